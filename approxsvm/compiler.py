@@ -68,7 +68,7 @@ def compile(
     degree 1 and 2 are expanded to a quadratic form if that is cheaper than their support vectors.
 
     A pipeline of `TaylorFeatures` and a linear model already is an expansion about the origin. It compiles in mode
-    "approximate", and its bounds include only float32 rounding: `certified` tells which labels are proven to be those
+    "approximate", and its bounds include only float32 rounding: `certified` shows which labels are proven to be those
     of the pipeline over the real numbers.
 
     A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated unchanged, in
@@ -79,8 +79,8 @@ def compile(
     ----------
     model : fitted estimator, KernelModel, Ensemble, or path
         scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, GaussianProcessRegressor, pipelines that end in
-        one, CalibratedClassifierCV around one, and more (`read_any`); or the path of a LIBSVM model file.
-        Pickles can run code when they are read: load them yourself, or by ``read_model(path, trust=True)``.
+        one, CalibratedClassifierCV around one, and more (`read_any`); or the path of a LIBSVM model file. Pickles can
+        run code when they are read: load them yourself, or with ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
         Sample rows like those to predict, without labels, such as the training rows. Centers are placed by them, and
         plans are tested on them. By default the support vectors are used, which gives worse plans.
@@ -140,8 +140,8 @@ def compile(
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
-        `X` is not a matrix of finite numbers in the columns that the model uses, or has other columns than the model;
-        or an option has an invalid value, or `tolerance` is smaller than float64 can guarantee.
+        `X` is not a matrix of finite numbers in the columns that the model uses, or has the wrong number or names of
+        columns; or an option has an invalid value, or `tolerance` is smaller than float64 can guarantee.
 
     Warns
     -----

@@ -152,7 +152,7 @@ def cross_validate(
     Raises
     ------
     InputError
-        There are fewer rows than folds, `y` has another length than `X`, or the trainer rejects a parameter.
+        There are fewer rows than folds, the lengths of `y` and `X` differ, or the trainer rejects a parameter.
     UnsupportedModelError
         The trainer is not installed.
     """

@@ -46,10 +46,10 @@ _DTYPES = [np.float64, np.float32, np.longdouble]
 class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     """Base class of the compiled estimators.
 
-    Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
+    Batches of up to four rows per center use different code than larger ones, to reduce latency. Their values may
     differ from the values in a larger batch within the bounds, which hold for both.
 
-    scikit-learn's steps compute in the dtype of their rows. If the source computes something else than for float64
+    scikit-learn's steps compute in the dtype of their rows. If the source computes different answers than for float64
     rows, rows are rejected (InputError), or the bounds include its rounding in float32.
 
     Parameters
@@ -146,14 +146,14 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Convert rows in other containers than plain arrays to float32 or float64."""
+        """Convert rows in any container but plain arrays to float32 or float64."""
         width = self.artifact.n_raw_features
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         raw = self.artifact.raw_columns
         if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None
-            if not (is_named and raw.names and raw.by_column):  # a warning tells of missing names, as above
+            if not (is_named and raw.names and raw.by_column):  # if names are missing, scikit-learn warns, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
         given = check_sparse(X, raw)
@@ -365,7 +365,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_rows,), optional
             True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without it, the page cannot show errors, label differences and the speedup, and tells so.
+            The source. Without it, the page cannot show errors, label differences and the speedup, and says so.
         max_rows : int, optional
             Maximum number of rows to compare with the source. Default: as many as take about a second.
         title : str, optional
@@ -379,7 +379,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         InputError
-            No row is finite, `y` has another length, or `against` is another kind of model.
+            No row is finite, `y` has the wrong length, or `against` is a different kind of model.
         MissingPackageError
             jinja2 or matplotlib is not installed: ``pip install 'approxsvm[report]'``.
 
@@ -443,7 +443,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         onnx.ModelProto
-            Checked by ``onnx.checker``. Save it by ``onnx.save(model, path)``.
+            Checked by ``onnx.checker``. Save it with ``onnx.save(model, path)``.
 
         Raises
         ------
@@ -457,7 +457,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         -----
         OpenAnswersWarning
             The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
-            If its output "certain" is false, labels may differ. The graph's ``doc_string`` tells this, too.
+            If its output "certain" is false, labels may differ. The graph's ``doc_string`` says this, too.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
@@ -573,7 +573,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
+            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         return np.asarray(self._evaluator.predict(self._rows(X)))
 
@@ -648,7 +648,7 @@ class CompiledSVC(CompiledClassifier):
         Raises
         ------
         ValueError
-            X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
+            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         return self._evaluator.decision_function(self._rows(X))
 
@@ -670,7 +670,7 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            X has another shape, or holds NaN or infinity; the latter is an InputError that names the place.
+            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
         """
         return self._evaluator.predict(self._rows(X))
 

@@ -26,7 +26,7 @@ class Predicting:
     """Prediction of single rows and Arrow tables, and conversion of rows to the source's dtype."""
 
     def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
-        """Convert rows in other containers than plain arrays to the dtype in which the source computes."""
+        """Convert rows in any container but plain arrays to the dtype in which the source computes."""
         frames = self._evaluator.frames
         rows = frames.rows(X)
         if rows is None:
@@ -57,7 +57,7 @@ class Predicting:
         Raises
         ------
         InputError
-            The row has another shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
+            The row has the wrong shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
             exist.
 
         Examples

@@ -93,7 +93,7 @@ class Predictor(Predicting):
         Raises
         ------
         InputError
-            X has another shape, or holds NaN or infinity; the message names the place.
+            X has the wrong shape, or holds NaN or infinity; the message names the place.
         """
         return self._evaluator.predict(self._rows(X))
 
@@ -155,7 +155,7 @@ class Predictor(Predicting):
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Convert rows in other containers than plain arrays."""
+        """Convert rows in any container but plain arrays."""
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):

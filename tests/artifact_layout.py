@@ -186,7 +186,7 @@ class Layout:
         """Read the numbers of a record; messages call them `name of` or `also`."""
         found = SimpleNamespace()
         for name, code, n in SCHEMA["records"][tag]:
-            numbers = ENUMERATIONS.get({"kind": "stage_kind"}.get(name, name))
+            numbers = ENUMERATIONS.get({"kind": "op_kind"}.get(name, name))
             implied = below(len(numbers)) if numbers else equal(0) if name == "reserved" else ANY
             if code == "d":
                 implied = FROM_0
@@ -233,7 +233,7 @@ class Layout:
         return {
             "direction": mode == "certified" and h.kernel == 0 and h.degree == 2 and one,
             "varying": mode == "certified" and h.n_centers > 1,
-            "presumption": mode in ("certified", "exact") and h.kernel == 0 and self.has_pairs,
+            "speculation": mode in ("certified", "exact") and h.kernel == 0 and self.has_pairs,
             "subspaces": mode == "exact" and is_gaussian and (one or self.has_pairs),
             "subspace_expansion": "subspaces" in self.sections and one,
             "input_map": mode != "ensemble",
@@ -331,8 +331,8 @@ class Layout:
         self.take("d", n, "phase|number", within(LIMITS["max_phase"]))
         self.rest("d", "number", FINITE)
 
-    def presumption(self) -> None:
-        head = self.record("presumption", n_landmarks=below(self.n_sv + 1))
+    def speculation(self) -> None:
+        head = self.record("speculation", n_landmarks=below(self.n_sv + 1))
         self.take("I", head.n_landmarks, "landmark", below(self.n_sv))
         self.pad()
         self.rest("f", "weight", FINITE)
@@ -414,16 +414,16 @@ class Layout:
         self.take("I", head.n_columns, "column", below(n_raw))
         self.pad()
         n = head.n_columns
-        for _ in range(head.n_stages):
-            n = self.stage(n)
+        for _ in range(head.n_ops):
+            n = self.op(n)
         while self.at < self.end:
             self.record("checked_column", column=below(n_raw))
 
-    def stage(self, n: int) -> int:
-        """The stage that n features come into; returns how many come out."""
+    def op(self, n: int) -> int:
+        """The op that n features come into; returns how many come out."""
         kind, parts, m = struct.unpack_from("<IIQ", self.data, self.at)
-        name = list(ENUMERATIONS["stage_kind"])[kind]
-        pieces, degree = (parts // 8 + m, parts % 8) if name == "pieces" else (parts + m, 0)
+        name = list(ENUMERATIONS["op_kind"])[kind]
+        pieces, degree = (parts // 8 + m, parts % 8) if name == "piecewise_polynomial" else (parts + m, 0)
         source = ("I", m, "input of output", below(n))
         ends = ("I", m, "end of the edges of output", below(pieces - m + 1))
         edges = ("d", pieces - m, "edge", FINITE)
@@ -435,23 +435,23 @@ class Layout:
             "projection": (equal(0), [("d", n + n * m + m, "number of the projection", FINITE),
                                       ("d", m, "bias_error|number of the projection", FROM_0)]),
             "logarithm": (equal(0), [("d", n, "offset of the logarithm", OR_STAYS)]),
-            "table": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
+            "lookup": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
                             ("d", m, "number for NaN of output", OR_REFUSED)]),
             "normalizer": (below(3), [("I", n, "group of feature", ANY)]),
             "power": (below(2), [("d", n, "power of feature", OR_STAYS)]),
-            "pieces": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
+            "piecewise_polynomial": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
                              ("d", pieces * (degree + 1), "coefficient", FINITE)]),
             "monomials": (Rule(1, LIMITS["max_factors"]), [("I", m * parts, "factor", below(n + 1))]),
             "inverse_normal": (equal(0), [("I", n, "choice of feature", FLAG)]),
-            "waves": (equal(0), [source, ("I", m, "sine of output", FLAG),
+            "periodic_features": (equal(0), [source, ("I", m, "sine of output", FLAG),
                                  ("d", m, "amplitude of output", NOT_NEGATIVE),
                                  ("d", m, "frequency of output", FINITE)]),
             "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", OR_STAYS)]),
         }  # fmt: skip
         may_be, arrays = per_kind[name]
-        keeps = name not in ("projection", "table", "pieces", "monomials", "waves")
+        keeps = name not in ("projection", "lookup", "piecewise_polynomial", "monomials", "periodic_features")
         n_outputs = equal(n) if keeps else below(LIMITS["max_n_features"] + 1)
-        self.record("stage", of="of stage", parts=may_be, n_outputs=n_outputs)
+        self.record("op", of="of op", parts=may_be, n_outputs=n_outputs)
         for array in arrays:
             self.take(*array)
             if array[0] == "I" and self.at % 8:

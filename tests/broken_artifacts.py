@@ -37,9 +37,11 @@ from approxsvm import Artifact
 from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
 from approxsvm.frontends import read_any
-from approxsvm.ir import steps
+from approxsvm.ir import ops
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.ops.lookup import Steps
+from approxsvm.ir.ops.piecewise_polynomial import Pieces
 from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
@@ -52,8 +54,6 @@ from approxsvm.ir.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.ir.schema import record
-from approxsvm.ir.steps.pieces import Pieces
-from approxsvm.ir.steps.table import Steps
 from approxsvm.planning.subspaces import in_subspaces
 
 
@@ -83,7 +83,7 @@ def with_section(artifact: Artifact, name: str, data: bytes) -> Artifact:
 
 
 def maps() -> Iterator[bytes]:
-    """Each kind of stage, of a row of three numbers."""
+    """Each kind of op, of a row of three numbers."""
     three, ones, source = np.array([1.0, 2.0, 0.5]), np.ones(3), np.array([1, 0, 0])
     bends = Pieces(np.array([0.5, 1.5]), np.array([0.0, 0.5, 1.5]), np.array([[0.1, 1.0], [0.6, 0.5], [1.1, 0.2]]))
     looks_up = Steps.of([0.5, 1.5], [1.0, math.nan, INF], 2.0)
@@ -91,19 +91,19 @@ def maps() -> Iterator[bytes]:
     identity = InputMap.identity(3)
     scaled = identity.then_affine(**parts, relative_error=1e-17 * ones)
     yield replace(scaled, by_column=True, checked={0: True, 2: False}).packed()
-    for stage in (
-        steps.Projection.about(ones, np.eye(3)),
-        steps.Logarithm.of(3, 4.0),
-        steps.Table(3, source, (looks_up,) * 3),
-        steps.Normalizer("l2", np.array([1, 1, 0])),
-        steps.Power("yeo-johnson", three),
-        steps.Piecewise(3, source, (bends,) * 3),
-        steps.Monomials(3, np.array([[0, 1], [2, 2], [1, 3]])),
-        steps.InverseNormal(np.array([True, False, True])),
-        steps.Waves(3, source, np.array([True, False, False]), np.array([1.0, 2.0, np.inf]), three),
-        steps.Interval("turns", ones, three),
+    for op in (
+        ops.Projection.about(ones, np.eye(3)),
+        ops.Logarithm.of(3, 4.0),
+        ops.Lookup(3, source, (looks_up,) * 3),
+        ops.Normalizer("l2", np.array([1, 1, 0])),
+        ops.Power("yeo-johnson", three),
+        ops.PiecewisePolynomial(3, source, (bends,) * 3),
+        ops.Monomials(3, np.array([[0, 1], [2, 2], [1, 3]])),
+        ops.InverseNormal(np.array([True, False, True])),
+        ops.PeriodicFeatures(3, source, np.array([True, False, False]), np.array([1.0, 2.0, np.inf]), three),
+        ops.Interval("turns", ones, three),
     ):
-        yield identity.then_stage(stage).packed()
+        yield identity.then_op(op).packed()
 
 
 def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:
@@ -133,11 +133,11 @@ def in_few_coordinates() -> Iterator[Artifact]:
     yield in_subspaces(random_model(5, n_features=3, n_sv=6, gamma=0.6), (2, 3), 2, X=rows[:, :3])
 
 
-def presuming() -> Artifact:
+def speculating() -> Artifact:
     """Three landmarks, whose numbers need padding."""
     classes = golden("iris_classes")
     weights = np.full((1 + classes.n_features + 3) * len(classes.labels), 0.5, "<f4")
-    return with_section(classes, "presumption", struct.pack("<6I", 3, 0, 0, 5, 3, 0) + weights.tobytes())
+    return with_section(classes, "speculation", struct.pack("<6I", 3, 0, 0, 5, 3, 0) + weights.tobytes())
 
 
 def kinds_of_outputs() -> Iterator[tuple[Artifact, Outputs, str]]:
@@ -204,7 +204,7 @@ def bases() -> list[tuple[Artifact, frozenset[str], str]]:
     parts += [(with_section(classifier("exact"), "support_vectors", data), "support_vectors") for data, _ in packings()]
     for name, data in (("plan", b"ab"), ("vectorizers", b"{}"), ("dtypes", b"{}"), ("categories", CATEGORIES)):
         parts += [(with_section(base, name, data), name) for base in (classifier(), golden("iris_ensemble"))]
-    parts.append((presuming(), "presumption"))
+    parts.append((speculating(), "speculation"))
     return found + [(artifact, frozenset(names), "") for artifact, *names in parts]
 
 

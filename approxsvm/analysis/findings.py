@@ -49,7 +49,7 @@ def _kind(artifact: Artifact) -> str:
 
 
 def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
-    """Return a badge and a sentence that tell whether every promise was kept."""
+    """Return a badge and a sentence that say whether every promise was kept."""
     against, artifact = evidence.against, compiled.artifact
     if against is None:
         text = "No source was given, so errors, label differences and the speedup are unknown."

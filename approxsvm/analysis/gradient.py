@@ -46,9 +46,9 @@ from approxsvm.expansion.monomials import storage_order
 from approxsvm.frames.rows import chunks, zero_unused
 from approxsvm.ir.compensated import FloatArray, norms_above
 from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.ops import Affine, Op, Projection
+from approxsvm.ir.ops.op import Mapper
 from approxsvm.ir.schema import FORM_HEADER, POLYNOMIAL_HEADER
-from approxsvm.ir.steps import Affine, Projection, Step
-from approxsvm.ir.steps.step import Mapper
 from approxsvm.runtime.evaluator import Evaluator, pairs_in_order
 
 _UP: Final = 1.01
@@ -110,13 +110,13 @@ class _Function:
 
     def __init__(self, artifact: Artifact) -> None:
         self.map = artifact.input_map
-        for stage in self.map.stages if self.map else ():
-            if not isinstance(stage, (Affine, Projection)):
+        for op in self.map.ops if self.map else ():
+            if not isinstance(op, (Affine, Projection)):
                 raise UnsupportedModelError(
-                    f"gradients support steps that scale or project, not {stage.kind}: take the gradient of the steps "
+                    f"gradients support steps that scale or project, not {op.kind}: take the gradient of the steps "
                     "after it"
                 )
-        self.steps = [_step_of(stage) for stage in (self.map.stages if self.map else ())]
+        self.steps = [_step_of(op) for op in (self.map.ops if self.map else ())]
         self.terms = _terms_of(artifact)
         self.n_columns = artifact.n_raw_features
 
@@ -141,15 +141,15 @@ class _Function:
         x = row[self.map.columns][np.newaxis].copy()
         errors: FloatArray = np.zeros_like(x)
         back: list[_Back] = []
-        for stage, run, unlimited in self.steps:
+        for op, run, unlimited in self.steps:
             before, (x, errors) = (x, errors), run(x, errors)
-            if isinstance(stage, Projection):
-                back.append(_back_through_projection(stage))
+            if isinstance(op, Projection):
+                back.append(_back_through_projection(op))
                 continue
-            assert isinstance(stage, Affine)  # __init__ checked this
+            assert isinstance(op, Affine)  # __init__ checked this
             y, spread = (x, errors) if unlimited is None else unlimited(*before)
             # An overflowing number is certainly at its limit if its error is zero.
-            back.append(_back_through_scaler(stage, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
+            back.append(_back_through_scaler(op, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
         return x[0], errors[0], back
 
     def _of_columns(self, slopes: FloatArray, bounds: FloatArray) -> Slopes:
@@ -162,31 +162,31 @@ class _Function:
         return sums, errors * _UP + len(self.map.columns) * UNIT64 * absolute
 
 
-def _step_of(stage: Step) -> tuple[Step, Mapper, Mapper | None]:
+def _step_of(op: Op) -> tuple[Op, Mapper, Mapper | None]:
     """Pair a step with its map and, if it clips, with its map before clipping."""
-    if isinstance(stage, Affine) and (stage.low is not None or stage.high is not None):
-        return stage, stage.mapper(), replace(stage, low=None, high=None).mapper()
-    return stage, stage.mapper(), None
+    if isinstance(op, Affine) and (op.low is not None or op.high is not None):
+        return op, op.mapper(), replace(op, low=None, high=None).mapper()
+    return op, op.mapper(), None
 
 
-def _back_through_projection(stage: Projection) -> _Back:
+def _back_through_projection(op: Projection) -> _Back:
     def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:
-        rounding = (stage.n_outputs + 2) * UNIT64
-        errors = (bounds + rounding * np.abs(slopes)) @ np.abs(stage.matrix).T
-        return slopes @ stage.matrix.T, errors * _UP + _TINY
+        rounding = (op.n_outputs + 2) * UNIT64
+        errors = (bounds + rounding * np.abs(slopes)) @ np.abs(op.matrix).T
+        return slopes @ op.matrix.T, errors * _UP + _TINY
 
     return step
 
 
-def _back_through_scaler(stage: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
+def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
     """Build the backward function of a scaler; `y` and `errors` describe the row before clipping."""
-    ones = np.ones(stage.n_features)
-    factors = ones if stage.multiply is None else stage.multiply
-    factors = factors if stage.divide is None else factors / stage.divide
-    relative = 3.0 * UNIT64 + (0.0 if stage.relative_error is None else stage.relative_error)
-    low = -np.inf if stage.low is None else stage.low
-    high = np.inf if stage.high is None else stage.high
-    is_limited = stage.low is not None or stage.high is not None
+    ones = np.ones(op.n_features)
+    factors = ones if op.multiply is None else op.multiply
+    factors = factors if op.divide is None else factors / op.divide
+    relative = 3.0 * UNIT64 + (0.0 if op.relative_error is None else op.relative_error)
+    low = -np.inf if op.low is None else op.low
+    high = np.inf if op.high is None else op.high
+    is_limited = op.low is not None or op.high is not None
     beyond = (y + errors < low) | (y - errors > high) | overflows_limit
     within = (y - errors > low) & (y + errors < high) if is_limited else np.ones(len(y), bool)
 

@@ -137,7 +137,7 @@ class _Display:
 class ErrorBoundDisplay(_Display):
     """Error of each row against its bound; if the bounds hold, every point is below the line.
 
-    Create it by `from_estimator` or `from_predictions`.
+    Create it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ class ErrorBoundDisplay(_Display):
         errors, bounds = self.errors[known], self.bounds[known]
         by_expansion = self.by_expansion[known]
         low, high = (float(bounds.min()), float(bounds.max())) if len(bounds) else (1e-9, 1.0)
-        # Errors that float64 cannot tell from 0 are drawn at the floor.
+        # Errors that float64 cannot distinguish from 0 are drawn at the floor.
         floor = max(low * 1e-4, float(errors[errors > 0.0].min(initial=low)) / 4.0)
         shown = np.maximum(errors, floor)
         left, right, top = low / 3.0, high * 3.0, max(high, float(shown.max(initial=0.0))) * 3.0
@@ -227,8 +227,8 @@ class ErrorBoundDisplay(_Display):
 class DecisionBandDisplay(_Display):
     """Histogram of decision values, with the band around 0 in which an expansion leaves labels undecided.
 
-    Create it by `from_estimator` or `from_predictions`. With several classes, the histogram shows the smallest lead of
-    the predicted class over another.
+    Create it with `from_estimator` or `from_predictions`. With several classes, the histogram shows the smallest lead
+    of the predicted class over another.
 
     Parameters
     ----------
@@ -294,8 +294,8 @@ class DecisionBandDisplay(_Display):
 class CertifiedShareDisplay(_Display):
     """Histogram of the rows' distances to expansion centers, and the share of rows certified at each distance.
 
-    Create it by `from_estimator` or `from_predictions`. Support vectors show where training rows lie: rows much
-    further out differ from the sample.
+    Create it with `from_estimator` or `from_predictions`. Support vectors show where training rows lie: rows much
+    farther out differ from the sample.
 
     Parameters
     ----------
@@ -365,7 +365,7 @@ class CertifiedShareDisplay(_Display):
 class StageShareDisplay(_Display):
     """Share of rows that each stage decided, cheapest stage first.
 
-    Create it by `from_estimator` or `from_predictions`.
+    Create it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------

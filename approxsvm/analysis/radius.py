@@ -36,7 +36,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.constants import UNIT64, gaussian_slope
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps import Affine, Projection
+from approxsvm.ir.ops import Affine, Projection
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values, native_outputs
 
 _UP: Final = 1.0 + 2.0**-30
@@ -123,26 +123,26 @@ def _stretch(map_: InputMap) -> float:
     product, columns = 1.0, map_.columns
     linear: FloatArray = np.ones(len(columns))
     absolute, roundings = linear, 0  # absolute sums of the products, which bound cancellation; number of roundings
-    for stage in map_.stages:
-        if isinstance(stage, Affine):
-            factors = _factors(stage)
+    for op in map_.ops:
+        if isinstance(op, Affine):
+            factors = _factors(op)
             if not _are_moderate(factors, 2.0**300):
                 return math.inf
             linear, absolute = linear * factors, absolute * factors
             roundings += 4
-            is_limited = stage.low is not None or stage.high is not None
+            is_limited = op.low is not None or op.high is not None
             # If a limit clips one copy of a column but not another, the copies no longer cancel after it.
             if is_limited and (linear.ndim == 2 or len(np.unique(columns)) < len(columns)):
                 product *= _norm(linear, columns, absolute, roundings)
-                linear, columns = np.ones(stage.n_outputs), np.arange(stage.n_outputs)
+                linear, columns = np.ones(op.n_outputs), np.arange(op.n_outputs)
                 absolute, roundings = linear, 0
-        elif isinstance(stage, Projection):
+        elif isinstance(op, Projection):
             roundings += 1 if linear.ndim == 1 else linear.shape[1] + 1
-            if not _are_moderate(stage.matrix, 2.0**300):
+            if not _are_moderate(op.matrix, 2.0**300):
                 return math.inf
-            linear, absolute = _projected(linear, stage.matrix), _projected(absolute, np.abs(stage.matrix))
+            linear, absolute = _projected(linear, op.matrix), _projected(absolute, np.abs(op.matrix))
         else:
-            raise UnsupportedModelError(f"certified radii do not support {stage.kind}, which has no largest slope")
+            raise UnsupportedModelError(f"certified radii do not support {op.kind}, which has no largest slope")
         if not _are_moderate(absolute, 2.0**600):
             return math.inf
     return product * _norm(linear, columns, absolute, roundings) * _UP
@@ -159,12 +159,12 @@ def _projected(linear: FloatArray, matrix: FloatArray) -> FloatArray:
     return product
 
 
-def _factors(stage: Affine) -> FloatArray:
-    ones = np.ones(stage.n_features)
+def _factors(op: Affine) -> FloatArray:
+    ones = np.ones(op.n_features)
     multiply, divide, error = (
-        ones if stage.multiply is None else stage.multiply,
-        ones if stage.divide is None else stage.divide,
-        0.0 * ones if stage.relative_error is None else stage.relative_error,
+        ones if op.multiply is None else op.multiply,
+        ones if op.divide is None else op.divide,
+        0.0 * ones if op.relative_error is None else op.relative_error,
     )
     factors: FloatArray = np.abs(multiply / divide) * (1.0 + error)
     return factors

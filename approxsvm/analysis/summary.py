@@ -36,8 +36,8 @@ class Summary:
     gamma: float  # kernel parameter of the source model
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
     n_bytes: int  # size of the artifact
-    # Multiply-adds that the labels of a row alone take at most: with all stages up to the engine in float64, and with
-    # the definition, which decides ties. Exp counts as twelve, float64 twice. None if unknown.
+    # Maximum multiply-adds for the labels of a single row: with all stages up to the float64 engine, and with the
+    # definition, which decides ties. Exp counts as twelve, float64 twice. None if unknown.
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan

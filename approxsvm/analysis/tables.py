@@ -283,7 +283,7 @@ def _folded(input_map: InputMap) -> list[str]:
     """Describe the operations of the artifact on a raw row before the kernel."""
     n, raw = len(input_map.columns), input_map.n_raw_features
     chosen = [] if n == raw and (input_map.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
-    return chosen + [stage.in_words() for stage in input_map.stages]
+    return chosen + [op.in_words() for op in input_map.ops]
 
 
 def python(compiled: Compiled, has_source: bool, has_truth: bool, max_rows: int | None) -> str:

@@ -11,7 +11,7 @@ Sealed = TypeVar("Sealed", bound="SealedBytes")
 
 
 class SealedBytes:
-    """Immutable content of a file; compared, hashed, pickled and written by its bytes alone."""
+    """Immutable content of a file; comparing, hashing, pickling and writing use only its bytes."""
 
     data: bytes
 

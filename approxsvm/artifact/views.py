@@ -338,7 +338,7 @@ class Artifact(SealedBytes):
 
     @property
     def most_multiply_adds(self) -> tuple[int, int] | None:
-        """Most work for the labels of a row alone: up to float64, and with the definition; None if unknown."""
+        """Maximum work for the labels of a single row: up to float64, and with the definition; None if unknown."""
         work = self.native.row_work
         return None if work is None else (round(work[0]), round(work[1]))
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.ir.steps import Step, Table
+from approxsvm.ir.ops import Lookup, Op
 
 
-def leading_table(artifact: Artifact) -> Table | None:
+def leading_lookup(artifact: Artifact) -> Lookup | None:
     """Return the lookup that comes first, if there is one."""
-    stages: Sequence[Step] = () if artifact.input_map is None else artifact.input_map.stages
-    return stages[0] if stages and isinstance(stages[0], Table) else None
+    ops: Sequence[Op] = () if artifact.input_map is None else artifact.input_map.ops
+    return ops[0] if ops and isinstance(ops[0], Lookup) else None
 
 
 def check_float32_rows(artifact: Artifact, instead: str) -> None:
@@ -36,10 +36,10 @@ def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
 
     Intervals of several float64 numbers are bins or gaps between numbers; they contain float32 numbers or need none.
     """
-    table = leading_table(artifact)
-    if table is None or artifact.input_map is None:
+    lookup = leading_lookup(artifact)
+    if lookup is None or artifact.input_map is None:
         return
-    for source, steps in zip(table.source, table.steps, strict=True):
+    for source, steps in zip(lookup.source, lookup.steps, strict=True):
         edges = steps.edges[:-1]
         is_single = np.nextafter(edges, np.inf) == steps.edges[1:]
         with np.errstate(over="ignore"):

@@ -69,9 +69,9 @@ def export(
     """Export ARTIFACT to C, C++ or ONNX.
 
     The C99 header needs no library and no heap. It has no exact model to fall back on: NAME_predict returns the best
-    label, NAME_predict_if_certain returns -1 for rows whose label is not certified. The command prints its memory and
-    arithmetic. The C++ header holds the artifact as an array, for programs without files. The ONNX graph runs
-    wherever ONNX does, and tells with an additional output, `certain`, which labels are certified.
+    label, and NAME_predict_if_certain returns -1 for rows whose label is not certified. The command prints its memory
+    and arithmetic. The C++ header holds the artifact as an array, for programs without files. The ONNX graph runs
+    wherever ONNX does. Its additional output, `certain`, tells which labels are certified.
 
     \b
     Example:

@@ -325,7 +325,7 @@ def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable
 def _numbers(
     table: Any, pairs: list[tuple[int, int]], model: RawColumns, as_numbers: Callable[[Any], Any]
 ) -> npt.NDArray[Any]:
-    """Convert numeric columns, pairs (model column, position); InputError names the first value that is no number."""
+    """Convert numeric columns, pairs (model column, position); InputError names the first non-numeric value."""
     _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
     try:
         return np.asarray(as_numbers(_select(table, [place for _, place in pairs])))
@@ -379,7 +379,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a value is neither a text nor a number that float64 rounds: a lookup would miss it."""
+    """Return whether a lookup would miss a value: it is neither a text nor a number, or float64 rounds it."""
     if isinstance(value, Integral):
         return abs(int(value)) <= _LARGEST_EXACT or int(value) == _as_float(value)
     if isinstance(value, (Decimal, Fraction)):

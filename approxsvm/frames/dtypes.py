@@ -1,4 +1,4 @@
-"""Dtypes of rows that change a source's answers, and the single check for every entry point of rows.
+"""Dtypes of rows that change a source's answers, and the check that every entry point of rows uses.
 
 scikit-learn computes in the dtype that arrives, and the compiled model is the source for float64 rows. Rows of another
 dtype get the same answers, or answers within a bound that counts float32 operations, or they are rejected.
@@ -18,9 +18,9 @@ from approxsvm.errors import ArtifactError, InputError
 
 FLOAT32: Final = "float32"
 EXTENDED: Final = "extended"
-# Kinds of rows: float32, float16, integers of 8 and 16 bits and bool, wider integers, longdouble; sparse rows of any
-# dtype, and of any but float32; bool and unsigned integers, which some steps reject although they take other integers.
-# All other rows behave like dense float64 rows.
+# Kinds of rows: float32; float16; 8- and 16-bit integers and bool; wider integers; longdouble; sparse rows of any
+# dtype; sparse rows of any dtype except float32; bool and unsigned integers, which some steps reject although they
+# accept other integers. All other rows behave like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
@@ -43,7 +43,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class RowDtypes:
-    """Effects of rows of other dtypes than float64.
+    """Effects of row dtypes other than float64.
 
     `refused` maps kinds of rows to the effect that rules them out. In `rounded` columns of float32 the source rounds to
     float32, which the bounds include.
@@ -82,7 +82,7 @@ class RowDtypes:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
     def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
-        """Raise InputError if the source computes something else from an array of this dtype."""
+        """Raise InputError if the source computes different answers for an array of this dtype."""
         for kind in _kinds_of(dtype):
             if kind in self.refused:
                 raise InputError(_refusal("rows are", dtype, self.refused[kind], remedy))
@@ -98,7 +98,7 @@ class RowDtypes:
     def check_columns(
         self, dtypes: Sequence[Any], positions: Iterable[int] | None, names: Sequence[Any], remedy: str = ""
     ) -> bool:
-        """Raise InputError if the source computes something else from a table with columns of these dtypes.
+        """Raise InputError if the source computes different answers for a table with columns of these dtypes.
 
         `positions` are their positions among the model's columns, None if unknown. `remedy` replaces the usual advice
         for tables without astype. Returns whether the source may compute in float32, so that the core needs float32
@@ -180,7 +180,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
 
 
 def check_extended(rows: Any) -> None:
-    """Raise InputError for longdouble numbers that float64 rounds."""
+    """Raise InputError for longdouble numbers that float64 would round."""
     stored = getattr(rows, "data", rows) if hasattr(rows, "tocsr") else rows
     if stored.dtype.kind == "f" and stored.dtype.itemsize > 8:
         rounded = np.isfinite(stored) & (stored.astype(np.float64) != stored)

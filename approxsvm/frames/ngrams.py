@@ -32,7 +32,7 @@ def _is_bool(value: Any) -> bool:
     return type(value) is bool
 
 
-# Parameter values that the core implements and scikit-learn accepts.
+# Parameter values that the core implements and scikit-learn accepts
 _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "encoding": lambda value: isinstance(value, str),
     "decode_error": lambda value: value in ("strict", "ignore", "replace"),

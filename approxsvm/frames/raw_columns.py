@@ -32,7 +32,7 @@ class RawColumns:
     takes_nan: npt.NDArray[np.intp]
     # Positions of the text columns. Arrays of numbers hold their codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # For text columns: the codes of other values than known texts that the source rejects
+    # For text columns: the codes of values outside the known texts that the source rejects
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     # Text columns in which pandas.NA is a missing value; in others it is an unknown one
     taking_na: frozenset[int] = frozenset()

@@ -48,7 +48,7 @@ class TextColumn:
         return {text: float(k) for k, text in enumerate(self.texts)} | {None: NONE}
 
     def code(self, value: Any) -> float:
-        """Return the code of any value: a known text, None, NaN, or an unknown value, such as pandas.NA to encoders."""
+        """Return the code of any value: a known text, None, NaN, or unknown; pandas.NA is unknown to encoders."""
         try:
             known = self._code_of.get(value)
         except TypeError:  # not hashable

@@ -157,7 +157,7 @@ class TextRows:
         ArtifactError
             scikit-learn rejects the parameters.
         UnsupportedModelError
-            The installed scikit-learn returns other rows than known versions do.
+            The installed scikit-learn returns different rows than known versions do.
         """
         for k, usual in enumerate(self._usual):
             texts: list[str | bytes] = [""]
@@ -201,7 +201,7 @@ def are_texts(X: Any) -> bool:
 
 
 def width_of(steps: Steps) -> int:
-    """Return how many columns these steps make; ValueError if there are none, or they disagree."""
+    """Return the number of columns that these steps make; ValueError if they make none, or disagree."""
     for step in steps:
         if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
             raise ValueError("parameters are missing, or too many")
@@ -214,7 +214,7 @@ def width_of(steps: Steps) -> int:
 
 
 def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
-    """Return how many columns a step makes; ValueError unless it has exactly what its class has learned."""
+    """Return the number of columns of a step; ValueError unless it has exactly the data that its class learns."""
     kind, parameters = step["class"], step["parameters"]
     if (kind == "TfidfTransformer") is is_first:
         raise ValueError(f"{kind} is in the wrong position")
@@ -247,7 +247,7 @@ def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
 
 
 def _fitted(cls: type, step: Mapping[str, Any]) -> Any:
-    """Rebuild a fitted object: fit it on nothing, then put in what it has learned."""
+    """Rebuild a fitted object: fit it on an empty list, then insert the learned data."""
     from scipy.sparse import csr_array
 
     given = {name: tuple(value) if name == "ngram_range" else value for name, value in step["parameters"].items()}

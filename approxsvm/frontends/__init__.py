@@ -35,7 +35,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
         program listed in docs/sources.md, a skops file of an estimator, or a pickle or joblib file of one, compressed
         or not. Files are recognised by their content, pickles also by their name (.pkl, .pickle, .joblib).
     n_features : int, optional
-        Number of columns, which LIBSVM model files do not contain. For other sources it must be their number.
+        Number of columns, which LIBSVM model files do not contain. For other sources it must equal the source's number.
     trust : bool or sequence of str
         Loading a pickle runs whatever code is in it; it is rejected unless this is True. For a skops file: types to
         trust in addition to those that skops trusts, or True for all types in the file.

@@ -57,7 +57,7 @@ def read_rows(
     Raises
     ------
     DataFormatError
-        The file does not have the format of its suffix, lacks a column, or has another number of columns.
+        The file does not have the format of its suffix, lacks a column, or has the wrong number of columns.
     OSError
         The file cannot be read.
     """
@@ -77,7 +77,7 @@ def read_rows(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # libraries have various exceptions for broken files
+    except Exception as error:  # libraries raise various exceptions for broken files
         raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
     if len(rows.shape) != 2:
         raise DataFormatError(f"{name}: expected rows and columns, but its shape is {rows.shape}")
@@ -132,7 +132,7 @@ def _npz(path: str | os.PathLike[str]) -> Any:
 
 
 def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
-    """Return how many numbers a .npy file of `n_bytes` holds; reject it if it is too short, before NumPy allocates."""
+    """Return the number of values in a .npy file of `n_bytes`; reject short files before NumPy allocates."""
     version = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(file)
@@ -189,7 +189,7 @@ def _check_some(path: str | os.PathLike[str]) -> None:
 
 
 def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
-    """Reject a table that is nearly all gaps: pandas fills short lines up to the length of the longest one."""
+    """Reject a table that is nearly all gaps, because pandas pads short lines to the length of the longest one."""
     n_bytes, n_lines = os.path.getsize(path), 1
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -294,6 +294,6 @@ def _dense_table(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # pandas has various exceptions for broken files
+    except Exception as error:  # pandas raises various exceptions for broken files
         raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
     return numbers, 2 if is_named else 1

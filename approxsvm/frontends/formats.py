@@ -27,7 +27,7 @@ class Format:
     name: str
     kinds: tuple[str, ...]
     read: Callable[[Path], KernelModel] | None
-    tried: str  # versions of the programs that wrote the files it was tested with
+    tried: str  # versions of the programs that wrote the test files
     takes: str
     answers: str
     refused: str

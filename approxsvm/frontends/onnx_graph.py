@@ -1,8 +1,8 @@
 """ONNX graphs of a support vector machine after scalers, as skl2onnx writes them.
 
-The graph's numbers are float32, so it is not the model from which it was converted. The model is the function of the
-graph's numbers over the real numbers, which a runtime computes in float32. Labels are onnxruntime's: by the votes of
-pairs, even if there are probabilities.
+The graph's numbers are float32, so the graph differs from the model that it was converted from. The model read here is
+the function of the graph's numbers over the real numbers, which a runtime computes in float32. Labels are
+onnxruntime's: by the votes of pairs, even if there are probabilities.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.ir.ops import Projection
 from approxsvm.ir.outputs import Outputs, PairwiseSigmoid, class_pairs
-from approxsvm.ir.steps import Projection
 from approxsvm.system.packages import import_package
 
 _ML: Final = "ai.onnx.ml"
@@ -32,8 +32,8 @@ _CONTAINERS: Final = ("Cast", "Identity", "ZipMap")
 def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
     """Read a graph with one SVMClassifier or SVMRegressor; UnsupportedModelError names any other node.
 
-    Before it, the graph may have Scaler, Add, Sub, Mul, Div and MatMul by constants, Clip, Concat and chosen columns.
-    After it, labels and probabilities are taken unchanged; scores computed by the graph are scikit-learn's.
+    Before it, the graph may have Scaler, Add, Sub, Mul, Div and MatMul by constants, Clip, Concat and column selection.
+    After it, labels and probabilities must be returned unchanged; scores computed by the graph are scikit-learn's.
     """
     onnx = import_package("onnx", "onnx", "reading ONNX models")
     name, content = os.fspath(path), Path(path).read_bytes()
@@ -276,7 +276,7 @@ def _clip(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]
 
 
 def _project(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:
-    return map_.then_stage(Projection.about(0.0, fixed[0]))
+    return map_.then_op(Projection.about(0.0, fixed[0]))
 
 
 def _select(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:

@@ -71,7 +71,7 @@ def parse_storage(content: bytes, name: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return a dict of fields, which must be distinct: OpenCV takes the first of a name, other readers the last."""
+    """Return a dict of distinct fields: of two equal names OpenCV takes the first, other readers the last."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]

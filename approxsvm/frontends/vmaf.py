@@ -26,7 +26,7 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import Outputs
 
-# For models of a bootstrap, the type tells how they were trained; they predict alike.
+# For bootstrap models, the type only records how they were trained; they predict alike.
 _TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSVMNUSVR")
 
 

@@ -54,7 +54,7 @@ def score(
     keep: Sequence[str] | None = None,
     on_error: OnError = "fail",
 ) -> Any:
-    """Score a Spark data frame, lazily, by ``mapInArrow``.
+    """Score a Spark data frame, lazily, with ``mapInArrow``.
 
     Spark sends the artifact to each machine once, as a file. A worker compares the checksum, and its version of
     approxsvm, with the driver's.
@@ -115,7 +115,7 @@ def predict_udf(
     """Make an Arrow UDF for ``select``, ``withColumn`` and SQL.
 
     It takes the features in the model's order, ``df.select("id", svm("a", "b", "c"))``, or one column of texts if the
-    model takes whole texts. Register it by ``spark.udf.register("svm", svm)`` to use it in SQL.
+    model takes whole texts. Register it with ``spark.udf.register("svm", svm)`` to use it in SQL.
 
     Parameters
     ----------

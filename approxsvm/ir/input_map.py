@@ -1,8 +1,8 @@
 """Input maps: from raw rows to the rows of the kernel, by a selection of columns and then the steps of the source.
 
-ir/steps defines the steps. Nothing is folded: scaling and lookup steps compute in float64, in this order, the same
+ir/ops defines the steps. Nothing is folded: scaling and lookup steps compute in float64, in this order, the same
 operations as scikit-learn's transformers on dense float64 rows. So a mapped row is the source's, bit for bit, up to the
-first step of another kind. Only the core maps rows (cpp/include/approxsvm/artifact/stages), as predictors do.
+first op of another kind. Only the core maps rows (cpp/include/approxsvm/artifact/ops), as predictors do.
 
 Two functions bound rounding. `mapped_with_errors` bounds, row by row, the distance from the function with the same
 parameters over the real numbers; lookups see the source's float64 numbers if all steps before them are the source's bit
@@ -22,10 +22,10 @@ from approxsvm import _native
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import NONE, TextColumn
 from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.ops import OPS, Affine, Lookup, Monomials, Op
+from approxsvm.ir.ops.lookup import SAME, TextChange
+from approxsvm.ir.ops.op import NO_NAN, IntArray, packed_map
 from approxsvm.ir.schema import DOMAINS, names_of
-from approxsvm.ir.steps import STEPS, Affine, Monomials, Step, Table
-from approxsvm.ir.steps.step import NO_NAN, IntArray, packed_map
-from approxsvm.ir.steps.table import SAME, TextChange
 
 # Maximum number of entries made dense at a time.
 _PIECE_NUMBERS: Final = 1 << 20
@@ -37,7 +37,7 @@ class InputMap:
 
     n_raw_features: int  # columns of raw rows
     columns: IntArray  # shape (n_selected,); raw column of each selected feature
-    stages: tuple[Step, ...] = ()
+    ops: tuple[Op, ...] = ()
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
     by_column: bool = False  # whether the source checks raw columns one by one (raw_columns.py)
     texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw text columns; rows contain their codes
@@ -52,10 +52,10 @@ class InputMap:
         if n and not (int(self.columns.min()) >= 0 and int(self.columns.max()) < self.n_raw_features):
             worst = int(self.columns.min()) if int(self.columns.min()) < 0 else int(self.columns.max())
             raise ModelFormatError(f"the input map selects column {worst} of {self.n_raw_features}")
-        for stage in self.stages:
-            if stage.n_features != n:
-                raise ModelFormatError(f"a step of the input map takes {stage.n_features} features, but gets {n}")
-            n = stage.n_outputs
+        for op in self.ops:
+            if op.n_features != n:
+                raise ModelFormatError(f"a step of the input map takes {op.n_features} features, but gets {n}")
+            n = op.n_outputs
         if self.feature_names is not None and len(self.feature_names) != self.n_raw_features:
             raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_raw_features} raw features")
 
@@ -80,68 +80,68 @@ class InputMap:
         maps = same_texts(maps)
         columns, checked = np.concatenate([m.columns for m in maps]), _all_checks(m.checked for m in maps)
         is_unsorted = any(m.is_unsorted for m in maps)
-        joined = replace(maps[0], columns=columns, stages=(), checked=checked, is_unsorted=is_unsorted)
-        waiting = [list(m.stages) for m in maps]
+        joined = replace(maps[0], columns=columns, ops=(), checked=checked, is_unsorted=is_unsorted)
+        waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # Maps wait at a step until all maps with a step of that group have reached it; the others pass through.
-            kind = next(k for k in STEPS if any(stages and isinstance(stages[0], k) for stages in waiting))
-            group = next(stages[0].group for stages in waiting if stages and isinstance(stages[0], kind))
-            now = [stages.pop(0) if stages and stages[0].group == group else None for stages in waiting]
-            joined = joined.then_stage(kind.side_by_side(now, widths))
-            widths = [n if stage is None else stage.n_outputs for stage, n in zip(now, widths, strict=True)]
+            # Maps wait at an op until all maps with an op of that group have reached it; the others pass through.
+            kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
+            group = next(ops[0].group for ops in waiting if ops and isinstance(ops[0], kind))
+            now = [ops.pop(0) if ops and ops[0].group == group else None for ops in waiting]
+            joined = joined.then_op(kind.side_by_side(now, widths))
+            widths = [n if op is None else op.n_outputs for op, n in zip(now, widths, strict=True)]
         return joined
 
     @property
     def n_features(self) -> int:
         """Number of columns of mapped rows."""
-        return self.stages[-1].n_outputs if self.stages else len(self.columns)
+        return self.ops[-1].n_outputs if self.ops else len(self.columns)
 
     @property
     def multiplies(self) -> bool:
         """True if features are multiplied by each other."""
-        return any(isinstance(stage, Monomials) for stage in self.stages)
+        return any(isinstance(op, Monomials) for op in self.ops)
 
     @property
     def is_identity(self) -> bool:
         """True if mapped rows equal raw rows, and every column is validated."""
-        return not (self.stages or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
+        return not (self.ops or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
 
-    def then_stage(self, stage: Step) -> InputMap:
-        """Append a step, unless it changes nothing."""
-        if stage.is_identity and stage.n_features == self.n_features:
+    def then_op(self, op: Op) -> InputMap:
+        """Append an op, unless it changes nothing."""
+        if op.is_identity and op.n_features == self.n_features:
             return self
-        merged = stage.merged(self.stages[-1]) if self.stages else None
+        merged = op.merged(self.ops[-1]) if self.ops else None
         if merged is not None:
-            return replace(self, stages=self.stages[:-1]).then_stage(merged)
-        return replace(self, stages=(*self.stages, stage))
+            return replace(self, ops=self.ops[:-1]).then_op(merged)
+        return replace(self, ops=(*self.ops, op))
 
     def then_affine(self, **parts: Any) -> InputMap:
-        """Append an `Affine` step of numbers or arrays, one in all or one per feature."""
-        return self.then_stage(Affine.of(self.n_features, **parts))
+        """Append an `Affine` step of numbers or arrays: one for all features, or one per feature."""
+        return self.then_op(Affine.of(self.n_features, **parts))
 
     def then_select(self, features: npt.ArrayLike) -> InputMap:
         """Append a selection of features by position, in the given order."""
         selected: IntArray | None = np.asarray(features, dtype=np.intp)
-        kept: list[Step] = []
-        for stage in reversed(self.stages):
-            result = None if selected is None else stage.select(selected)
+        kept: list[Op] = []
+        for op in reversed(self.ops):
+            result = None if selected is None else op.select(selected)
             if result is not None and result[1] is not None:
-                dropped = np.setdiff1d(np.arange(stage.n_features), result[1])
-                result = None if stage.may_refuse()[dropped].any() else result
+                dropped = np.setdiff1d(np.arange(op.n_features), result[1])
+                result = None if op.may_refuse()[dropped].any() else result
             if result is not None:
                 kept.insert(0, result[0])
                 selected = result[1]
                 continue
-            kept[:0] = [stage] if selected is None else [stage, Table.picks(stage.n_outputs, selected)]
+            kept[:0] = [op] if selected is None else [op, Lookup.picks(op.n_outputs, selected)]
             selected = None
-        return replace(self, columns=self.columns if selected is None else self.columns[selected], stages=tuple(kept))
+        return replace(self, columns=self.columns if selected is None else self.columns[selected], ops=tuple(kept))
 
     def then(self, other: InputMap) -> InputMap:
         """Append another map, whose raw rows are this one's mapped rows."""
         if other.n_raw_features != self.n_features:
             raise ModelFormatError(f"a map of {other.n_raw_features} features cannot follow one of {self.n_features}")
-        if other.texts and self.stages:
+        if other.texts and self.ops:
             raise UnsupportedModelError("steps before an estimator that takes texts itself are not supported")
         chosen = self if np.array_equal(other.columns, np.arange(self.n_features)) else self.then_select(other.columns)
         if other.texts:
@@ -152,12 +152,12 @@ class InputMap:
             if features:
                 seen = self.then_select(features).looked_at(takes_nan=takes_nan).checked
                 chosen = replace(chosen, checked=_all_checks([chosen.checked, seen]))
-        for stage in other.stages:
-            chosen = chosen.then_stage(stage)
+        for op in other.ops:
+            chosen = chosen.then_op(op)
         return chosen
 
     def looked_at(self, *, takes_nan: bool) -> InputMap:
-        """Return the map before a step that rejects infinity in each feature, and NaN unless `takes_nan`."""
+        """Return the map before an op that rejects infinity in each feature, and NaN unless `takes_nan`."""
         checks = ({column: takes_nan or self._takes_nan(k)} for k, column in enumerate(self.columns.tolist()))
         return replace(self, checked=_all_checks([self.checked, *checks]))
 
@@ -173,7 +173,7 @@ class InputMap:
     def apply(self, rows: Any) -> FloatArray:
         """Map raw rows, dense or sparse, which must be finite in the used columns.
 
-        Raises InputError if a mapped number exceeds float64 or a step rejects one; the message names the row.
+        Raises InputError if a mapped number exceeds float64 or an op rejects one; the message names the row.
         """
         return self._checked(rows, self._run(rows))
 
@@ -188,13 +188,13 @@ class InputMap:
     def source_rounding(self, rows: Any) -> FloatArray:
         """Bound the distance of the source's float64 arithmetic from the function over the real numbers, per row.
 
-        Both start from the source's rows before the first step that is not the source's bit for bit.
+        Both start from the source's rows before the first op that is not the source's bit for bit.
         """
-        first = next((k for k, stage in enumerate(self.stages) if not stage.as_source), None)
+        first = next((k for k, op in enumerate(self.ops) if not op.as_source), None)
         if first is None:
             return np.zeros(rows.shape[0])
-        first_part = replace(self, stages=self.stages[:first])
-        rest = InputMap(first_part.n_features, np.arange(first_part.n_features), self.stages[first:])
+        first_part = replace(self, ops=self.ops[:first])
+        rest = InputMap(first_part.n_features, np.arange(first_part.n_features), self.ops[first:])
         mapped = first_part._run(rows)  # NaN may pass, on the way to the step that replaces it
         self._check_domain(mapped)
         result = rest._run(mapped.values, counts_source=True)
@@ -225,23 +225,23 @@ class InputMap:
         """Return the raw columns whose unchanged numbers a lookup uses: categories, bins, missing values."""
         result: set[int] = set()
         origin = self.columns  # the raw column that a feature holds; -1 for none
-        for stage in self.stages:
-            if isinstance(stage, Table):
-                before = origin[stage.source]
-                result.update(before[[len(steps.edges) > 0 for steps in stage.steps]].tolist())
-                origin = np.where([bool((steps.values == SAME).any()) for steps in stage.steps], before, -1)
-            elif isinstance(stage, Affine):
-                origin = np.where([stage.leaves(j) for j in range(len(origin))], origin, -1)
+        for op in self.ops:
+            if isinstance(op, Lookup):
+                before = origin[op.source]
+                result.update(before[[len(steps.edges) > 0 for steps in op.steps]].tolist())
+                origin = np.where([bool((steps.values == SAME).any()) for steps in op.steps], before, -1)
+            elif isinstance(op, Affine):
+                origin = np.where([op.leaves(j) for j in range(len(origin))], origin, -1)
             else:
                 break
         return np.array(sorted(result - {-1, *self.texts}), np.intp)
 
     def _takes_nan(self, column: int) -> bool:
         feature: int | None = column
-        for stage in self.stages:
+        for op in self.ops:
             if feature is None or feature == NO_NAN:
                 break
-            feature = stage.follow_nan(feature)
+            feature = op.follow_nan(feature)
         return feature == NO_NAN
 
     def with_texts(self, texts: Mapping[int, TextColumn]) -> InputMap:
@@ -251,21 +251,21 @@ class InputMap:
             for k, column in enumerate(self.columns.tolist())
             if column in self.texts and self.texts[column].texts != texts[column].texts
         }
-        stages = list(self.stages)
-        for k, stage in enumerate(stages):
-            if isinstance(stage, Table):
-                stages[k], changed = stage.of_texts(changed)
-            elif not stage.by_feature:
+        ops = list(self.ops)
+        for k, op in enumerate(ops):
+            if isinstance(op, Lookup):
+                ops[k], changed = op.of_texts(changed)
+            elif not op.by_feature:
                 break
-        return replace(self, stages=tuple(stages), texts=texts)
+        return replace(self, ops=tuple(ops), texts=texts)
 
     def reached(self, column: int, number: float) -> tuple[float, ...]:
         """Follow a number in a raw column through lookups, wherever it is used; REFUSED if it is rejected."""
         at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
-        for stage in self.stages:
-            if isinstance(stage, Table):
-                at = [after for k, x in at for after in stage.follow(k, x)]
-            elif not stage.by_feature:
+        for op in self.ops:
+            if isinstance(op, Lookup):
+                at = [after for k, x in at for after in op.follow(k, x)]
+            elif not op.by_feature:
                 break
         return tuple(x for _, x in at)
 
@@ -275,15 +275,15 @@ class InputMap:
         Unused columns are zero. The map may reject these rows if it uses a column twice or projects.
         """
         x = mapped
-        for stage in reversed(self.stages):
-            x = stage.preimage(x)
+        for op in reversed(self.ops):
+            x = op.preimage(x)
         raw = np.zeros((len(mapped), self.n_raw_features))
         raw[:, self.columns] = x
         return raw
 
     def packed(self) -> bytes:
         """Return the section of an artifact (models/FORMAT.md, "input_map")."""
-        return packed_map(self.n_raw_features, self.columns, self.stages, self.by_column, self.checked)
+        return packed_map(self.n_raw_features, self.columns, self.ops, self.by_column, self.checked)
 
     def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> _Mapped:
         """Map rows by the core."""
@@ -308,7 +308,7 @@ class InputMap:
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
     def _checked(self, rows: Any, mapped: _Mapped) -> FloatArray:
-        """Return the mapped rows; raise InputError if one has left float64 or the domain of a step."""
+        """Return the mapped rows; raise InputError if one has left float64 or the domain of an op."""
         self._check_domain(mapped)
         if not mapped.has_left.any():
             return mapped.values
@@ -323,7 +323,7 @@ class InputMap:
     def _check_domain(self, mapped: _Mapped) -> None:
         if mapped.refused is not None:
             row, kind, number, needed = mapped.refused
-            raise InputError(f"row {row}: {DOMAINS[names_of('stage_kind')[kind]]} {needed:.6g}, got {number:.6g}")
+            raise InputError(f"row {row}: {DOMAINS[names_of('op_kind')[kind]]} {needed:.6g}, got {number:.6g}")
 
 
 class _Mapped(NamedTuple):
@@ -331,9 +331,9 @@ class _Mapped(NamedTuple):
 
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
-    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before a step that might hide it
-    outside: npt.NDArray[np.bool_]  # whether a step rejects a number
-    refused: tuple[int, int, float, float] | None  # first such row: row, kind of step, number, limit
+    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that might hide it
+    outside: npt.NDArray[np.bool_]  # whether an op rejects a number
+    refused: tuple[int, int, float, float] | None  # first such row: row, kind of op, number, limit
 
 
 def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
-from approxsvm.ir.steps import Affine
-from approxsvm.ir.steps.affine import AFFINE_PARTS
+from approxsvm.ir.ops import Affine
+from approxsvm.ir.ops.affine import AFFINE_PARTS
 
 
 def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
@@ -51,12 +51,12 @@ def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
         one.n_raw_features == other.n_raw_features
         and np.array_equal(one.columns, other.columns)
         and one.checked == other.checked
-        and len(one.stages) == len(other.stages)
-        and all(map(_same_stage, one.stages, other.stages))
+        and len(one.ops) == len(other.ops)
+        and all(map(_same_op, one.ops, other.ops))
     )
 
 
-def _same_stage(one: Any, other: Any) -> bool:
+def _same_op(one: Any, other: Any) -> bool:
     if not (isinstance(one, Affine) and isinstance(other, Affine)):
         return False  # other steps are not compared
     parts = [(getattr(one, name), getattr(other, name)) for name in AFFINE_PARTS]

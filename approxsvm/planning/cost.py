@@ -24,7 +24,7 @@ timed when a model is compiled.
   the bound that depends on the row's direction; above, `degrees` and the coefficients above degree 2. All rows of a
   block take a further degree if one of them is still undecided.
 * With several classes or functions, each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. Degrees
-  above 2 are evaluated only for the few classes that may win. In the exact engine, the pairs of a presumed winner cost
+  above 2 are evaluated only for the few classes that may win. In the exact engine, pairs of a speculated winner cost
   1.5 x for a support vector, as these are not contiguous, and 40 for each instead of `kernel` (measured on a Xeon with
   AVX-512).
 """
@@ -47,7 +47,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 # Cost of each extra sum of the exact engine with several classes.
 SUM_COST: Final = 5.0
-# Pairs of a presumed winner, in float32: cost of exp, factor of the total cost, assumed share of wrong guesses.
+# Pairs of a speculated winner, in float32: cost of exp, factor of the total cost, assumed share of wrong guesses.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
@@ -195,7 +195,7 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """Cost of a row in the exact engine of several classes, by all pairs or by the pairs of a presumed winner."""
+    """Cost of a row in the exact engine of several classes, by all pairs or by the pairs of a speculated winner."""
 
     products: Products
     n_features: int
@@ -226,7 +226,7 @@ class PairCosts:
         return self.products.slower * (products + n_sv * (constants.kernel + SUM_COST * len(self.counts)))
 
     def of_winner(self, frequency: FloatArray) -> float:
-        """Return the average cost of the pairs of one class, if classes are presumed with these frequencies."""
+        """Return the average cost of the pairs of one class, if classes are speculated with these frequencies."""
         constants = self.products.constants
         if constants.is_alone:  # the kernel values of all support vectors first
             values = self.counts.sum() * (constants.product * self.n_features + constants.kernel)
@@ -235,18 +235,18 @@ class PairCosts:
         own = self.counts * (self.n_features + _LISTED_COST + len(self.counts))
         return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
 
-    def presuming(self, n_landmarks: int) -> float:
-        """Return the cost of the network that presumes the winner."""
+    def speculating(self, n_landmarks: int) -> float:
+        """Return the cost of the network that speculates the winner."""
         n = len(self.counts)
         return float(n * self.n_features + _LISTED_SHARE * n_landmarks * (self.n_features + _LISTED_COST + n))
 
     @property
     def typical(self) -> float:
-        """Cost of all pairs or of a presumed winner's, whichever is less, with a network without landmarks."""
+        """Cost of all pairs or of a speculated winner's, whichever is less, with a network without landmarks."""
         if self.stays_sparse:
             return self.all_pairs
         frequency = np.full(len(self.counts), 1.0 / len(self.counts))
-        return min(self.all_pairs, self.presuming(0) + (1.0 + _TYPICAL_MISSES) * self.of_winner(frequency))
+        return min(self.all_pairs, self.speculating(0) + (1.0 + _TYPICAL_MISSES) * self.of_winner(frequency))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,10 +257,10 @@ class SubspaceCosts:
     n_listed: FloatArray  # (n_groups,): support vectors of the functions of a class, or of the only one
     n_own: FloatArray  # (n_groups,): support vectors that all functions of the class share
     n_forms: int
-    fixed: float  # fixed cost of a row: presuming its class
+    fixed: float  # fixed cost of a row: speculating its class
     behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
     exact: float  # cost of a row by the exact engine alone
-    misses: float  # share of rows whose class is presumed wrongly
+    misses: float  # share of rows whose class is speculated wrongly
     constants: Constants
     of_coordinate: float = 1.0  # cost of a support vector's coordinate, relative to a float
 
@@ -286,11 +286,11 @@ class SubspaceCosts:
         of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
         behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
         constants, listed = pairs.products.constants, pairs.counts + pairs.listed
-        fixed, exact = pairs.products.row + pairs.presuming(0), min(pairs.products.row + pairs.typical, few)
+        fixed, exact = pairs.products.row + pairs.speculating(0), min(pairs.products.row + pairs.typical, few)
         behind = np.minimum(behind, few)
         return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
-    def of_stage(self, n_coordinates: int) -> FloatArray:
+    def of_op(self, n_coordinates: int) -> FloatArray:
         """Return the cost of a row in one stage, for each group: loading, projection and sums."""
         constants = self.constants
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
@@ -314,7 +314,7 @@ class SubspaceCosts:
 
     def at_best(self, n_coordinates: int) -> float:
         """Return the average cost of a row if a stage settled every row."""
-        sums = float(self.of_stage(n_coordinates).mean())
+        sums = float(self.of_op(n_coordinates).mean())
         return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
 

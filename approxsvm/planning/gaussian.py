@@ -137,7 +137,7 @@ def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request)
     subspaces = plan.subspaces
     others = {} if subspaces is None else subspaces.sections
     if model.has_pairs and math.isinf(problem.tolerance):
-        others |= speculate(problem, None if subspaces is None else subspaces.presumed_cost)
+        others |= speculate(problem, None if subspaces is None else subspaces.speculated_cost)
     return write("exact", problem.frame, others=others, tolerance=problem.tolerance)
 
 

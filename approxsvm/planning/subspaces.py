@@ -79,7 +79,7 @@ class Subspaces:
 
     sections: dict[str, bytes]  # sections of the artifact
     cost: Cost  # average cost of a row, including the exact engine after the stages
-    presumed_cost: float  # cost without the speculation on the class
+    speculated_cost: float  # cost without speculating on the class
     reason: str  # the choice in words
     tried: TriedPlan  # the choice in numbers
 
@@ -207,7 +207,7 @@ class _CallCosts:
 def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
     if step is None:
         return costs.behind
-    return costs.of_expansion(*step) if step.degree else costs.of_stage(step.n_coordinates)
+    return costs.of_expansion(*step) if step.degree else costs.of_op(step.n_coordinates)
 
 
 class _Trial:
@@ -312,10 +312,10 @@ class _Trial:
             f"{name}, then the exact engine: should settle {decided:.1%} before it and "
             f"take {cost.share_of(self._costs.exact, self._problem.limits.rows_per_call)}"
         )
-        exact, presumed = self._costs.exact, cost.asked - self._costs.fixed.asked
+        exact, speculated = self._costs.exact, cost.asked - self._costs.fixed.asked
         tried = TriedPlan(name, cost.asked / exact.asked, decided, share_alone=cost.alone / exact.alone)
         sections = subspace_sections(chosen, self._expansions.get(steps[0]))
-        return Subspaces(sections, cost, presumed, reason, tried)
+        return Subspaces(sections, cost, speculated, reason, tried)
 
     def _stage(self, group: GroupInSubspace, k: int) -> SubspaceStage | None:
         return group.stage(k, self._input_scale, self._in_order)
@@ -325,7 +325,7 @@ class _Trial:
         if self._model.n_decisions > 1:
             return []
         costs = self._costs.blocks
-        most = _WORTHWHILE * float(costs.of_stage(k)[0])
+        most = _WORTHWHILE * float(costs.of_op(k)[0])
         return [degree for degree in _DEGREES if float(costs.of_expansion(k, degree)[0]) <= most]
 
     def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
@@ -363,7 +363,7 @@ def in_subspaces(
     numbers: tuple[int, ...],  # coordinates, ascending
     degree: int = 0,  # degree of an expansion that replaces the first sums; 0 for none
     *,
-    X: Any = None,  # (n_rows, n_features): sample rows for speculation on the class
+    X: Any = None,  # (n_rows, n_features): sample rows, to speculate on the class
     center: CenterChoice = "mean",
     tolerance: float = math.inf,  # promised error of values; infinite if only labels count
     on_grid: bool = False,  # whether to store coordinates as 16-bit integers
@@ -389,7 +389,7 @@ def in_subspaces(
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
     others = subspace_sections(groups, expansion)
     if model.n_decisions > 1:
-        others |= speculate(problem, presumed_cost=0.0)
+        others |= speculate(problem, speculated_cost=0.0)
     return build(model, "exact", problem.frame, others=others, tolerance=tolerance)
 
 

@@ -1,7 +1,7 @@
 """A small network that speculates on the winner of several classes, so the exact engine starts with its pairs.
 
 Class scores are a linear function of the row plus kernel values at a few support vectors, the landmarks, fitted by
-least squares to the winners of sample rows. Wrong speculation only costs time: the presumed winner must win its pairs
+least squares to the winners of sample rows. Wrong speculation only costs time: the speculated winner must win its pairs
 by more than their error bounds.
 """
 
@@ -30,16 +30,16 @@ _RIDGE: Final = 1e-6
 
 def speculate(
     problem: Problem,  # with several classes
-    presumed_cost: float | None = None,  # cost of a row with a presumed class, if subspaces come first
+    speculated_cost: float | None = None,  # cost of a row with a speculated class, if subspaces come first
 ) -> dict[str, bytes]:
-    """Fit networks with increasing numbers of landmarks; return the cheapest as section presumption.
+    """Fit networks with increasing numbers of landmarks; return the cheapest as section speculation.
 
     The result is empty if rows use all pairs, as few-valued ones do, if all pairs are cheaper, or if no fit succeeds.
     """
     model, rows, center = problem.model, problem.typical_rows, problem.frame.center
     costs = PairCosts.of(model, rows)
     goes_by_all_pairs = costs.stays_sparse or problem.exact.native.few_values_work > 0.0
-    if (goes_by_all_pairs and presumed_cost is None) or model.gamma == 0.0:
+    if (goes_by_all_pairs and speculated_cost is None) or model.gamma == 0.0:
         return {}
     random = np.random.default_rng(problem.limits.random_state)
     n_rows = min(_MAX_ROWS, _MAX_NUMBERS // model.n_features)
@@ -51,27 +51,27 @@ def speculate(
     classes = problem.winners(rows)
     hits = np.eye(len(model.labels))[classes]
     frequency = hits.mean(axis=0)
-    winner_cost = costs.of_winner(frequency) if presumed_cost is None else presumed_cost
-    best, least = {}, costs.all_pairs if presumed_cost is None else math.inf
+    winner_cost = costs.of_winner(frequency) if speculated_cost is None else speculated_cost
+    best, least = {}, costs.all_pairs if speculated_cost is None else math.inf
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         network = _Network(_dense(rows) - center, _dense(model.support_vectors[landmarks]) - center, model.gamma)
         gram, products = network.normal_equations(~held_out, hits)
         for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(landmarks)):
-            if costs.presuming(n) + winner_cost >= least:
+            if costs.speculating(n) + winner_cost >= least:
                 break
             weights = network.solved(gram, products, n)
             if not np.isfinite(weights).all():
                 continue
             missed = float((network.scores(held_out, weights).argmax(axis=1) != classes[held_out]).mean())
-            cost = costs.presuming(n) + (1.0 + missed) * winner_cost
+            cost = costs.speculating(n) + (1.0 + missed) * winner_cost
             if cost < least:
-                best, least = {"presumption": _packed(landmarks[:n], weights)}, cost
+                best, least = {"speculation": _packed(landmarks[:n], weights)}, cost
     return best
 
 
 def _packed(landmarks: npt.NDArray[np.intp], weights: npt.NDArray[np.float32]) -> bytes:
     indices = landmarks.astype("<u4").tobytes()
-    head = record("presumption").pack(len(landmarks), 0) + indices
+    head = record("speculation").pack(len(landmarks), 0) + indices
     return head + bytes(-len(indices) % 8) + weights.astype("<f4").tobytes()
 
 

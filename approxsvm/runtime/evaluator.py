@@ -66,7 +66,7 @@ def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outp
 class Evaluator:
     """Answers of one compiled model, with `n_jobs` threads as in scikit-learn.
 
-    Batches of up to four rows for each center use other code than larger ones, to reduce latency. Their values may
+    Batches of up to four rows per center use different code than larger ones, to reduce latency. Their values may
     differ from the values in a larger batch within the bounds, which hold for both.
     """
 
@@ -81,7 +81,7 @@ class Evaluator:
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
         self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
         self._takes_one = self._task != "regression" and self._has_one_answer and FLOAT32 not in self._dtypes.refused
-        # Rows in other containers than numeric arrays may hold other values than numbers.
+        # Rows that are not numeric arrays may hold values that are not numbers.
         columns = artifact.raw_columns
         self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
         # The core takes only float32 and float64, and lists of integers become float64.
@@ -89,8 +89,8 @@ class Evaluator:
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
-        # Labels by position for a single row; None if the answer is a value. Items of a list, unlike an array's, exist
-        # already.
+        # Labels by position for a single row; None if the answer is a value. A list, unlike an array, already holds its
+        # items as objects.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 

@@ -104,7 +104,7 @@ std::string hexadecimal(std::uint64_t bytes, std::size_t n_bytes, const char* be
     return text;
 }
 
-// Digits in the order in which numbers are written.
+// Digits, least significant first.
 std::string checksum_text(std::uint64_t checksum) {
     char room[12];
     std::snprintf(room, sizeof room, "%08lx", static_cast<unsigned long>(checksum));
@@ -122,20 +122,20 @@ std::string dtype_text(const Expected& expected) {
     return text;
 }
 
-// The field at fault.
+// Names the faulty field.
 std::string subject(const ArtifactFault& fault) {
     const std::string section = names_of_sections[fault.section];
     if (fault.field == field::any_size) return section.empty() ? "the file" : "section " + section;
     std::string text = names_of_fields[fault.field];
     if (fault.index != no_index) {
         if (fault.field >= field::entry_identifier && fault.field <= field::entry_size) text += " of table entry";
-        if (fault.field >= field::stage_kind && fault.field <= field::stage_n_outputs) text += " of stage";
+        if (fault.field >= field::op_kind && fault.field <= field::op_n_outputs) text += " of op";
         text += " " + std::to_string(fault.index);
     }
     return section.empty() ? text : text + " of section " + section;
 }
 
-// Why the size of the file is wrong; follows both numbers.
+// Explains a wrong file size; the text follows both numbers.
 std::string why_size(const ArtifactFault& fault) {
     if (fault.member != no_member || fault.in_subspace_expansion || fault.section != 0) return "";
     const std::uint64_t found = fault.found.whole(), expected = fault.expected.low.whole();

@@ -1,4 +1,5 @@
-// Sums over powers of a block of a Gram matrix, for the compiler's norms (approxsvm/expansion/gram.py).
+// Sums over powers of a block of a Gram matrix. The compiler computes its norms with them
+// (approxsvm/expansion/gram.py).
 #pragma once
 
 #include <approxsvm/simd/norms.hpp>
@@ -9,7 +10,7 @@ namespace approxsvm {
 struct GramPowers {
     const double* gram;  // (n_rows, n_columns), row-major
     std::size_t n_rows, n_columns, n_degrees;
-    const double *left, *right;  // a weight for each row, and for each column
+    const double *left, *right;  // a weight per row, and per column
     const double* series;        // (n_degrees,)
     double* sums;                // (n_degrees,): sum_ij left_i gram_ij^k right_j
     double* const* powers;       // (n_degrees,): output of gram^k, elementwise, or null
@@ -19,8 +20,8 @@ struct GramPowers {
 
 inline namespace APPROXSVM_TARGET {
 
-// Works row by row, so that the powers stay in the first-level cache. The order of additions and the roundings are the
-// same on every target: eight lanes along the row, at most n_columns / 8 + 3 additions, then the rows.
+// Works row by row, so that the powers stay in the first-level cache. Additions and roundings have the same order on
+// every target: eight lanes along the row, with at most n_columns / 8 + 3 additions, then the rows.
 inline void gram_powers(const GramPowers& task) {
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;

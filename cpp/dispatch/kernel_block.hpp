@@ -1,4 +1,4 @@
-// A block of the kernel matrix and its roots from inner products, for the compiler's norms
+// A block of the kernel matrix and its roots, computed from inner products. The compiler uses it for its norms
 // (approxsvm/expansion/kernel_sums.py).
 #pragma once
 
@@ -8,17 +8,17 @@
 
 namespace approxsvm {
 
-// Columns of a block come in multiples of this on every target.
+// On every target, a block has a multiple of this many columns.
 constexpr std::size_t kernel_block_columns = 32;
 
 // With x_i the scaled support vectors, K_ij = exp(min(0, x_i.x_j - |x_i|^2 / 2 - |x_j|^2 / 2)).
 struct KernelBlock {
-    const double* gram;  // (n_rows, n_columns), row after row: x_i.x_j
+    const double* gram;  // (n_rows, n_columns), row-major: x_i.x_j
     std::size_t n_rows, n_columns;
-    const double *left, *right;            // |x|^2 / 2 of rows, and of columns
+    const double *left, *right;            // |x|^2 / 2 of the rows, and of the columns
     const double *left_coef, *right_coef;  // a_i
-    std::size_t n_roots;                   // squarings from the first root to K
-    double* const* roots;                  // (n_roots,): where K^(1/2), K^(1/4), ... go, of the shape of gram; or null
+    std::size_t n_roots;                   // number of squarings from the first root to K
+    double* const* roots;                  // (n_roots,): outputs K^(1/2), K^(1/4), ..., each shaped like gram; or null
     double* row_sums;                      // (n_rows,): sum_j K_ij a_j
     double* column_sums;                   // (n_columns,): sum_i a_i K_ij
     double moduli;                         // sum_ij |a_i a_j| K_ij
@@ -26,9 +26,9 @@ struct KernelBlock {
 
 inline namespace APPROXSVM_TARGET {
 
-// A root errs relatively by 2 u, u = 2^-53, and a squaring doubles that and adds u: K errs by 23 u after three.
-// Roots below exp(-708), and those of NaN, are exp(-708). A sum over rows or columns has a path of at most their
-// number.
+// A root has a relative error of 2 u, u = 2^-53. Each squaring doubles the error and adds u, so K has 23 u after three.
+// Roots below exp(-708), and NaN, become exp(-708). The summation depth of a row or column sum is at most its number of
+// terms.
 inline void kernel_block(KernelBlock& task) {
     constexpr int n = 4;
     static_assert(kernel_block_columns % (n * lanes64) == 0, "a block is not a whole number of registers");

@@ -13,14 +13,14 @@
 namespace approxsvm::dispatch {
 namespace {
 
-// A thread must have at least this many multiply-adds to do, about 50 microseconds; less does not pay for its start.
+// Minimum work per thread in multiply-adds, about 50 microseconds. Starting a thread for less does not pay.
 constexpr double min_work_per_thread = 4e6;
 
-// Limit on the memory of a prepared model. Among trained models, engines of polynomial kernels with about forty
-// non-zeros in a million numbers need the most memory per byte of the file.
+// Memory limit of a prepared model. Among trained models, polynomial kernels with about forty non-zeros in a million
+// features need the most memory per byte of the file.
 constexpr std::size_t prepared_bytes_of_any = std::size_t{1} << 28, prepared_bytes_per_byte = std::size_t{1} << 16;
 
-// The predictor's kept workspace, unless another call uses it.
+// Borrows the predictor's own workspace unless another call is using it.
 class KeptWorkspace {
   public:
     explicit KeptWorkspace(const Predictor& predictor)
@@ -39,7 +39,7 @@ class KeptWorkspace {
 };
 
 // Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunks are multiples of the block, so
-// every row is computed as in a single call. The first failure stops the rest.
+// every row is computed as in a single call. The first failure stops all threads.
 template <class Part>
 Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_per_row, int n_threads,
                   const Part& part) {
@@ -63,7 +63,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
             if (status != Status::ok) result = status;
         }
     };
-    // Allocate first: an exception on another thread, or while one runs, would end the program.
+    // Allocate first: an exception on another thread, or while one is running, would end the program.
     const KeptWorkspace kept(predictor);
     std::vector<Workspace> workspaces;
     for (std::size_t t = kept ? 1 : 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
@@ -73,7 +73,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
         try {
             threads.emplace_back(work, std::cref(workspaces[kept ? t - 1 : t]));
         } catch (const std::exception&) {
-            break;  // no more threads or memory: the others do the work
+            break;  // no more threads or memory: the running threads do the work
         }
     }
     work(kept ? *kept.workspace() : workspaces[0]);
@@ -107,7 +107,7 @@ double expansion_work(const ModelView& model, const DenseRows<Real>&) {
     return dense_work(model);
 }
 
-// Work of an average sparse row, in multiply-adds of a dense one.
+// Work of an average sparse row, in multiply-adds of a dense row.
 template <class Real, class Index>
 double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) {
     if (model.n_centers > 1) return dense_work(model);
@@ -117,7 +117,7 @@ double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) 
     return 8.0 * per_row * per_row;
 }
 
-// Estimated work of a row, by the stage that most rows reach.
+// Estimated work of a row in the stage that answers most rows.
 double work_per_row(const ModelView& model, double of_expansion) {
     const double d = static_cast<double>(model.n_features), n_terms = static_cast<double>(model.n_terms);
     if (model.form) {
@@ -152,7 +152,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
                                            part_of(predictor.model(), out, first, n), mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
             if (result == Status::ok || !request.fault) return result;
-            // Of several faults, report that of the first row, as one thread would.
+            // If several threads fail, report the fault of the first row, as one thread would.
             const std::lock_guard<std::mutex> lock(faults);
             fault.row += first;
             if (n_faults++ == 0 || fault.row < request.fault->row) *request.fault = fault;

@@ -1,4 +1,4 @@
-// A model ready to predict on this machine: validated, prepared for the target, with workspaces for threads.
+// A model that is ready to predict on this machine: validated, prepared for the target, with a workspace per thread.
 #pragma once
 
 #include <array>
@@ -18,13 +18,13 @@ struct ArtifactError : std::runtime_error {
     Status status;
 };
 
-// An artifact that has been validated against models/FORMAT.md; a Predictor replays its check rows.
+// An artifact that has been validated against models/FORMAT.md. A Predictor also replays its check rows.
 struct OpenedArtifact {
     ModelView model{};
     std::size_t n_bytes;
-    Parts parts = 0;  // parts that a program's approxsvm::ModelOf must name
+    Parts parts = 0;  // the parts that a program's approxsvm::ModelOf must name
 
-    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive the object and everything
+    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive this object and everything
     // made from it.
     OpenedArtifact(const void* bytes, std::size_t n);
 };
@@ -43,11 +43,12 @@ using StageCounts = std::array<std::uint64_t, n_stages>;
 
 class Predictor {
   public:
-    // Replays the check rows. Throws ArtifactError, also if compressed support vectors would unpack to too much memory.
+    // Replays the check rows. Throws ArtifactError if one fails, or if the unpacked support vectors would need too much
+    // memory.
     Predictor(const OpenedArtifact& artifact, const TargetTable& kernels);
     Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels)
         : Predictor(OpenedArtifact(artifact, n_bytes), kernels) {}
-    // A model without an artifact; everything it points to must outlive the predictor.
+    // A model without an artifact. Everything that it points to must outlive the predictor.
     Predictor(const ModelView& model, const TargetTable& kernels);
     Predictor(const Predictor&) = delete;
     Predictor& operator=(const Predictor&) = delete;
@@ -56,9 +57,9 @@ class Predictor {
     const TargetTable& kernels() const { return *kernels_; }
     Workspace make_workspace() const;
 
-    // Computes the non-null outputs of `out` for raw rows, by the stages that the model's mode allows and its promise
-    // needs. request.n_rows_in_call may exceed the number of rows, which are then computed as part of a larger call.
-    // The numbers do not depend on n_threads.
+    // Computes the non-null outputs of `out` for raw rows, using the stages that the model's mode allows and its
+    // guarantee needs. If request.n_rows_in_call exceeds the number of rows, they are computed as part of a larger
+    // call. The numbers do not depend on n_threads.
     Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
     Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
@@ -75,21 +76,21 @@ class Predictor {
     // Whether these values come from the float64 engine, without expansions.
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
-    // Predicts one row without allocation or threads: the position of its label, or a regression's value. `workspace`
-    // comes from make_workspace(); `source_unit` is as in Request.
+    // Predicts one row without allocation or threads. Returns the position of its label, or a regression's value.
+    // `workspace` comes from make_workspace(); see Request for `source_unit`.
     Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr, double source_unit = 0.0) const;
     Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr) const;
 
-    // A workspace for one call at a time, so small calls need not allocate; null while another call uses it.
+    // Workspace for one call at a time, so that small calls need not allocate. Null while another call uses it.
     const Workspace* take_kept_workspace() const { return kept_is_taken_.exchange(true) ? nullptr : &*kept_; }
     void return_kept_workspace() const { kept_is_taken_ = false; }
 
     // The result of TargetTable::prepare.
     const void* prepared() const { return prepared_; }
 
-    // Number of columns of probabilities; 0 for none.
+    // Number of probability columns; 0 if the model has none.
     std::size_t n_probabilities() const;
     // Estimated multiply-adds of an ensemble's row; 0 for other models.
     double ensemble_work() const { return ensemble_work_; }

@@ -1,5 +1,5 @@
-// One table of functions per target. The core headers are compiled once for each; the rest of the program calls them
-// through these tables only.
+// One table of functions per target. The core headers are compiled once per target; the rest of the program calls them
+// only through these tables.
 #pragma once
 
 #include <approxsvm/model_view.hpp>
@@ -12,7 +12,7 @@
 
 namespace approxsvm::dispatch {
 
-// approxsvm/answers.hpp: answer(). `prepared` is the result of TargetTable::prepare.
+// See answer() in approxsvm/answers.hpp. `prepared` is the result of TargetTable::prepare.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
@@ -23,9 +23,9 @@ struct TargetTable {
     std::size_t (*prepared_bytes)(const ModelView&);
     const void* (*prepare)(const ModelView&, void* memory);
     std::size_t (*workspace_bytes)(const void* prepared);
-    double (*few_values_work)(const void* prepared);  // multiply-adds per support vector; 0 if not in use
+    double (*few_values_work)(const void* prepared);  // multiply-adds per support vector; 0 if unused
     std::size_t (*replay_bytes)(const void* prepared);
-    Status (*replay)(const void* prepared, void* memory);  // check rows
+    Status (*replay)(const void* prepared, void* memory);  // replays the check rows
     EvaluateFunction<DenseRows<float>> evaluate_dense_f32;
     EvaluateFunction<DenseRows<double>> evaluate_dense_f64;
     EvaluateFunction<CsrRows<float, std::int32_t>> evaluate_csr_f32_i32;
@@ -40,11 +40,11 @@ struct TargetTable {
 // The built-in targets that this machine can run, fastest first.
 const std::vector<const TargetTable*>& runnable_targets();
 
-// The target that APPROXSVM_TARGET names, else the fastest. Throws std::runtime_error if the name is unknown or this
-// machine cannot run it: a forced target never falls back.
+// Returns the target that APPROXSVM_TARGET names, else the fastest. Throws std::runtime_error if the name is unknown or
+// this machine cannot run the target: a forced target never falls back.
 const TargetTable& selected_target();
 
-// The target with that name; throws as above, with `asked_by` in the message.
+// Returns the target with this name. Throws like the function above, with `asked_by` in the message.
 const TargetTable& target_named(const std::string& name, const std::string& asked_by);
 
 }  // namespace approxsvm::dispatch

@@ -72,10 +72,10 @@ enum {
     APPROXSVM_UNSORTED_INDICES = 31, /* columns of a sparse row must ascend strictly */
     APPROXSVM_MAP_OVERFLOW = 32,     /* scaling goes beyond float64; found: the row's largest number */
     APPROXSVM_BEYOND_FLOAT64 = 33,   /* the value, or a term of it, exceeds float64 */
-    APPROXSVM_BEYOND_TOLERANCE = 34, /* the tolerance asked for at compilation; found: the bound, expected: it */
-    APPROXSVM_UNKNOWN_FEATURE = 35,  /* of a sparse row for a pipeline */
-    APPROXSVM_OUTSIDE_DOMAIN = 36,   /* a number that a step of the pipeline does not take, such as log(-1);
-                                        found: it, expected: what the message says is needed */
+    APPROXSVM_BEYOND_TOLERANCE = 34, /* the bound exceeds the requested tolerance; found: bound, expected: tolerance */
+    APPROXSVM_UNKNOWN_FEATURE = 35,  /* in a sparse row for a pipeline */
+    APPROXSVM_OUTSIDE_DOMAIN = 36,   /* a step of the pipeline rejects a number, such as log(-1);
+                                        found: the number, expected: the limit in the message */
 
     /* the call */
     APPROXSVM_BUFFER_TOO_SMALL = 40,
@@ -107,9 +107,9 @@ APPROXSVM_API uint32_t approxsvm_abi_version(void);
 typedef struct approxsvm_model approxsvm_model;
 
 /* Opens an artifact: validates all of its bytes, and replays its check rows on this machine. Afterwards the file may be
- * changed or removed; bytes in memory are copied and may be freed. The path is UTF-8, also on Windows. After an error
+ * changed or removed; bytes in memory are copied and may be freed. The depth is UTF-8, also on Windows. After an error
  * *model is null. */
-APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_open_file(const char* depth, approxsvm_model** model, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                                     approxsvm_error* error);
 /* Closes a model that no thread uses any longer; ignores null. */
@@ -179,8 +179,8 @@ APPROXSVM_API approxsvm_status approxsvm_row_of_record(const approxsvm_model* mo
 
 /* Which values and bounds to compute. Labels do not depend on it. */
 enum {
-    APPROXSVM_PROMISED = 0, /* within the tolerance asked for at compilation; else the source model's own */
-    APPROXSVM_SETTLED = 1,  /* whichever settled the label: cheap, and only as close as their bounds say */
+    APPROXSVM_PROMISED = 0, /* within the tolerance requested at compilation; else the source model's own */
+    APPROXSVM_SETTLED = 1,  /* of the stage that settled the label: cheap, and only as close as their bounds say */
     APPROXSVM_EXACT_VALUES = 2
 };
 

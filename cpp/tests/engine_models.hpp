@@ -282,13 +282,13 @@ Reference reference(const Model& model, const std::vector<Real>& row) {
     return result;
 }
 
-/// The bound of the norms form for one sum, of as many support vectors as its class has. `path` is that of the
+/// The bound of the norms form for one sum, of as many support vectors as its class has. `depth` is that of the
 /// roundings to an inner product.
 template <class Model>
-long double error_bound(const Model& model, const Reference& truth, std::size_t f, std::size_t path) {
+long double error_bound(const Model& model, const Reference& truth, std::size_t f, std::size_t depth) {
     using Real = typename Model::Real;
     const long double u = std::numeric_limits<Real>::epsilon() / 2, reach = truth.max_norm + truth.row_norm;
-    const long double d = 1.01L * u * static_cast<long double>(path + 5) * model.half_theta * reach * reach;
+    const long double d = 1.01L * u * static_cast<long double>(depth + 5) * model.half_theta * reach * reach;
     const long double n = model.counts[f / (model.n_functions + 1)], summation = (n + 2) * 0x1p-53L;
     return 1.05L * truth.moduli[f] * (std::expm1(2 * d) + 6.1L * u + summation) +
            n * truth.largest[f] * (sizeof(Real) == 4 ? 0x1p-120L : 0x1p-1020L);

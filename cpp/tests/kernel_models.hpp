@@ -106,11 +106,11 @@ Status decide(const Prepared& prepared, const AnyRows& rows, Numbers& values, st
 }
 
 /// A value is off by no more than operations that each round to a relative error of `unit`, and exp to one of
-/// `exp_error`. The path of additions to the form is at most 2 d + 16 roundings long, that to the squared norm d + 20.
+/// `exp_error`. The depth of additions to the form is at most 2 d + 16 roundings long, that to the squared norm d + 20.
 inline void expect_near(const artifact_writer::Model& model, const Terms& terms, double value, double unit,
                         double exp_error, double half_s_moduli, const TargetTable& kernels, const std::string& where) {
     const double d = static_cast<double>(model.n_features());
-    const double path = 2 * d + 16, form_unit = path * unit / (1 - path * unit);
+    const double depth = 2 * d + 16, form_unit = depth * unit / (1 - depth * unit);
     const double half_s = static_cast<double>(terms.half_s), moduli = static_cast<double>(terms.moduli);
     const double half_s_error = (d + 20) * unit * half_s_moduli;
     const double gaussian = std::exp(-half_s);

@@ -57,9 +57,9 @@ std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const typename E
     }
     std::vector<double> sums(rows.size() * model.n_sums, 99.0);
     std::vector<unsigned char> memory((kernels.n_panels + 1) * cache_line_bytes);
-    Carver carver(memory.data());
+    Arena arena(memory.data());
     Engine::sparse(expansion, values.data(), columns.data(), starts.data(), rows.size(), half_sq_norm.data(),
-                   sums.data(), carver.take<Real>(0));
+                   sums.data(), arena.take<Real>(0));
     std::vector<Sums> result;
     for (auto first = sums.begin(); first != sums.end(); first += static_cast<std::ptrdiff_t>(model.n_sums)) {
         result.emplace_back(first, first + static_cast<std::ptrdiff_t>(model.n_sums));
@@ -93,7 +93,7 @@ void check_rows(const EngineModel<Engine>& model, Random& random, std::size_t n_
     const auto sparse_alone = [&](std::size_t r) {
         return sparse_sums(model, model.by_panels, Rows<Real>{rows[r]})[0];
     };
-    const std::size_t path = inner_product_path(model.n_features);
+    const std::size_t path = inner_product_depth(model.n_features);
     const std::size_t column_path = std::max(path, Engine::kernels(model.by_columns).columns.max_values);
     for (std::size_t r = 0; r < n_rows; ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
@@ -197,8 +197,9 @@ TEST(what_is_out_of_reach_changes_nothing) {
 
 TEST(inner_product_path_covers_every_chunk) {
     const std::size_t paths[][2] = {{0, 0}, {1, 2}, {16, 17}, {123, 24}, {512, 48}, {780, 57}};
-    for (const auto& [d, path] : paths) CHECK_EQ(inner_product_path(d), path);
-    for (std::size_t d = 1; d < 2000; ++d) CHECK(inner_product_path(d) <= std::min<std::size_t>(32, d) + (d + 31) / 32);
+    for (const auto& [d, path] : paths) CHECK_EQ(inner_product_depth(d), path);
+    for (std::size_t d = 1; d < 2000; ++d)
+        CHECK(inner_product_depth(d) <= std::min<std::size_t>(32, d) + (d + 31) / 32);
 }
 
 TEST(largest_modulus_of_a_column) {

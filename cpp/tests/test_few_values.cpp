@@ -104,11 +104,11 @@ struct Vectors {
         view.packed.dictionary = reinterpret_cast<const unsigned char*>(dictionary.data());
         view.packed.values = codes.data();
         view.packed.n_values = n * d;
-        Carver counter(nullptr);
+        Arena counter(nullptr);
         const FewValuesMemory counted(view, true, counter);
         memory.resize(counter.bytes_anywhere());
-        Carver carver(memory.data());
-        const FewValuesMemory pieces(view, true, carver);
+        Arena arena(memory.data());
+        const FewValuesMemory pieces(view, true, arena);
         few = FewValuesWriter(view, pieces).write(1.0);
     }
 
@@ -160,7 +160,7 @@ void check_sums(Vectors& vectors, Random& random, const std::string& where) {
                     sum += a * kernel[of_lane[lane]];
                     moduli += std::fabs(a) * kernel[of_lane[lane]];
                 }
-                const long double allowed = (2 * few.n_digits + few_path) * 0x1.1p-24L * moduli + 0x1p-110L;
+                const long double allowed = (2 * few.n_digits + few_depth) * 0x1.1p-24L * moduli + 0x1p-110L;
                 EXPECT(std::fabs(few_sum(few, kernels.data(), s, f) - sum) <= allowed, where + ": by kernels");
                 EXPECT(f > 0 || std::fabs(few_sum(few, row, s) - sum) <= allowed, where + ": at once");
                 EXPECT(std::fabs(sums64[f] - sum) <= 0x1p-40L * moduli + 0x1p-900L, where + ": in float64");

@@ -61,11 +61,11 @@ TEST(kernel_values_on_a_grid) {
             const double half_theta = 1.3, limit = 0x1p29;
             for (const double scale : {1e-9, 3e-7, 1e-4}) {  // of the argument of exp: near 0, and far beyond 87
                 const double theta = half_theta * scale / 0x1p-18;
-                Carver counter(nullptr);
+                Arena counter(nullptr);
                 const GridMemory size(48, d, counter);
                 std::vector<unsigned char> bytes(counter.bytes_anywhere());
-                Carver carver(bytes.data());
-                const GridMemory memory(48, d, carver);
+                Arena arena(bytes.data());
+                const GridMemory memory(48, d, arena);
                 GridKernels grid = fill_grid(given.vectors.data(), given.n_sv, d, d, given.step, theta, memory);
                 std::vector<std::int32_t> codes(pairs_for(d) * given.n_rows), norms(given.n_rows);
                 std::vector<float> off(given.n_rows), row(d), values(48), again(48);
@@ -113,12 +113,12 @@ TEST(listed_sums_on_a_grid) {
     constexpr std::size_t n_sums = 2, n_tiles = 3, n = n_tiles * tile_rows, rows = Case::n_rows;
     for (const std::size_t d : {3u, 64u}) {
         const Case given(d, 1.0f, 0.5, random);
-        Carver counter(nullptr);
+        Arena counter(nullptr);
         const GridMemory size(48, d, counter);
         std::vector<unsigned char> bytes(counter.bytes_anywhere());
-        Carver carver(bytes.data());
+        Arena arena(bytes.data());
         const GridKernels grid =
-            fill_grid(given.vectors.data(), given.n_sv, d, d, given.step, 1e-8, GridMemory(48, d, carver));
+            fill_grid(given.vectors.data(), given.n_sv, d, d, given.step, 1e-8, GridMemory(48, d, arena));
         std::vector<std::size_t> offsets(n);
         std::vector<std::uint32_t> lane_of(n);
         std::vector<float> coef(n * n_sums), found[2], row(d), values(48);

@@ -45,10 +45,11 @@ Sums sums_of(const Part& part, const std::vector<float>& u) {
     return sums;
 }
 
-/// What rounding may do to a part on the paths of additions that the certificate allows it.
+/// What rounding may do to a part on the depths of additions that the certificate allows it.
 long double rounding_of(const Part& part, const Sums& sums, long double unit) {
-    const long double path = static_cast<long double>(part.k) * static_cast<long double>(part.d + 1) + 4;
-    return path * unit / (1 - path * unit) * sums.moduli + 0x1p-140L * static_cast<long double>(part.monomials.size());
+    const long double depth = static_cast<long double>(part.k) * static_cast<long double>(part.d + 1) + 4;
+    return depth * unit / (1 - depth * unit) * sums.moduli +
+           0x1p-140L * static_cast<long double>(part.monomials.size());
 }
 
 void expect_near(const Part& part, const Sums& sums, double value, long double unit, const std::string& how) {

@@ -1,6 +1,6 @@
 #include "parts.hpp"
 
-// The engine for the pairs of one class, and the network that presumes which class that is. Compiled once per target.
+// The engine for the pairs of one class, and the network that speculates which class that is. Compiled once per target.
 
 namespace winner {
 
@@ -18,14 +18,14 @@ struct WinnerLists {
 
     explicit WinnerLists(const Model& model) {
         const PairCoefficients pairs{model.coef.data(), model.counts.data(), model.counts.size(), model.n_sv};
-        Carver counter(nullptr);
+        Arena counter(nullptr);
         const WinnerMemory counted(pairs, counter);
         memory.assign(counter.bytes_anywhere(), '\xff');
-        Carver carver(memory.data());
-        const WinnerMemory pieces(pairs, carver);
+        Arena arena(memory.data());
+        const WinnerMemory pieces(pairs, arena);
         is_usable = pieces.is_usable;
         EXPECT(is_usable == counted.is_usable, "counting and laying out disagree");
-        EXPECT(carver.bytes_anywhere() - 64 <= memory.size(), "the lists take more than was promised");
+        EXPECT(arena.bytes_anywhere() - 64 <= memory.size(), "the lists take more than was promised");
         if (!is_usable) return;
         sums = fill_winner(pairs, model.kernels(), pieces);
         lane_of.assign(pieces.lane_of, pieces.lane_of + model.n_sv);
@@ -72,7 +72,7 @@ std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, cons
     return result;
 }
 
-/// Every sum within the bound of the engine and listed_path roundings more, and the moduli of its pair.
+/// Every sum within the bound of the engine and listed_depth roundings more, and the moduli of its pair.
 void judge_winner(const Model& model, const Reference& truth, const Sums& sums) {
     const std::size_t k = model.counts.size();
     for (std::size_t w = 0; w < k; ++w) {
@@ -82,8 +82,8 @@ void judge_winner(const Model& model, const Reference& truth, const Sums& sums) 
             const double found[] = {sums[2 * mine[0]], sums[2 * (w * k + c) + 1]};
             for (int side = 0; side < 2; ++side) {
                 const std::size_t f = mine[side];
-                const long double bound = error_bound(model, truth, f, inner_product_path(model.n_features)) +
-                                          1.01L * listed_path * 0x1p-24L * truth.moduli[f] +
+                const long double bound = error_bound(model, truth, f, inner_product_depth(model.n_features)) +
+                                          1.01L * listed_depth * 0x1p-24L * truth.moduli[f] +
                                           model.counts[f / k] * 0x1p-58L * truth.largest[f];
                 const long double error = std::fabs(found[side] - truth.sums[f]);
                 EXPECT(error <= bound, "a sum of the pair (" + std::to_string(w) + ", " + std::to_string(c) +
@@ -101,15 +101,15 @@ struct Network {
     std::vector<double> weights;  // (1 + d + n_landmarks, n_classes)
     std::vector<std::size_t> landmarks;
     std::vector<char> memory;
-    Presumption presumption;
+    Speculation speculation;
 
     Network(const Model& model, const WinnerLists& lists, std::size_t n_landmarks, Random& random)
         : n_classes(model.counts.size()), d(model.n_features), weights((1 + d + n_landmarks) * n_classes) {
-        Carver counter(nullptr);
-        const PresumptionMemory counted(n_classes, d, n_landmarks, counter);
+        Arena counter(nullptr);
+        const SpeculationMemory counted(n_classes, d, n_landmarks, counter);
         memory.assign(counter.bytes_anywhere(), '\xff');
-        Carver carver(memory.data());
-        PresumptionWriter writer(model.kernels(), PresumptionMemory(n_classes, d, n_landmarks, carver), n_classes);
+        Arena arena(memory.data());
+        SpeculationWriter writer(model.kernels(), SpeculationMemory(n_classes, d, n_landmarks, arena), n_classes);
         std::normal_distribution<double> normal;
         for (double& weight : weights) weight = static_cast<double>(static_cast<float>(normal(random)));
         for (std::size_t c = 0; c < n_classes; ++c) {
@@ -122,7 +122,7 @@ struct Network {
             const std::vector<float> of_landmark(first, first + n_classes);
             writer.add_landmark(lists.lane_of[landmarks[m]], of_landmark.data());
         }
-        presumption = writer.presumption();
+        speculation = writer.speculation();
     }
     std::vector<double> scores(const std::vector<float>& row, const Reference& truth) const {
         std::vector<double> score(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(n_classes));
@@ -174,7 +174,7 @@ TEST(pairs_that_float32_cannot_add_up_have_no_lists) {
     EXPECT(n_refused > 60, "too few coefficients");
 }
 
-TEST(the_network_presumes_the_best_score) {
+TEST(the_network_speculates_the_best_score) {
     Random random(9);
     for (const std::size_t n_landmarks : {0u, 1u, 7u, 8u, 9u, 70u}) {
         for (const std::size_t n_classes : {2u, 3u, 8u, 17u}) {
@@ -184,14 +184,14 @@ TEST(the_network_presumes_the_best_score) {
             const Rows<float> rows = random_rows(random, model, 2 * lanes);
             const std::vector<float> block = blocks_of(rows, 5, 2 * lanes);
             std::vector<float> half_sq_norm(2 * lanes), scores(tiles_for(n_classes) * tile_rows * 2 * lanes);
-            std::vector<std::uint32_t> presumed(2 * lanes);
+            std::vector<std::uint32_t> speculated(2 * lanes);
             half_sq_norms_block<2>(model.kernels(), block.data(), half_sq_norm.data());
-            presumed_classes_block<2>(model.kernels(), network.presumption, block.data(), half_sq_norm.data(),
-                                      scores.data(), presumed.data());
+            speculated_classes_block<2>(model.kernels(), network.speculation, block.data(), half_sq_norm.data(),
+                                        scores.data(), speculated.data());
             for (std::size_t r = 0; r < rows.size(); ++r) {
                 const std::vector<double> score = network.scores(rows[r], reference(model, rows[r]));
                 const double best = *std::max_element(score.begin(), score.end());
-                EXPECT(score[presumed[r]] >= best - 1e-3, "another class has a better score");
+                EXPECT(score[speculated[r]] >= best - 1e-3, "another class has a better score");
             }
         }
     }

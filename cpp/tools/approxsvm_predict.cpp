@@ -1,5 +1,5 @@
-// approxsvm-predict is a faster svm-predict: tens of times faster with the same model file, with the same output byte
-// for byte; hundreds of times faster with a compiled model, so it must also start fast.
+// approxsvm-predict is a faster svm-predict. With the same model file it is tens of times faster, and its output is the
+// same, byte for byte. With a compiled model it is hundreds of times faster, so it must also start fast.
 #include <cstdio>
 #include <new>
 

@@ -65,7 +65,7 @@ feature_names: bytes, #; bytes, at least #
 header: file_bytes, #; identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at
     least #
 higher: bytes, #
-input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_stages, # to #; number of features at the end, #;
+input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_ops, # to #; number of features at the end, #;
     parts, #
 labels: bytes, #; bytes, at least #; label # is text #, another than label #; label # is text #, that of the ensemble;
     label #, another than label #; label #, one of the ensemble's; label #, that of the ensemble; n_labels, #; size of
@@ -78,7 +78,7 @@ outputs: addend, # to #; bytes, #; bytes, at least #; calibration_shape, #; cali
     positive, #; positive, # to #; probability, #; probability, at least #; slope before knot #, # to #; sum of the
     weights, a finite number; sum of the weights, at least #; weight of member #, at least #
 polynomial: bytes, #
-presumption: bytes, #; bytes, at least #
+speculation: bytes, #; bytes, at least #
 quadratic: bytes, #
 router: bytes, #; bytes, at least #; start #, # to #
 subspaces: bytes, #; bytes, at least #; coefficient #, the sign of #, which is in the same list

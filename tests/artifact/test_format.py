@@ -46,7 +46,7 @@ def name_of(cell: str) -> str:
         ("router", "0|uint32|n_groups"),
         ("support_vectors", "0|uint32|storage"),
         ("outputs", "0|uint32|decision_shape"),
-        ("presumption", "0|uint32|n_landmarks"),
+        ("speculation", "0|uint32|n_landmarks"),
     ],
 )
 def test_records_with_offsets(tag: str, first: str) -> None:
@@ -87,8 +87,8 @@ def test_input_maps_and_subspaces() -> None:
     for tag, first in (("input_map", "uint32|n_columns"), ("subspaces", "uint32|n_stages")):
         for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
             assert TYPES[kind] == code
-    assert "A stage starts with kind (uint32), parts (uint32) and the number of features that come out (uint64)" in TEXT
-    assert [code for _, code, _ in _native.schema()["records"]["stage"]] == ["I", "I", "Q"]
+    assert "An op starts with kind (uint32), parts (uint32) and the number of features that come out (uint64)" in TEXT
+    assert [code for _, code, _ in _native.schema()["records"]["op"]] == ["I", "I", "Q"]
 
 
 def test_enumerations() -> None:
@@ -106,7 +106,7 @@ def test_enumerations() -> None:
         "probability": "2 or 7 for regression, 3 for one-class; of an ensemble 0 or 6, of regressions 0, and "
         "where decision_shape is 2 or 3 0, 4 or 5, where label_rule is 3 0, 1, 4, 5 or 8, where it is 5 0; 6 "
         "of ensembles alone",
-        "stage_kind": "* kind 10: `x = low + (x - low) % length`",
+        "op_kind": "* kind 10: `x = low + (x - low) % length`",
     }
     assert numbers.keys() == _native.schema()["enumerations"].keys()
     for name, words in numbers.items():

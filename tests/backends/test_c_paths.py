@@ -58,9 +58,9 @@ int main() {
                 case 5: form = part_5(&next, n, u.data()); break;
                 default: form = part_6(&next, n, u.data()); break;
             }
-            show(degree, form, approxsvm::form_path(static_cast<std::size_t>(n), degree));
-            show(0, plain_sq_norm(u.data()), approxsvm::norm_path(static_cast<std::size_t>(n)));
-            show(0, sq_norm(u.data()), approxsvm::norm_path(static_cast<std::size_t>(n)));
+            show(degree, form, approxsvm::form_depth(static_cast<std::size_t>(n), degree));
+            show(0, plain_sq_norm(u.data()), approxsvm::norm_depth(static_cast<std::size_t>(n)));
+            show(0, sq_norm(u.data()), approxsvm::norm_depth(static_cast<std::size_t>(n)));
         }
     }
 }

@@ -35,11 +35,11 @@ from zoo import class_numbers, oracle
 from zoo.balls import Ball, Extended
 
 import approxsvm
-from approxsvm.backends.c99.device_steps import on_device
+from approxsvm.backends.c99.device_ops import on_device
 from approxsvm.backends.c99.sums import sums_of
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.ir.ops import Op
 from approxsvm.ir.outputs import ClassProbability
-from approxsvm.ir.steps import Step
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
 # Without optimization, which takes most of the time under sanitizers, and changes no bit.
@@ -241,7 +241,7 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
         label_rule="votes", probability=type("Unheard", (ClassProbability,), {})()
     )
     with pytest.raises(UnsupportedModelError, match="the C export has no step of kind unheard: apply"):
-        on_device(cast(Step, SimpleNamespace(kind="unheard")))
+        on_device(cast(Op, SimpleNamespace(kind="unheard")))
     with pytest.raises(UnsupportedModelError, match="no Unheard probabilities"):
         cubic.export_c(tmp_path / "m.h")
     assert list(tmp_path.iterdir()) == []

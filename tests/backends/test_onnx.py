@@ -36,7 +36,7 @@ from approxsvm.backends.onnx.graph import _Export
 from approxsvm.cli import main
 from approxsvm.errors import InputError, MissingPackageError, OpenAnswersWarning
 from approxsvm.ir.cosine_model import CosineModel
-from approxsvm.ir.steps import Logarithm
+from approxsvm.ir.ops import Logarithm
 from approxsvm.reference import decision_values as reference
 from approxsvm.runtime.evaluator import BOUNDS, VALUES
 
@@ -151,7 +151,7 @@ def _rows_for(fast: Any) -> Any:
     if artifact.input_map is None and artifact.n_centers and not artifact.members:
         spread = 10.0 ** rng.uniform(-3, 0.5, (100, 1)) / np.sqrt(2.0 * artifact.header["gamma"] * artifact.n_features)
         rows = artifact.centers()[rng.integers(0, artifact.n_centers, 100)] + rows * spread
-    has_logarithms = any(isinstance(stage, Logarithm) for stage in getattr(artifact.input_map, "stages", ()))
+    has_logarithms = any(isinstance(op, Logarithm) for op in getattr(artifact.input_map, "ops", ()))
     return np.abs(rows) if has_logarithms else rows
 
 

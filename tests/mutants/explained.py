@@ -13,20 +13,20 @@ _COVERED: Final = "the terms beside it allow for twice what their own operations
 # A pattern of files, one of texts, and why nothing is lost.
 EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
     (
-        "stages/|steps/",
+        "ops/",
         r"tiny|TINY|underflow(\[j\])?|\{UNDERFLOW!r\}|UNDERFLOW \* .*|np\.broadcast_to\(tiny, .*|.*\) \* 0x1p-1070"
         r"|\(self\.n_features \+ 2\) \* TINY|1e-144 \* a|\(source\.in_float32 \? \(1\.0 \+ a\) \* 0x1p-73 : 0x1p-500\)",
         _UNDERFLOW,
     ),
-    ("backends/steps/(affine|interval|monomials|pieces)", "own", _COVERED),
-    ("backends/steps/interval", r'ROUNDING \* second|g\.op\("Mul", g\.op\("Abs", y\), ROUNDING\)', _COVERED),
-    ("backends/steps/normalizer", "off", _COVERED),
+    ("backends/ops/(affine|interval|monomials|piecewise_polynomial)", "own", _COVERED),
+    ("backends/ops/interval", r'ROUNDING \* second|g\.op\("Mul", g\.op\("Abs", y\), ROUNDING\)', _COVERED),
+    ("backends/ops/normalizer", "off", _COVERED),
     (
-        "backends/steps/interval",
+        "backends/ops/interval",
         r"most \+ np\.abs\(stage\.low\)|most|np\.abs\(stage\.low\)",
         "how large numbers become on the way: `low` counts in the next line, too, and float32 rows are far below 1e300",
     ),
-    ("backends/steps/power", r'g\.op\("Mul", g\.op\("Abs", y\), 2 \* ROUNDING\)', _COVERED),
+    ("backends/ops/power", r'g\.op\("Mul", g\.op\("Abs", y\), 2 \* ROUNDING\)', _COVERED),
     ("sklearn/dtypes", r"name|does\.gives == dtype", "words of messages alone"),
     (
         "density",

@@ -25,7 +25,7 @@ _NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_modul
 _UP = re.compile(r"\w*(?:up|UP)|1\.0+\d+f?|\(1\.0 \+ [\w-]+\)|1\.0 \+ 2\.0 ?\*\* ?-\d+")
 # In these files each condition is a rule, and each dtype of a `_Behaviour`.
 _DTYPE_RULES = ("approxsvm/frontends/sklearn/dtypes.py", "approxsvm/frames/dtypes.py")
-_C_TEXTS = ("approxsvm/backends/c99/", "approxsvm/backends/steps/")
+_C_TEXTS = ("approxsvm/backends/c99/", "approxsvm/backends/ops/")
 # Where the texts of C99 come out: the value of this function has its marks resolved.
 _C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")

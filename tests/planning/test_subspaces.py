@@ -282,7 +282,7 @@ def test_labels_of_several_classes(name: str, C: float) -> None:
     X, y = CLASSES[name]()
     model = read_any(SVC(C=C).fit(X, y))
     fast = estimator_for(in_subspaces(model, (8, 24), X=X))
-    assert fast.artifact.section("presumption")
+    assert fast.artifact.section("speculation")
     rows = rows_about(model, X, 2)
     values = sums(model, rows)
     votes, k, n = np.zeros((len(rows), len(model.labels)), int), 0, len(model.labels)

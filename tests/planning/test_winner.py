@@ -1,4 +1,4 @@
-"""The pairs of a presumed winner: whoever is presumed, labels are those of the exact model."""
+"""The pairs of a speculated winner: whoever is speculated, labels are those of the exact model."""
 
 from __future__ import annotations
 
@@ -95,25 +95,25 @@ def test_labels_near_boundaries_however_rows_come(n_classes: int, n_features: in
         assert np.abs(values - exact).max() <= 1e-9 * np.abs(model.dual_coef).sum()
 
 
-@pytest.mark.parametrize("presumed", [*range(7), "random", "nobody"])
-def test_a_wrong_presumption_costs_time_alone(presumed: int | str) -> None:
+@pytest.mark.parametrize("speculated", [*range(7), "random", "nobody"])
+def test_a_wrong_speculation_costs_time_alone(speculated: int | str) -> None:
     model, X = trained(7, 5, 3, shells=True)
     rows = rows_to_judge(model, X, 4)
     artifact = approxsvm.compile(model, X, mode="exact").artifact
-    found = artifact.section("presumption")
+    found = artifact.section("speculation")
     assert np.frombuffer(found, "<u4", 1)[0] > 0, "this model is to have landmarks"
-    if presumed == "nobody":
+    if speculated == "nobody":
         wrong: bytes | None = None
     else:
         n_landmarks = int(np.frombuffer(found, "<u4", 1)[0])
         start = 8 + 4 * (n_landmarks + n_landmarks % 2)
         weights = np.frombuffer(found, "<f4", offset=start).reshape(-1, 7).copy()
-        if presumed == "random":
+        if speculated == "random":
             weights = np.random.default_rng(5).normal(size=weights.shape)
         else:
-            weights[0, int(presumed)] = 1e6
+            weights[0, int(speculated)] = 1e6
         wrong = found[:start] + weights.astype("<f4").tobytes()
-    misled = estimator_for(Artifact(changed(content({"presumption": wrong}), artifact)))
+    misled = estimator_for(Artifact(changed(content({"speculation": wrong}), artifact)))
     expected = model.labels[exact_labels(model, rows)]
     np.testing.assert_array_equal(misled.predict(rows), expected)
     np.testing.assert_array_equal([misled.predict_one(row) for row in rows], expected)
@@ -155,10 +155,10 @@ def test_a_tolerance_has_all_pairs() -> None:
     assert np.abs(fast._evaluate(X) - exact_values(model, X)).max() <= 0.1
 
 
-def test_the_same_presumption_again() -> None:
+def test_the_same_speculation_again() -> None:
     model, X = trained(7, 5, 11)
     one, two = (approxsvm.compile(model, X, mode="exact", random_state=3).artifact for _ in range(2))
-    assert one.section("presumption") == two.section("presumption") != b""
+    assert one.section("speculation") == two.section("speculation") != b""
 
 
 @pytest.mark.filterwarnings("error", "ignore:invalid value encountered in reduce")  # scikit-learn's own check

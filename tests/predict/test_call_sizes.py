@@ -45,7 +45,7 @@ def test_rows_behind_a_map(n_classes, degree, n_centers, target):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_sparse_row_waits_while_a_dense_one_is_presumed(seed):
+def test_a_sparse_row_waits_while_a_dense_one_is_speculated(seed):
     """What expansions decided of a dense row is not overwritten by the sparse one that the engine takes first."""
     random = np.random.default_rng(seed)
     rows = random.normal(size=(640, 20))

@@ -22,7 +22,7 @@ import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps import Affine
+from approxsvm.ir.ops import Affine
 
 Extended = np.longdouble
 if np.finfo(Extended).nmant < 60:
@@ -41,10 +41,10 @@ def exact_gradients(model, row):
     x, jacobian = row.astype(Extended), np.eye(len(row), dtype=Extended)
     if model.input_map is not None:
         x, jacobian = x[model.input_map.columns], jacobian[model.input_map.columns]
-        for stage in model.input_map.stages:
-            if isinstance(stage, Affine):
+        for op in model.input_map.ops:
+            if isinstance(op, Affine):
                 nothing = {"subtract": 0.0, "multiply": 1.0, "divide": 1.0, "add": 0.0, "low": -np.inf, "high": np.inf}
-                fields = {name: getattr(stage, name) for name in nothing}
+                fields = {name: getattr(op, name) for name in nothing}
                 wide = {
                     name: np.asarray(nothing[name] if field is None else field, Extended)
                     for name, field in fields.items()
@@ -55,8 +55,8 @@ def exact_gradients(model, row):
                 jacobian = factors[:, np.newaxis] * jacobian
                 x = np.clip(x, wide["low"], wide["high"])
             else:
-                matrix = stage.matrix.astype(Extended)
-                x, jacobian = (x - stage.center.astype(Extended)) @ matrix + stage.bias, matrix.T @ jacobian
+                matrix = op.matrix.astype(Extended)
+                x, jacobian = (x - op.center.astype(Extended)) @ matrix + op.bias, matrix.T @ jacobian
     if isinstance(model, CosineModel):
         frequencies = model.frequencies.astype(Extended)
         return -(model.coef * np.sin(frequencies @ x + model.phases.astype(Extended))) @ frequencies @ jacobian
@@ -254,5 +254,5 @@ def test_limits_alone_are_a_step():
     y = X[:, 0] > 0.0
     clipped = approxsvm.compile(make_pipeline(MaxAbsScaler(clip=True), SVC()).fit(X, y))
     plain = approxsvm.compile(SVC().fit(X, y))
-    assert clipped.artifact.input_map.stages[0].multiply is None
+    assert clipped.artifact.input_map.ops[0].multiply is None
     assert np.allclose(clipped.gradient(0.9 * X), plain.gradient(0.9 * X))

@@ -20,7 +20,7 @@ from approxsvm.errors import InputError, ModelFormatError
 from approxsvm.frontends.sklearn.pipeline import fold
 from approxsvm.ir import compensated
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps import Affine, Logarithm, Projection
+from approxsvm.ir.ops import Affine, Logarithm, Projection
 
 
 def fractions(values, n):
@@ -40,23 +40,23 @@ OPERATIONS = {
 def exact_row(map_, row):
     """A mapped row over the rational numbers."""
     x = [Fraction(float(row[j])) for j in map_.columns]
-    for stage in map_.stages:
-        if isinstance(stage, Projection):
-            centered = [v - m for v, m in zip(x, fractions(stage.center, len(x)), strict=True)]
-            columns = [fractions(stage.matrix[:, k], len(x)) for k in range(stage.n_outputs)]
+    for op in map_.ops:
+        if isinstance(op, Projection):
+            centered = [v - m for v, m in zip(x, fractions(op.center, len(x)), strict=True)]
+            columns = [fractions(op.matrix[:, k], len(x)) for k in range(op.n_outputs)]
             sums = [sum(map(operator.mul, centered, column)) for column in columns]
-            x = [s + b for s, b in zip(sums, fractions(stage.bias, len(sums)), strict=True)]
+            x = [s + b for s, b in zip(sums, fractions(op.bias, len(sums)), strict=True)]
             continue
         for name, operation in OPERATIONS.items():
-            numbers = getattr(stage, name)
+            numbers = getattr(op, name)
             if numbers is not None:
                 x = list(map(operation, x, fractions(numbers, len(x))))
     return x
 
 
-def random_map(rng, n, n_stages):
+def random_map(rng, n, n_ops):
     map_ = InputMap.selection(n, rng.permutation(n)[: max(2, n - 1)])
-    for _ in range(n_stages):
+    for _ in range(n_ops):
         n = map_.n_features
         size = 10.0 ** rng.integers(-4, 5, size=n)
         kind = rng.choice(["scale", "minmax", "range", "clip", "select", "project"])
@@ -73,9 +73,7 @@ def random_map(rng, n, n_stages):
         elif kind == "select":
             map_ = map_.then_select(rng.permutation(n)[: max(2, n - 1)])
         else:
-            map_ = map_.then_stage(
-                Projection.about(rng.normal(size=n), rng.normal(size=(n, int(rng.integers(2, n + 1)))))
-            )
+            map_ = map_.then_op(Projection.about(rng.normal(size=n), rng.normal(size=(n, int(rng.integers(2, n + 1))))))
     return map_
 
 
@@ -102,7 +100,7 @@ def test_long_sums_are_off_by_units_in_the_last_place():
     """Those that are summed exactly; others by no more than their bound, which is not far too large."""
     rng = np.random.default_rng(0)
     rows = 1e6 + rng.normal(size=(3, 200))
-    map_ = InputMap.identity(200).then_stage(Projection.about(0.0, rng.normal(size=(200, 3))))
+    map_ = InputMap.identity(200).then_op(Projection.about(0.0, rng.normal(size=(200, 3))))
     plainly, exactly = (map_.mapped_with_errors(rows, exactly=e) for e in (False, True))
     for k in range(3):
         off = distance_sq(exactly[0][k], exact_row(map_, rows[k]))
@@ -174,9 +172,9 @@ def test_errors_of_parameters_reach_the_bound():
     row = np.array([[30.0, 8.0]])
     scaled = InputMap.identity(2).then_affine(divide=[2.0, 4.0], relative_error=[1e-3, 0.0])
     assert scaled.mapped_with_errors(row)[1][0] == pytest.approx(15e-3, rel=1e-6)
-    turned = scaled.then_stage(Projection(np.zeros(2), np.array([[3.0], [0.0]]), np.zeros(1), np.zeros(1)))
+    turned = scaled.then_op(Projection(np.zeros(2), np.array([[3.0], [0.0]]), np.zeros(1), np.zeros(1)))
     assert turned.mapped_with_errors(row)[1][0] == pytest.approx(45e-3, rel=1e-6)
-    biased = InputMap.identity(2).then_stage(Projection(np.zeros(2), np.eye(2), np.zeros(2), np.array([0.25, 0.0])))
+    biased = InputMap.identity(2).then_op(Projection(np.zeros(2), np.eye(2), np.zeros(2), np.array([0.25, 0.0])))
     assert biased.mapped_with_errors(row)[1][0] == pytest.approx(0.25, rel=1e-6)
 
 
@@ -194,7 +192,7 @@ def test_the_identity_rounds_nothing():
 
 
 def test_rows_that_a_map_refuses():
-    map_ = InputMap.identity(2).then_affine(subtract=1.0, low=-5.0).then_stage(Logarithm.of(2, 0.25))
+    map_ = InputMap.identity(2).then_affine(subtract=1.0, low=-5.0).then_op(Logarithm.of(2, 0.25))
     rows = np.ones((40_000, 2))
     for wrong in (0.75, -1e300):
         rows[30_001, 1] = wrong
@@ -202,7 +200,7 @@ def test_rows_that_a_map_refuses():
         for ask in (map_.mapped_with_errors, map_.apply):
             with pytest.raises(InputError, match=message):
                 ask(rows)
-    map_ = InputMap.identity(2).then_affine(multiply=[1.0, 1e10]).then_stage(Logarithm(np.array([1.0, np.inf])))
+    map_ = InputMap.identity(2).then_affine(multiply=[1.0, 1e10]).then_op(Logarithm(np.array([1.0, np.inf])))
     rows = np.array([[0.0, 0.0], [-1.0, 0.0], [-2.0, 1.0], [np.inf, 0.0], [1.0, np.nan], [1.0, 1e300], [1.0, -1e290]])
     taken = map_.takes(rows)
     np.testing.assert_array_equal(taken, [True, False, False, False, False, False, True])
@@ -218,7 +216,7 @@ def test_rows_that_a_map_refuses():
 def test_maps_side_by_side_and_one_after_the_other():
     whole = InputMap.identity(4)
     first = whole.then_select([3, 1]).then_affine(subtract=1, divide=2).then_affine(multiply=[2, 5])
-    second = whole.then_select([0, 2]).then_stage(Projection.about([1, 1], np.array([[1.0], [2.0]]))).then_affine(add=3)
+    second = whole.then_select([0, 2]).then_op(Projection.about([1, 1], np.array([[1.0], [2.0]]))).then_affine(add=3)
     rows = np.arange(8.0).reshape(2, 4)
     for maps in ([first, second], [first, first], [second, second, first], [whole, second]):
         expected = np.hstack([m.apply(rows) for m in maps])
@@ -236,7 +234,7 @@ def test_raw_rows_that_stand_behind_mapped_ones():
     raw = map_.preimage(mapped)
     np.testing.assert_allclose(map_.apply(raw), mapped, rtol=1e-12)
     assert not raw[:, [0, 3, 5]].any()
-    turned = map_.then_stage(Projection.about([1, 2, 3], np.linalg.qr(rng.normal(size=(3, 2)))[0]))
+    turned = map_.then_op(Projection.about([1, 2, 3], np.linalg.qr(rng.normal(size=(3, 2)))[0]))
     np.testing.assert_allclose(turned.apply(turned.preimage(mapped[:, :2])), mapped[:, :2], rtol=1e-12, atol=1e-12)
     # A tolerance needs no rows where those behind the support vectors are outside the domain.
     X = rng.gamma(0.3, size=(60, 4)) + 1e-12
@@ -271,7 +269,7 @@ def test_raw_rows_that_stand_behind_mapped_ones():
             lambda: Logarithm(np.array([-np.inf, 0.0])),
             "offset of an input step is NaN, negative",
         ),
-        (lambda: InputMap.identity(2).then_stage(Affine(3)), "takes 3 features, but gets 2"),
+        (lambda: InputMap.identity(2).then_op(Affine(3)), "takes 3 features, but gets 2"),
         (lambda: InputMap.concatenate([InputMap.identity(2), InputMap.identity(3)]), r"\[2, 3\] raw features"),
     ],
 )

@@ -25,10 +25,10 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.ir import steps
+from approxsvm.ir import ops
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps.pieces import Pieces
-from approxsvm.ir.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
+from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Lookup, Steps
+from approxsvm.ir.ops.piecewise_polynomial import Pieces
 
 CODES = [3, 4]
 
@@ -143,11 +143,11 @@ def test_piecewise_polynomials_hold_their_errors(seed):
     origins = np.append(edges, 0.5) * (seed % 3 > 0)
     coefs = rng.normal(size=(len(edges) + 1, degree + 1)) * 10.0 ** rng.integers(-3, 4)
     pieces = Pieces(edges, origins, coefs)
-    stage = steps.Piecewise.of(1, [(0, pieces)])
+    op = ops.PiecewisePolynomial.of(1, [(0, pieces)])
     x = np.concatenate([rng.normal(size=60), edges, np.nextafter(edges, -np.inf), edges + 1e-9])[:, np.newaxis]
     errors = 10.0 ** rng.integers(-17, 1, size=x.shape) * (rng.random(x.shape) < 0.8)
-    y, bounds = stage.run(x, errors, is_source=False)
-    own = stage.run(x, errors)[1]
+    y, bounds = op.run(x, errors, is_source=False)
+    own = op.run(x, errors)[1]
     for k in range(len(x)):
         at = Fraction(float(x[k, 0]))
         for share in [*np.linspace(-1, 1, 9), *rng.uniform(-1, 1, 9)]:
@@ -183,14 +183,14 @@ def functions_of_one_feature(rng):
     """A step, its function of exact numbers, and numbers that it takes."""
     tails = np.r_[10.0 ** -rng.uniform(0, 9, 30), [0.0, 0.5, 0.075, 2.0**-24, 1e-7, 0.25]]
     shares = np.r_[tails, 1.0 - tails, 0.5 + rng.normal(size=20) * 10.0 ** -rng.uniform(1, 16, 20)]
-    yield steps.InverseNormal(np.ones(1, np.bool_)), standard_normal, shares
+    yield ops.InverseNormal(np.ones(1, np.bool_)), standard_normal, shares
     for sine in (False, True, True):
         a, w = rng.uniform(0, 3), rng.uniform(0, 9)
-        made = steps.Waves(1, np.zeros(1, np.intp), np.array([sine]), np.array([a]), np.array([w]))
+        made = ops.PeriodicFeatures(1, np.zeros(1, np.intp), np.array([sine]), np.array([a]), np.array([w]))
         yield made, lambda x, a=a, w=w, sine=sine: wave(x, a, w, sine), np.append(10.0 ** rng.uniform(-30, 30, 50), 0.0)
     low, length = float(rng.normal()), float(rng.uniform(0.1, 3))
     numbers = rng.normal(size=60) * 10.0 ** rng.integers(-3, 6, 60)
-    turns = steps.Interval("turns", np.array([low]), np.array([length]))
+    turns = ops.Interval("turns", np.array([low]), np.array([length]))
     numbers = np.r_[numbers, low, low + length, low - length]
     yield turns, lambda x: wrapped(x, mpmath.mpf(low), mpmath.mpf(length)), numbers
 
@@ -202,7 +202,7 @@ def test_functions_of_one_feature_hold_their_errors():
         came = np.abs(numbers) * 10.0 ** -rng.uniform(3, 17, len(numbers)) * rng.integers(0, 2, len(numbers))
         shares = rng.uniform(-1, 1, len(came))
         moved = [mpmath.mpf(x) + mpmath.mpf(e) * u for x, e, u in zip(numbers, came, shares, strict=True)]
-        moved = [abs(x) if isinstance(step, steps.Waves) else x for x in moved]
+        moved = [abs(x) if isinstance(step, ops.PeriodicFeatures) else x for x in moved]
         given, errors = step.run(numbers[:, np.newaxis], came[:, np.newaxis], is_source=False)
         for x, y, error in zip(moved, given[:, 0].tolist(), errors[:, 0].tolist(), strict=True):
             assert abs(function(x) - mpmath.mpf(y)) <= error
@@ -220,36 +220,36 @@ def random_steps(rng):
 @pytest.mark.parametrize("seed", range(6))
 def test_tables_of_tables(seed):
     rng = np.random.default_rng(seed)
-    first = Table.of(3, [(int(j), random_steps(rng)) for j in rng.integers(0, 3, 5)])
-    second = Table.of(5, [(int(j), random_steps(rng)) for j in rng.permutation(5)])
-    joined = InputMap.identity(3).then_stage(first).then_stage(second)
-    assert len(joined.stages) == 1
+    first = Lookup.of(3, [(int(j), random_steps(rng)) for j in rng.integers(0, 3, 5)])
+    second = Lookup.of(5, [(int(j), random_steps(rng)) for j in rng.permutation(5)])
+    joined = InputMap.identity(3).then_op(first).then_op(second)
+    assert len(joined.ops) == 1
     x = np.round(rng.normal(size=(200, 3)), 2)
     x[rng.random(x.shape) < 0.1] = np.nan
-    one, two = InputMap.identity(3).then_stage(first), InputMap.identity(5).then_stage(second)
+    one, two = InputMap.identity(3).then_op(first), InputMap.identity(5).then_op(second)
     fine = ~one._run(x).outside
     fine[fine] = ~two._run(first.run(x[fine])[0]).outside
     assert np.array_equal(~joined._run(x).outside, fine)
     apart = second.run(first.run(x[fine])[0])[0]
-    assert np.array_equal(joined.stages[0].run(x[fine])[0], apart, equal_nan=True)
+    assert np.array_equal(joined.ops[0].run(x[fine])[0], apart, equal_nan=True)
     kept = rng.permutation(5)[:3]
     chosen = joined.then_select(kept)
     used = chosen.columns
-    assert np.array_equal(chosen.stages[0].run(x[fine][:, used])[0], apart[:, kept], equal_nan=True)
+    assert np.array_equal(chosen.ops[0].run(x[fine][:, used])[0], apart[:, kept], equal_nan=True)
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Table.of(1, [(1, Steps.of([], [SAME]))]), "a table takes feature 1 of 1"),
-        (lambda: Table.of(1, [(0, Steps(np.array([1.0, 1.0]), np.zeros(3), 0.0))]), "do not ascend"),
-        (lambda: Table.of(1, [(0, Steps(np.array([1.0]), np.zeros(3), 0.0))]), r"shape \(3,\), expected \(2,\)"),
-        (lambda: Table.of(1, [(0, Steps.of([], [GIVES_NAN]))]).stored(), "a table gives NaN for a number"),
-        (lambda: steps.Normalizer.of(2, "l3"), "expected one of"),
-        (lambda: steps.Normalizer("l1", np.array([2])), "group 2 of a normalizer follows group 0"),
-        (lambda: steps.Normalizer("l1", np.array([1, 2, 1])), "group 1 of a normalizer follows group 2"),
-        (lambda: steps.Power("cube", np.ones(1)), "expected one of"),
-        (lambda: steps.Power("box-cox", np.array([np.nan])), "NaN, negative infinity"),
+        (lambda: Lookup.of(1, [(1, Steps.of([], [SAME]))]), "a lookup takes feature 1 of 1"),
+        (lambda: Lookup.of(1, [(0, Steps(np.array([1.0, 1.0]), np.zeros(3), 0.0))]), "do not ascend"),
+        (lambda: Lookup.of(1, [(0, Steps(np.array([1.0]), np.zeros(3), 0.0))]), r"shape \(3,\), expected \(2,\)"),
+        (lambda: Lookup.of(1, [(0, Steps.of([], [GIVES_NAN]))]).stored(), "a lookup gives NaN for a number"),
+        (lambda: ops.Normalizer.of(2, "l3"), "expected one of"),
+        (lambda: ops.Normalizer("l1", np.array([2])), "group 2 of a normalizer follows group 0"),
+        (lambda: ops.Normalizer("l1", np.array([1, 2, 1])), "group 1 of a normalizer follows group 2"),
+        (lambda: ops.Power("cube", np.ones(1)), "expected one of"),
+        (lambda: ops.Power("box-cox", np.array([np.nan])), "NaN, negative infinity"),
     ],
 )
 def test_broken_steps_are_refused(make, message):

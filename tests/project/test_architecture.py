@@ -114,7 +114,7 @@ CPP_FLOORS = [
     ["model_view"],
     ["row_fault"],
     ["simd"],
-    ["carver"],
+    ["arena"],
     ["bounds"],
     ["expansion"],
     ["artifact"],
@@ -152,7 +152,7 @@ FILES_THAT_NAME = {
     "density_marks|DensityMarks": 6,  # an output, two of them readers of LIBSVM's key of this name
     "temperature_calibration|TemperatureCalibration": 7,  # another, with two readers and two exports
     "gaussian_density|GaussianDensity": 4,  # another, without arithmetic
-    "(?i)presumption": 5,  # a section
+    "(?i)speculation": 5,  # a section
     "direction_bound|direction_trace|direction_scale": 4,  # the bound of degree 2
 }
 

@@ -222,12 +222,12 @@ def test_constants_of_cosines_are_those_of_the_headers() -> None:
     page, headers = PAGES["docs/derivation.md"], DOCS.parent / "cpp" / "include" / "approxsvm"
     sums, kernel = ((headers / name).read_text() for name in ("exact/cosine_sums.hpp", "simd/cosine.hpp"))
     (units,) = re.findall(r"cosine_error_units = ([\d.]+);", kernel)
-    (more_path,) = re.findall(r"of_slope_ = \(path \+ ([\d.]+)\) \* norm;", sums)
+    (more_depth,) = re.findall(r"of_slope_ = \(depth \+ ([\d.]+)\) \* norm;", sums)
     (of_moduli,) = re.findall(r"\(of_slope_ \* decision.total \+ ([\d.]+) \* a1\)", sums)
     (defined,) = re.findall(r"([\d.]+) \* unit64 \* a1 \+ unit64 \* std::fabs", sums)
     assert 8 * math.pi + float(units) < float(of_moduli)
     assert f"errs by ${float(units):g} u$ at most" in page
-    assert rf"(P + {float(more_path):g}) S \lVert z \rVert + {float(of_moduli):g} A_1" in page
+    assert rf"(P + {float(more_depth):g}) S \lVert z \rVert + {float(of_moduli):g} A_1" in page
     assert rf"it errs by ${float(defined):g}\, u_{{64}} A_1$" in page
 
 
@@ -235,10 +235,10 @@ def test_constants_of_sigmoids_are_those_of_the_headers() -> None:
     page, headers = PAGES["docs/derivation.md"], DOCS.parent / "cpp" / "include" / "approxsvm"
     kernel, tanh = ((headers / name).read_text() for name in ("exact/polynomial_kernel.hpp", "simd/tanh.hpp"))
     (units,) = re.findall(r"tanh_error_units = ([\d.]+);", tanh)
-    (more_path,) = re.findall(r"of_arguments = 1.02 \* unit64 \* \(path.roundings \+ ([\d.]+)\)", kernel)
+    (more_depth,) = re.findall(r"of_arguments = 1.02 \* unit64 \* \(depth.roundings \+ ([\d.]+)\)", kernel)
     (more_terms,) = re.findall(r"\(n_sv \+ ([\d.]+) \+ tanh_error_units\)", kernel)
     assert f"errs by ${float(units):g} u$ at most" in page
-    assert rf"(P + {float(more_path):g})\, u\, M + (n + {float(more_terms) + float(units):g})\, u\, A_1" in page
+    assert rf"(P + {float(more_depth):g})\, u\, M + (n + {float(more_terms) + float(units):g})\, u\, A_1" in page
 
 
 # --- the site

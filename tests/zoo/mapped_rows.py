@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps import (
+from approxsvm.ir.ops import (
     Affine,
     Interval,
     InverseNormal,
     Logarithm,
+    Lookup,
     Monomials,
     Normalizer,
-    Piecewise,
+    PeriodicFeatures,
+    PiecewisePolynomial,
     Power,
     Projection,
-    Table,
-    Waves,
 )
 from zoo.balls import Ball, Extended, quiet
 
@@ -71,13 +71,13 @@ def mapped(map_: InputMap | None, rows: Any) -> Ball:
     for column, takes_nan in map_.checked.items():
         bad = np.isinf(dense[:, [column]]) if takes_nan else ~np.isfinite(dense[:, [column]])
         found.refuse(bad)
-    for stage in map_.stages:
-        found.x, found.own = _STEPS[type(stage)](stage, found)
+    for op in map_.ops:
+        found.x, found.own = _STEPS[type(op)](op, found)
     found.refuse(np.isnan(found.x.mid))
     return found.x.where(~found.refused[:, np.newaxis], np.nan)
 
 
-def _affine(stage: Affine, rows: _Rows) -> tuple[Ball, Array | None]:
+def _affine(op: Affine, rows: _Rows) -> tuple[Ball, Array | None]:
     x, own = rows.x, rows.own
     for name, operation in (
         ("subtract", lambda a, b: a - b),
@@ -85,17 +85,17 @@ def _affine(stage: Affine, rows: _Rows) -> tuple[Ball, Array | None]:
         ("divide", lambda a, b: a / b),
         ("add", lambda a, b: a + b),
     ):
-        numbers = getattr(stage, name)
+        numbers = getattr(op, name)
         if numbers is not None:
             x, own = operation(x, numbers), None if own is None else operation(own, numbers)
-    low = -np.inf if stage.low is None else stage.low
-    high = np.inf if stage.high is None else stage.high
+    low = -np.inf if op.low is None else op.low
+    high = np.inf if op.high is None else op.high
     return x.clip(low, high), None if own is None else np.clip(own, low, high)
 
 
-def _table(stage: Table, rows: _Rows) -> tuple[Ball, Array | None]:
+def _table(op: Lookup, rows: _Rows) -> tuple[Ball, Array | None]:
     columns, own = [], []
-    for j, (edges, values, nan) in zip(stage.source, stage.steps, strict=True):
+    for j, (edges, values, nan) in zip(op.source, op.steps, strict=True):
         first, last = rows.find(j, edges)
         x = rows.x[:, j]
         found = np.where(np.isnan(rows.at[:, j]), nan, values[first])
@@ -107,13 +107,13 @@ def _table(stage: Table, rows: _Rows) -> tuple[Ball, Array | None]:
     return Ball.stack(columns), None if rows.own is None else np.stack(own, axis=1)
 
 
-def _interval(stage: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
-    x, at, taken = rows.x, rows.at, stage.second < np.inf
-    if stage.rule == "refuses":
-        rows.refuse(taken & ((at < stage.low) | (at > stage.second)))
+def _interval(op: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
+    x, at, taken = rows.x, rows.at, op.second < np.inf
+    if op.rule == "refuses":
+        rows.refuse(taken & ((at < op.low) | (at > op.second)))
         return x, rows.own
-    length = np.where(taken, stage.second, 1.0)
-    low = stage.low.astype(at.dtype)
+    length = np.where(taken, op.second, 1.0)
+    low = op.low.astype(at.dtype)
     own = low + (at - low) % length
     # Behind steps of another arithmetic a row next to a full turn may have taken it or not.
     turned = x - length * np.rint((x.mid - own) / length.astype(Extended))
@@ -123,21 +123,21 @@ def _interval(stage: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
     return turned.where(taken, x), None if rows.own is None else np.where(taken, own, at)
 
 
-def _monomials(stage: Monomials, rows: _Rows) -> tuple[Ball, Array | None]:
+def _monomials(op: Monomials, rows: _Rows) -> tuple[Ball, Array | None]:
     ones = np.ones((len(rows.at), 1))
     with_one = Ball.join([rows.x, Ball.of(ones)])
     own = None if rows.own is None else np.concatenate([rows.own, ones], axis=1)
-    last = stage.factors[:, -1]
+    last = op.factors[:, -1]
     y, own_y = with_one[:, last], None if own is None else own[:, last]
-    for factor in stage.factors.T[-2::-1]:
-        y = (y * with_one[:, factor]).where(factor != stage.n_features, y)
+    for factor in op.factors.T[-2::-1]:
+        y = (y * with_one[:, factor]).where(factor != op.n_features, y)
         own_y = None if own is None else own_y * own[:, factor]
     return y, own_y
 
 
-def _piecewise(stage: Piecewise, rows: _Rows) -> tuple[Ball, Array | None]:
+def _piecewise(op: PiecewisePolynomial, rows: _Rows) -> tuple[Ball, Array | None]:
     columns = []
-    for j, (edges, origins, coefs) in zip(stage.source, stage.pieces, strict=True):
+    for j, (edges, origins, coefs) in zip(op.source, op.pieces, strict=True):
         first, last = rows.find(j, edges)
         values = []
         for piece in (first, last):
@@ -151,39 +151,39 @@ def _piecewise(stage: Piecewise, rows: _Rows) -> tuple[Ball, Array | None]:
     return Ball.stack(columns), None
 
 
-def _inverse_normal(stage: InverseNormal, rows: _Rows) -> tuple[Ball, Array | None]:
+def _inverse_normal(op: InverseNormal, rows: _Rows) -> tuple[Ball, Array | None]:
     p = rows.x
     is_low = p.mid < 0.5
     # Features that stay as they are need not be probabilities.
-    t = p.where(is_low, 1 - p).where(stage.taken, 0.5).clip(_LEAST_PROBABILITY, 0.5)
+    t = p.where(is_low, 1 - p).where(op.taken, 0.5).clip(_LEAST_PROBABILITY, 0.5)
     y = t.normal_quantiles()
-    return y.where(is_low, -y).where(stage.taken, p), None
+    return y.where(is_low, -y).where(op.taken, p), None
 
 
-def _waves(stage: Waves, rows: _Rows) -> tuple[Ball, Array | None]:
-    x, taken = rows.x[:, stage.source], ~stage.passes
-    rows.refuse(taken & (rows.at[:, stage.source] < 0))
+def _waves(op: PeriodicFeatures, rows: _Rows) -> tuple[Ball, Array | None]:
+    x, taken = rows.x[:, op.source], ~op.passes
+    rows.refuse(taken & (rows.at[:, op.source] < 0))
     root = x.sqrt()
-    turn = x.where(x.mid > 0, 1.0).log() * stage.frequencies
-    wave = turn.sin().where(stage.sines, turn.cos()) * root * np.where(taken, stage.amplitudes, 0.0)
+    turn = x.where(x.mid > 0, 1.0).log() * op.frequencies
+    wave = turn.sin().where(op.sines, turn.cos()) * root * np.where(taken, op.amplitudes, 0.0)
     # Around 0 a wave is no larger than its root.
-    most = np.sqrt(np.maximum(x.mid, 0) + x.rad) * np.where(taken, stage.amplitudes, 0.0)
+    most = np.sqrt(np.maximum(x.mid, 0) + x.rad) * np.where(taken, op.amplitudes, 0.0)
     near = Ball(wave.mid, np.fmin(wave.rad, 2 * most)).where(x.mid > 0, Ball(0 * most, most))
     return near.where(taken, x), None
 
 
-def _logarithm(stage: Logarithm, rows: _Rows) -> tuple[Ball, Array | None]:
-    taken, offset = stage.taken, np.where(stage.taken, stage.offset, 0.0)
+def _logarithm(op: Logarithm, rows: _Rows) -> tuple[Ball, Array | None]:
+    taken, offset = op.taken, np.where(op.taken, op.offset, 0.0)
     rows.refuse(taken & (rows.at <= -offset))
     return (rows.x + offset).where(taken, 1.0).log().where(taken, rows.x), None
 
 
-def _power(stage: Power, rows: _Rows) -> tuple[Ball, Array | None]:
-    taken, is_shifted = stage.taken, stage.method == "yeo-johnson"
+def _power(op: Power, rows: _Rows) -> tuple[Ball, Array | None]:
+    taken, is_shifted = op.taken, op.method == "yeo-johnson"
     if not is_shifted:
         rows.refuse(taken & (rows.at <= 0))
     mirrored = (rows.x.mid < 0) & is_shifted
-    powers = np.where(taken, stage.powers, 1.0).astype(Extended)
+    powers = np.where(taken, op.powers, 1.0).astype(Extended)
     p = np.where(mirrored, 2 - powers, powers)
     x = rows.x.where(~mirrored, -rows.x)
     log = x.log1p() if is_shifted else x.where(taken, 1.0).log()
@@ -191,37 +191,37 @@ def _power(stage: Power, rows: _Rows) -> tuple[Ball, Array | None]:
     return y.where(~mirrored, -y).where(taken, rows.x), None
 
 
-def _normalizer(stage: Normalizer, rows: _Rows) -> tuple[Ball, Array | None]:
+def _normalizer(op: Normalizer, rows: _Rows) -> tuple[Ball, Array | None]:
     x, norms = rows.x, np.ones_like(rows.x.mid)
     norm = Ball.of(norms)
-    for group in range(1, int(stage.groups.max(initial=0)) + 1):
-        some = stage.groups == group
+    for group in range(1, int(op.groups.max(initial=0)) + 1):
+        some = op.groups == group
         part = x[:, some].abs()
-        if stage.norm == "max":
+        if op.norm == "max":
             of_part = Ball(part.mid.max(axis=1, keepdims=True), part.rad.max(axis=1, keepdims=True))
         else:
-            of_part = part.sum() if stage.norm == "l1" else part.norms()
+            of_part = part.sum() if op.norm == "l1" else part.norms()
         norm = norm.where(~some, of_part)
     least = Extended(_LEAST_NORM)
     divided = x.where(norm.mid < least, x / norm.where(norm.mid >= least, 1.0))
-    doubtful = (np.abs(norm.mid - least) <= norm.rad) & (stage.groups > 0)
-    return Ball(divided.mid, np.where(doubtful, np.inf, divided.rad)).where(stage.groups > 0, x), None
+    doubtful = (np.abs(norm.mid - least) <= norm.rad) & (op.groups > 0)
+    return Ball(divided.mid, np.where(doubtful, np.inf, divided.rad)).where(op.groups > 0, x), None
 
 
-def _projection(stage: Projection, rows: _Rows) -> tuple[Ball, Array | None]:
-    x = rows.x - stage.center
-    products = (x[:, [j]] * coefs for j, coefs in enumerate(stage.matrix))
-    return sum(products, Ball.of(np.zeros((len(x.mid), stage.n_outputs)))) + stage.bias, None
+def _projection(op: Projection, rows: _Rows) -> tuple[Ball, Array | None]:
+    x = rows.x - op.center
+    products = (x[:, [j]] * coefs for j, coefs in enumerate(op.matrix))
+    return sum(products, Ball.of(np.zeros((len(x.mid), op.n_outputs)))) + op.bias, None
 
 
 _STEPS: dict[type, Callable[[Any, _Rows], tuple[Ball, Array | None]]] = {
     Affine: _affine,
-    Table: _table,
+    Lookup: _table,
     Interval: _interval,
     Monomials: _monomials,
-    Piecewise: _piecewise,
+    PiecewisePolynomial: _piecewise,
     InverseNormal: _inverse_normal,
-    Waves: _waves,
+    PeriodicFeatures: _waves,
     Logarithm: _logarithm,
     Power: _power,
     Normalizer: _normalizer,

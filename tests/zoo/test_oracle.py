@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from approxsvm.ir import steps
+from approxsvm.ir import ops
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.ops.lookup import SAME, Steps
+from approxsvm.ir.ops.piecewise_polynomial import Pieces
 from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
@@ -26,8 +28,6 @@ from approxsvm.ir.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.ir.steps.pieces import Pieces
-from approxsvm.ir.steps.table import SAME, Steps
 from approxsvm.ir.taylor_model import TaylorModel
 from zoo import class_numbers, oracle
 from zoo.balls import Ball, Extended
@@ -140,84 +140,84 @@ N = 3
 BINS = Steps.of([0.25, 0.5], [SAME, 1.0, -2.0])
 CURVE = Pieces(np.array([0.5]), np.array([0.1, 0.7]), np.array([[0.3, -1.0, 2.0], [1.0, 0.4, -0.7]]))
 ALL, TURN = np.arange(N), np.array([[1.0, 0.3], [-1.0, 0.7], [0.0, -1.0]])
-STEPS: dict[str, Any] = {
-    "affine": steps.Affine.of(N, subtract=0.3, multiply=1.7, divide=0.9, low=-0.5, high=1.5),
-    "projection": steps.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.zeros(2)),
-    "table": steps.Table.of(N, [(0, BINS), (2, Steps.of([], [SAME]))]),
-    "pieces": steps.Piecewise.of(N, [(0, CURVE), (2, CURVE)]),
-    "turns": steps.Interval("turns", np.full(N, 0.31), np.array([0.2, np.inf, np.inf])),
-    "ends": steps.Interval("refuses", np.full(N, 0.25), np.array([0.8, np.inf, np.inf])),
-    "quantiles": steps.InverseNormal(np.array([True, True, False])),
-    "waves": steps.Waves(
+OPS: dict[str, Any] = {
+    "affine": ops.Affine.of(N, subtract=0.3, multiply=1.7, divide=0.9, low=-0.5, high=1.5),
+    "projection": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.zeros(2)),
+    "lookup": ops.Lookup.of(N, [(0, BINS), (2, Steps.of([], [SAME]))]),
+    "piecewise_polynomial": ops.PiecewisePolynomial.of(N, [(0, CURVE), (2, CURVE)]),
+    "turns": ops.Interval("turns", np.full(N, 0.31), np.array([0.2, np.inf, np.inf])),
+    "ends": ops.Interval("refuses", np.full(N, 0.25), np.array([0.8, np.inf, np.inf])),
+    "quantiles": ops.InverseNormal(np.array([True, True, False])),
+    "periodic_features": ops.PeriodicFeatures(
         N, ALL, np.array([True, False, True]), np.array([1.0, 0.7, np.inf]), np.array([0.9, 7.0, 0.0])
     ),
-    "logarithm": steps.Logarithm(np.array([0.3, np.inf, np.inf])),
-    "box-cox": steps.Power("box-cox", np.array([0.4, -1.3, np.inf])),
-    "yeo-johnson": steps.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
-    "products": steps.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
-    **{f"{norm} norm": steps.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
+    "logarithm": ops.Logarithm(np.array([0.3, np.inf, np.inf])),
+    "box-cox": ops.Power("box-cox", np.array([0.4, -1.3, np.inf])),
+    "yeo-johnson": ops.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
+    "products": ops.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
+    **{f"{norm} norm": ops.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
 }
 
 
-def stepped(stage: Any, x: list[Any]) -> list[Any]:
+def stepped(op: Any, x: list[Any]) -> list[Any]:
     """Real numbers behind a step; raise ValueError where it refuses them."""
-    kind = type(stage)
-    if kind is steps.Projection:
-        off = [a - mpf(c) for a, c in zip(x, stage.center, strict=True)]
-        return [mpmath.fdot(off, map(mpf, w)) + mpf(b) for w, b in zip(stage.matrix.T, stage.bias, strict=True)]
-    if kind is steps.Monomials:
-        return [mpmath.fprod([*x, mpf(1)][j] for j in factors) for factors in stage.factors]
-    if kind is steps.Normalizer:
-        own = [abs(a) for a, group in zip(x, stage.groups, strict=True) if group]
-        norm = {"l1": mpmath.fsum(own), "l2": mpmath.sqrt(mpmath.fdot(own, own)), "max": max(own)}[stage.norm]
-        return [a / norm if group and norm >= mpf(10) * 2**-52 else a for a, group in zip(x, stage.groups, strict=True)]
-    if kind in (steps.Table, steps.Piecewise, steps.Waves):
-        return [stepped_output(stage, k, x[j]) for k, j in enumerate(stage.source)]
-    return [stepped_feature(stage, j, a) for j, a in enumerate(x)]
+    kind = type(op)
+    if kind is ops.Projection:
+        off = [a - mpf(c) for a, c in zip(x, op.center, strict=True)]
+        return [mpmath.fdot(off, map(mpf, w)) + mpf(b) for w, b in zip(op.matrix.T, op.bias, strict=True)]
+    if kind is ops.Monomials:
+        return [mpmath.fprod([*x, mpf(1)][j] for j in factors) for factors in op.factors]
+    if kind is ops.Normalizer:
+        own = [abs(a) for a, group in zip(x, op.groups, strict=True) if group]
+        norm = {"l1": mpmath.fsum(own), "l2": mpmath.sqrt(mpmath.fdot(own, own)), "max": max(own)}[op.norm]
+        return [a / norm if group and norm >= mpf(10) * 2**-52 else a for a, group in zip(x, op.groups, strict=True)]
+    if kind in (ops.Lookup, ops.PiecewisePolynomial, ops.PeriodicFeatures):
+        return [stepped_output(op, k, x[j]) for k, j in enumerate(op.source)]
+    return [stepped_feature(op, j, a) for j, a in enumerate(x)]
 
 
-def stepped_output(stage: Any, k: int, x: Any) -> Any:
-    if isinstance(stage, steps.Table):
-        value = stage.steps[k].values[bisect_right(stage.steps[k].edges, x)]
+def stepped_output(op: Any, k: int, x: Any) -> Any:
+    if isinstance(op, ops.Lookup):
+        value = op.steps[k].values[bisect_right(op.steps[k].edges, x)]
         return x if value == SAME else mpf(value)
-    if isinstance(stage, steps.Piecewise):
-        edges, origins, coefs = stage.pieces[k]
+    if isinstance(op, ops.PiecewisePolynomial):
+        edges, origins, coefs = op.pieces[k]
         piece = bisect_right(edges, x)
         return mpmath.fsum(mpf(c) * (x - mpf(origins[piece])) ** k for k, c in enumerate(coefs[piece]))
-    if np.isinf(stage.amplitudes[k]):
+    if np.isinf(op.amplitudes[k]):
         return x
     if x < 0:
         raise ValueError
-    wave = mpmath.sin if stage.sines[k] else mpmath.cos
-    return mpf(stage.amplitudes[k]) * mpmath.sqrt(x) * wave(mpf(stage.frequencies[k]) * mpmath.log(x)) if x else x
+    wave = mpmath.sin if op.sines[k] else mpmath.cos
+    return mpf(op.amplitudes[k]) * mpmath.sqrt(x) * wave(mpf(op.frequencies[k]) * mpmath.log(x)) if x else x
 
 
-def stepped_feature(stage: Any, j: int, x: Any) -> Any:
-    if isinstance(stage, steps.Affine):
+def stepped_feature(op: Any, j: int, x: Any) -> Any:
+    if isinstance(op, ops.Affine):
         for name, operation in AFFINE.items():
-            if getattr(stage, name) is not None:
-                x = operation(x, mpf(getattr(stage, name)[j]))
+            if getattr(op, name) is not None:
+                x = operation(x, mpf(getattr(op, name)[j]))
         return x
-    if isinstance(stage, steps.InverseNormal):
-        if not stage.taken[j]:
+    if isinstance(op, ops.InverseNormal):
+        if not op.taken[j]:
             return x
         t = max(min(x, 1 - x), mpf(2) ** -24)
         y = mpmath.findroot(lambda y: mpmath.ncdf(y) - t, float(mpmath.erfinv(2 * t - 1)) * 2**0.5)
         return y if x < 0.5 else -y
-    numbers = {"interval": "second", "logarithm": "offset", "power": "powers"}[stage.kind]
-    number = getattr(stage, numbers)[j]
+    numbers = {"interval": "second", "logarithm": "offset", "power": "powers"}[op.kind]
+    number = getattr(op, numbers)[j]
     if np.isinf(number):
         return x
     number = mpf(number)
-    if isinstance(stage, steps.Interval):
-        low = mpf(stage.low[j])
-        if stage.rule == "turns":
+    if isinstance(op, ops.Interval):
+        low = mpf(op.low[j])
+        if op.rule == "turns":
             return low + (x - low) % number
         if low <= x <= number:
             return x
         raise ValueError
-    if isinstance(stage, steps.Logarithm) or stage.method == "box-cox":
-        number, x = (mpf(0), x + number) if isinstance(stage, steps.Logarithm) else (number, x)
+    if isinstance(op, ops.Logarithm) or op.method == "box-cox":
+        number, x = (mpf(0), x + number) if isinstance(op, ops.Logarithm) else (number, x)
         if x <= 0:
             raise ValueError
         return (x**number - 1) / number if number else mpmath.log(x)
@@ -231,42 +231,42 @@ AFFINE = {"subtract": mpf.__sub__, "multiply": mpf.__mul__, "divide": mpf.__true
 # What stands in front: nothing, or what rounds, with the source's own arithmetic or another.
 FRONTS = {
     "alone": [],
-    "scaled": [steps.Affine.of(N, subtract=0.01, divide=0.99)],
-    "projected": [steps.Projection(np.full(N, 0.1), np.eye(N) + 0.01, np.full(N, 0.1), np.zeros(N))],
+    "scaled": [ops.Affine.of(N, subtract=0.01, divide=0.99)],
+    "projected": [ops.Projection(np.full(N, 0.1), np.eye(N) + 0.01, np.full(N, 0.1), np.zeros(N))],
 }
 
 
 @pytest.mark.parametrize("front", FRONTS)
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", OPS)
 def test_mapped_rows_are_within_their_slack(name: str, front: str) -> None:
     map_ = InputMap.identity(N)
-    for stage in (*FRONTS[front], STEPS[name]):
-        map_ = InputMap(N, map_.columns, (*map_.stages, stage))
+    for op in (*FRONTS[front], OPS[name]):
+        map_ = InputMap(N, map_.columns, (*map_.ops, op))
     rows = np.random.default_rng(0).uniform(-0.2, 1.1, (40, N))
     rows[:4] = [[0.25, 0.5, 0.0], [0.5, 1e-9, 1e-20], [0.0, 0.0, 0.0], [7.03, 0.9999999999, -3.0]]
     found = mapped(map_, rows)
     for k, row in enumerate(rows):
         try:
             exact = [mpf(float(a)) for a in row]
-            for stage in map_.stages:
-                exact = stepped(stage, exact)
+            for op in map_.ops:
+                exact = stepped(op, exact)
         except ValueError:
             assert np.isnan(found.mid[k]).all()
         else:
-            is_near_0 = name == "waves" and front != "alone" and k < 3  # a root of next to nothing
+            is_near_0 = name == "periodic_features" and front != "alone" and k < 3  # a root of next to nothing
             assert_within(found[k : k + 1], exact, 1e-8 if is_near_0 else 1e-13)
 
 
 def test_pieces_are_looked_up_where_the_source_looks() -> None:
     """Scaled rows whose float64 is on the edge are behind it, and those whose float64 is below are before it."""
-    scale = steps.Affine.of(1, divide=3.0)
-    table = steps.Table.of(1, [(0, Steps.of([0.1], [1.0, 2.0]))])
+    scale = ops.Affine.of(1, divide=3.0)
+    table = ops.Lookup.of(1, [(0, Steps.of([0.1], [1.0, 2.0]))])
     row = np.array([[0.3]])  # 0.3 / 3 rounds to what is below 0.1, which the real number is, too
     after = np.nextafter(row, 1)
     found = mapped(InputMap(1, np.arange(1), (scale, table)), np.concatenate([row, after]))
     np.testing.assert_array_equal(found.mid[:, 0], np.where(np.array([0.3, after[0, 0]]) / 3.0 < 0.1, 1.0, 2.0))
     assert not found.rad.any()
-    behind = steps.Projection(np.zeros(1), np.eye(1), np.zeros(1), np.zeros(1))
+    behind = ops.Projection(np.zeros(1), np.eye(1), np.zeros(1), np.zeros(1))
     found = mapped(InputMap(1, np.arange(1), (behind, scale, table)), np.array([[0.3], [0.4], [0.30000000000000004]]))
     assert not found.rad[:2].any()
 
@@ -278,7 +278,7 @@ def test_rows_without_an_answer(bad: float) -> None:
     rows[1, -1] = bad
     values, _ = oracle.decision_values(model, rows)
     assert np.isnan(values[:, 0]).tolist() == [False, True, False]
-    filled = steps.Table.of(2, [(0, Steps.of([], [SAME], 0.5)), (1, Steps.of([3.0], [SAME, np.nan]))])
+    filled = ops.Lookup.of(2, [(0, Steps.of([], [SAME], 0.5)), (1, Steps.of([3.0], [SAME, np.nan]))])
     rows = np.array([[bad, 1.0], [1.0, bad], [1.0, 3.0], [1.0, 2.0]])
     found = mapped(InputMap(2, np.arange(2), (filled,)), rows)
     assert np.isnan(found.mid).any(axis=1).tolist() == [not np.isnan(bad), True, True, False]

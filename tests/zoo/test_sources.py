@@ -80,6 +80,6 @@ def _kinds(artifact: Artifact) -> Iterator[tuple[str, str]]:
     yield from ((name, names_of(name)[number]) for name, number in numbers.items() if name in enumerations)
     yield from (("section", name) for name in SECTION_IDS if artifact.section(name))
     if artifact.input_map is not None:
-        yield from (("stage_kind", stage.kind) for stage in artifact.input_map.stages)
+        yield from (("op_kind", op.kind) for op in artifact.input_map.ops)
     for member in artifact.members:
         yield from _kinds(member)

@@ -24,7 +24,7 @@ Two errors are specific to the export:
   separate sum.
 * Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
   rows of a cell. These lie within r = sqrt(s / (2 gamma)) of the center, so every mapped feature has absolute value
-  at most M = |center| + r. Going backwards through the stages bounds all intermediate values likewise. A feature
+  at most M = |center| + r. Going backwards through the ops bounds all intermediate values likewise. A feature
   clipped from a number t beyond its limit has an error only if t <= M + e(t), where the error e(t) = a + b t is
   affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0 and at
   most 0 at t = 2M, hence negative for t > 2M.
@@ -55,7 +55,7 @@ from approxsvm.ir.constants import (
 )
 from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.steps import Affine
+from approxsvm.ir.ops import Affine
 
 # Cells of s / 2. On the host: 32 per octave from 2^-21 to 2^7, one cell below, and an open one above. On a device,
 # cells are four of these wide, or eight with quantized coefficients, where memory matters most; this makes bounds 5 to
@@ -207,35 +207,35 @@ def _reach(artifact: Artifact, s: float) -> float:
     return math.sqrt((s + off_slice) / (2.0 * gamma)) * (1.0 + 1e-9)
 
 
-def map_error(stages: Sequence[Affine], most: FloatArray) -> float:
+def map_error(ops: Sequence[Affine], most: FloatArray) -> float:
     """Bound the distance of a mapped row, whose features are at most `most` in absolute value, from the exact one."""
-    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # outputs of each stage, from the last to the first
+    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # outputs of each op, from the last to the first
     with np.errstate(all="ignore"):
-        for stage in reversed(stages):
-            y = 2.0 * outputs[-1] + _modulus(stage.add, 0.0)
-            ratio = _modulus(stage.divide, 1.0) / _modulus(stage.multiply, 1.0)
-            before = (y * ratio + _modulus(stage.subtract, 0.0)) * (1.0 + 1e-9) + _TINY
+        for op in reversed(ops):
+            y = 2.0 * outputs[-1] + _modulus(op.add, 0.0)
+            ratio = _modulus(op.divide, 1.0) / _modulus(op.multiply, 1.0)
+            before = (y * ratio + _modulus(op.subtract, 0.0)) * (1.0 + 1e-9) + _TINY
             outputs.append(np.where(before < _MOST_ON_THE_WAY, before, _MOST_ON_THE_WAY))
         error = np.zeros(len(most))
-        for stage, m in zip(stages, outputs[-2::-1], strict=True):
-            error = _stage_error(stage, error, m)
-            limited = stage.low is not None or stage.high is not None
+        for op, m in zip(ops, outputs[-2::-1], strict=True):
+            error = _op_error(op, error, m)
+            limited = op.low is not None or op.high is not None
             if limited and not (error <= m).all():
                 return math.inf
         total = math.sqrt(float((error * error).sum())) * (1.0 + 1e-9) + len(error) * 2.0**-500
     return total if math.isfinite(total) else math.inf
 
 
-def _stage_error(stage: Affine, error: FloatArray, most: FloatArray) -> FloatArray:
+def _op_error(op: Affine, error: FloatArray, most: FloatArray) -> FloatArray:
     """Return the error computed by the core's run_affine() for the largest possible outputs, ignoring limits."""
-    n_steps = sum(part is not None for part in (stage.subtract, stage.multiply, stage.divide))
-    divide = _modulus(stage.divide, 1.0)
-    gain = _modulus(stage.multiply, 1.0) / divide * (1.0 + 2.0**-50) + _TINY
-    y = 2.0 * most + _modulus(stage.add, 0.0)
+    n_steps = sum(part is not None for part in (op.subtract, op.multiply, op.divide))
+    divide = _modulus(op.divide, 1.0)
+    gain = _modulus(op.multiply, 1.0) / divide * (1.0 + 2.0**-50) + _TINY
+    y = 2.0 * most + _modulus(op.add, 0.0)
     grown: Any = error * gain + n_steps * UNIT64 * y + 2.0 * _TINY / divide + 2.0 * _TINY
-    if stage.relative_error is not None:
-        grown = grown + stage.relative_error * (y + grown)
-    if stage.add is not None:
+    if op.relative_error is not None:
+        grown = grown + op.relative_error * (y + grown)
+    if op.add is not None:
         grown = grown + UNIT64 * 2.0 * most
     return np.asarray(grown * (1.0 + 1e-9))
 

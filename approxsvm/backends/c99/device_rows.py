@@ -1,10 +1,10 @@
 """Mapping of a raw row to the inputs of a device function, with a bound on the distance from the source's mapped row.
 
-A table, if any, comes first (lookups.py); its results are exact.
+A lookup, if any, comes first (lookups.py); its results are exact.
 
-If all stages of the input map only scale, coordinates are mapped on demand in float64, and the table of bounds includes
+If all ops of the input map only scale, coordinates are mapped on demand in float64, and the table of bounds includes
 their error (device_bounds.py). After any other kind of step, and before sums (sums.py), the whole row is mapped first,
-together with a bound on its distance to the source's row in exact arithmetic (device_steps.py).
+together with a bound on its distance to the source's row in exact arithmetic (device_ops.py).
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
+from approxsvm.backends.c99.device_ops import MapFunction, largest_after, on_device, op_arrays
 from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.device_steps import MapFunction, largest_after, on_device, step_arrays
 from approxsvm.backends.c99.input_codes import InputCodes
 from approxsvm.backends.c99.lookups import LOOKED_UP, lookup_arrays, most_looked_up
-from approxsvm.backends.float32_rows import leading_table
-from approxsvm.backends.steps.affine import affine_arrays, operations
+from approxsvm.backends.float32_rows import leading_lookup
+from approxsvm.backends.ops.affine import affine_arrays, operations
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.ir.steps import Affine, Step, Table
+from approxsvm.ir.ops import Affine, Lookup, Op
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
 
-def device_stages(artifact: Artifact) -> tuple[Step, ...]:
-    """Return the stages of an artifact's input map that change anything, without a leading table.
+def device_ops(artifact: Artifact) -> tuple[Op, ...]:
+    """Return the ops of an artifact's input map that change anything, without a leading lookup.
 
     Raises
     ------
     UnsupportedModelError
-        A stage is of a kind that the C export does not support, or may overflow float64 for a float32 row.
+        An op is of a kind that the C export does not support, or may overflow float64 for a float32 row.
     """
     if artifact.input_map is None:
         return ()
-    table = leading_table(artifact)
+    lookup = leading_lookup(artifact)
     all_float32 = np.full(len(artifact.input_map.columns), float(np.finfo(np.float32).max))
-    most = all_float32 if table is None else most_looked_up(table, all_float32)
-    stages = [stage for stage in artifact.input_map.stages[0 if table is None else 1 :] if not stage.is_identity]
-    for stage in stages:
-        most = largest_after(stage, most)
-    return tuple(stages)
+    most = all_float32 if lookup is None else most_looked_up(lookup, all_float32)
+    ops = [op for op in artifact.input_map.ops[0 if lookup is None else 1 :] if not op.is_identity]
+    for op in ops:
+        most = largest_after(op, most)
+    return tuple(ops)
 
 
 class DeviceRows:
@@ -62,10 +62,10 @@ class DeviceRows:
 
     def __init__(self, artifact: Artifact, codes: InputCodes | None, wholly: bool) -> None:
         self.artifact, self.codes = artifact, codes
-        self.table, self.stages = leading_table(artifact), device_stages(artifact)
+        self.lookup, self.ops = leading_lookup(artifact), device_ops(artifact)
         self.has_map = artifact.input_map is not None
-        self.scalers = tuple(stage for stage in self.stages if isinstance(stage, Affine))
-        only_scales = len(self.scalers) == len(self.stages)
+        self.scalers = tuple(op for op in self.ops if isinstance(op, Affine))
+        only_scales = len(self.scalers) == len(self.ops)
         if codes and not only_scales:
             raise UnsupportedModelError(
                 "the C export takes rows of codes where nothing but scalers comes first: leave inputs='float32', or "
@@ -77,42 +77,42 @@ class DeviceRows:
 
     @property
     def n_first(self) -> int:
-        """Number of inputs of the first stage: columns, or outputs of the table."""
+        """Number of inputs of the first op: columns, or outputs of the lookup."""
         assert self.artifact.input_map is not None
-        return len(self.artifact.input_map.columns) if self.table is None else self.table.n_outputs
+        return len(self.artifact.input_map.columns) if self.lookup is None else self.lookup.n_outputs
 
     @property
     def first_columns(self) -> npt.NDArray[np.intp]:
         """Raw columns of these inputs."""
         assert self.artifact.input_map is not None
         columns = self.artifact.input_map.columns
-        return columns if self.table is None else columns[self.table.source]
+        return columns if self.lookup is None else columns[self.lookup.source]
 
     @property
     def takes_nan(self) -> npt.NDArray[np.bool_]:
-        """Mask of the checked numbers that may be missing because a later table replaces NaN."""
+        """Mask of the checked numbers that may be missing because a later lookup replaces NaN."""
         if self.artifact.input_map is None:
             return np.zeros(0, np.bool_)
-        replaced = any(isinstance(stage, Table) for stage in self.stages)
+        replaced = any(isinstance(op, Lookup) for op in self.ops)
         taken = np.isin(self.first_columns, self.artifact.input_map.columns_of_nan()) & replaced
-        n_unused = 0 if self.table is None else self.table.n_features - len(np.unique(self.table.source))
+        n_unused = 0 if self.lookup is None else self.lookup.n_features - len(np.unique(self.lookup.source))
         return np.append(taken, np.zeros(n_unused, np.bool_))
 
     @property
     def refused(self) -> str:
         """Description of the rows that have no mapped row."""
-        beside = "" if self.table is None else ", or has what tables refuse"
+        beside = "" if self.lookup is None else ", or has what lookups refuse"
         return f"that is not finite{beside}{', or has what a step does not take' if self.has_domain else ''}"
 
     @property
     def has_domain(self) -> bool:
         """Whether a row of finite numbers may map to NaN."""
-        return any(on_device(stage).refuses(stage) for stage in self.stages)
+        return any(on_device(op).refuses(op) for op in self.ops)
 
     @property
     def widest(self) -> int:
-        """Maximum number of values in a row at any stage."""
-        return max(self.n_first, *(stage.n_outputs for stage in self.stages), 1)
+        """Maximum number of values in a row at any op."""
+        return max(self.n_first, *(op.n_outputs for op in self.ops), 1)
 
     @property
     def stack_bytes(self) -> int:
@@ -127,8 +127,8 @@ class DeviceRows:
         if self.artifact.input_map is None:
             return
         columns = self.artifact.input_map.columns
-        if self.table is not None:
-            yield from lookup_arrays(self.table, columns)
+        if self.lookup is not None:
+            yield from lookup_arrays(self.lookup, columns)
         elif len(columns) != self.artifact.n_raw_features or (columns != np.arange(len(columns))).any():
             yield "columns_", smallest(columns)
         if self.folded:
@@ -140,7 +140,7 @@ class DeviceRows:
             yield "checked_columns_", smallest(np.array(list(checked), np.intp))
         if checked and not self.codes:
             yield "checked_nan_", np.array(list(checked.values()), np.uint8)
-        yield from step_arrays(() if self.folded else self.stages)
+        yield from op_arrays(() if self.folded else self.ops)
 
     def functions(self) -> Iterator[str]:
         """Yield the functions that read the numbers of a row and detect refused rows."""
@@ -150,18 +150,18 @@ class DeviceRows:
             yield text.replace("#CHECKED#", source.CHECKED_CODES if checks else "")
             return
         missing = "@takes_nan@@[j] && row[@COLUMN@] != row[@COLUMN@]" if self.takes_nan.any() else ""
-        if self.table is None:
+        if self.lookup is None:
             text = source.RAW + source.NOT_FINITE.replace("#UNLESS#", f"if (!({missing})) " if missing else "")
         else:
-            missing = missing.replace("@COLUMN@", "@table_source@@[j]")
+            missing = missing.replace("@COLUMN@", "@lookup_source@@[j]")
             text = LOOKED_UP.replace("#UNLESS#", f" && !({missing})" if missing else "")
-        checked = source.CHECKED.replace("#WRONG#", "sum" if self.table is None else "wrong") if checks else ""
+        checked = source.CHECKED.replace("#WRONG#", "sum" if self.lookup is None else "wrong") if checks else ""
         yield text.replace("#CHECKED#", checked)
 
     @property
     def _given(self) -> str:
-        """C expression for input j of the first stage."""
-        return "(double)@raw@@(row, @COLUMN@)" if self.table is None else "@looked_up@@(row, j)"
+        """C expression for input j of the first op."""
+        return "(double)@raw@@(row, @COLUMN@)" if self.lookup is None else "@looked_up@@(row, j)"
 
     def coordinate(self) -> str:
         """Return the function for a coordinate of a row relative to a center, in scaled units."""
@@ -183,9 +183,7 @@ class DeviceRows:
                 "static inline float @coordinate@@(const double x[], int j, const float center[]) {\n"
                 "    return @narrowed@@((x[j] - (double)center[j]) * (double)@input_scale@@);\n}\n"
             )
-        steps = [
-            line for k, stage in enumerate(self.scalers) for line in operations(k, list(affine_arrays(stage)), "x")
-        ]
+        steps = [line for k, op in enumerate(self.scalers) for line in operations(k, list(affine_arrays(op)), "x")]
         body = "\n".join([f"    double x = {self._given};", *(f"    {line}" for line in steps)])
         return (
             "/* Feature j of a row as the source maps it, in its order of operations. */\n"
@@ -196,7 +194,7 @@ class DeviceRows:
 
     @property
     def _map_function(self) -> MapFunction:
-        return MapFunction(self.stages, self.n_first, self._given)
+        return MapFunction(self.ops, self.n_first, self._given)
 
     def whole_map(self) -> str:
         """Return the function that maps a whole row and bounds its error."""

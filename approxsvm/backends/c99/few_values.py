@@ -18,7 +18,7 @@ y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest
 sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The float64 error proportional to r, 2^-50 r,
 is covered by its factor 1.01.
 
-Table entries and coefficients are rounded to float32, with u = 2^-24 each, or 2^-120 on underflow; products and sums
+Lookup entries and coefficients are rounded to float32, with u = 2^-24 each, or 2^-120 on underflow; products and sums
 are in float64, and the exponent of an entry has an error of 4 u64 g h <= 2^-40. Hence the error of a value at q is at
 most
 
@@ -40,9 +40,9 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source, sums_source
+from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.device_steps import float32_above
 from approxsvm.backends.c99.program import model_text
 from approxsvm.backends.c99.sums import LARGEST, _float32, _gaussian_rounding, _of_kernels
 from approxsvm.backends.sum_bounds import fixed_errors

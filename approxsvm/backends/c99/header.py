@@ -25,8 +25,8 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import probabilities_source, source, sums_source
 from approxsvm.backends.c99.answers import Answers
 from approxsvm.backends.c99.coefficients import CoefficientType
+from approxsvm.backends.c99.device_ops import op_programs
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.device_steps import step_programs
 from approxsvm.backends.c99.ensembles import (
     adds_scores,
     asks_members_for_labels,
@@ -42,7 +42,7 @@ from approxsvm.backends.c99.lookups import CATEGORY_CODE, categories, category_a
 from approxsvm.backends.c99.probabilities import has_shares
 from approxsvm.backends.c99.program import program_text
 from approxsvm.backends.c99.sums import SumFunction
-from approxsvm.backends.float32_rows import check_float32_rows, leading_table
+from approxsvm.backends.float32_rows import check_float32_rows, leading_lookup
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.system.output_files import write_whole
@@ -192,8 +192,8 @@ class _Unit:
         if codes:
             numbers["largest_code"] = codes.largest
         n_used = artifact.n_features if artifact.input_map is None else len(artifact.input_map.columns)
-        if self.rows.table is not None:
-            numbers["n_looked_up_"] = len(self.arrays["table_source_"])
+        if self.rows.lookup is not None:
+            numbers["n_looked_up_"] = len(self.arrays["lookup_source_"])
         if "checked_columns_" in self.arrays:
             numbers["n_checked_"] = len(self.arrays["checked_columns_"])
         return numbers | {"n_mapped_": artifact.n_features, "n_used_": n_used} | self.function.constants()
@@ -261,7 +261,7 @@ class CHeader:
             raise UnsupportedModelError(
                 "the C export takes rows of codes for one model alone: leave inputs='float32', or export each member"
             )
-        if inputs != "float32" and leading_table(artifact) is not None:
+        if inputs != "float32" and leading_lookup(artifact) is not None:
             raise UnsupportedModelError("the C export looks up rows of float32 numbers alone: leave inputs='float32'")
         self.artifact, self.name = artifact, name
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
@@ -354,7 +354,7 @@ class CHeader:
             yield "lookup.h"
         for unit in self.units:
             if unit.rows.is_whole:
-                yield from ["ball.h", *step_programs(unit.rows.stages)]
+                yield from ["ball.h", *op_programs(unit.rows.ops)]
 
     def _named(self, template: str) -> str:
         """Insert the names of the whole header, shared by a single model; #k# becomes the prefix of member k."""

@@ -34,7 +34,7 @@ from approxsvm.errors import InputError
 from approxsvm.frames.columns import numpy_rows
 from approxsvm.frames.rows import zero_unused
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.steps import Affine
+from approxsvm.ir.ops import Affine
 
 CodeType = Literal["int16", "int8"]
 
@@ -62,7 +62,7 @@ class InputCodes:
     def moved(
         self,
         artifact: Artifact,
-        stages: Sequence[Affine],
+        ops: Sequence[Affine],
         slope_and_base: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None,
     ) -> float:
         """Return r, a bound on the distance between the mapped row and the map of the numbers before quantization.
@@ -76,11 +76,11 @@ class InputCodes:
             errors = errors + self._rounding(self.steps, self.offsets)
         if artifact.input_map is not None:
             errors = errors[artifact.input_map.columns]
-        for stage in stages:
-            for part, combine in ((stage.multiply, np.multiply), (stage.divide, np.divide)):
+        for op in ops:
+            for part, combine in ((op.multiply, np.multiply), (op.divide, np.divide)):
                 errors = errors if part is None else combine(errors, np.abs(part))
-            if stage.relative_error is not None:
-                errors = errors * (1.0 + stage.relative_error)
+            if op.relative_error is not None:
+                errors = errors * (1.0 + op.relative_error)
         if slope_and_base is not None:
             errors = errors + self._rounding(*slope_and_base)
         return math.sqrt(float((errors * errors).sum())) * (1.0 + 1e-9)
@@ -91,18 +91,18 @@ class InputCodes:
         return np.asarray(2.0**-22 * moduli + 2.0**-130)
 
     def folded(
-        self, artifact: Artifact, stages: Sequence[Affine]
+        self, artifact: Artifact, ops: Sequence[Affine]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
         """Return slope and base per mapped feature, or None without an input map, with limits or beyond float32."""
-        if artifact.input_map is None or any(stage.low is not None or stage.high is not None for stage in stages):
+        if artifact.input_map is None or any(op.low is not None or op.high is not None for op in ops):
             return None
         slopes, bases = [], []
         for j, column in enumerate(artifact.input_map.columns):
             slope, base = Fraction(float(self.steps[column])), Fraction(float(self.offsets[column]))
-            for stage in stages:
+            for op in ops:
                 subtract, multiply, divide, add = (
                     Fraction(otherwise if part is None else float(part[j]))
-                    for part, otherwise in ((stage.subtract, 0), (stage.multiply, 1), (stage.divide, 1), (stage.add, 0))
+                    for part, otherwise in ((op.subtract, 0), (op.multiply, 1), (op.divide, 1), (op.add, 0))
                 )
                 slope, base = slope * multiply / divide, (base - subtract) * multiply / divide + add
             if max(abs(slope) * self.largest, abs(base)) > 10**37:

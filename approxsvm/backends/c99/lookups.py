@@ -1,6 +1,6 @@
-"""Tables at the start of an input map, in C: categories, bins, missing values; and the codes of text columns.
+"""Lookups at the start of an input map, in C: categories, bins, missing values; and the codes of text columns.
 
-Features are looked up in the row as given, without any rounding, so a table does not affect bounds.
+Features are looked up in the row as given, without any rounding, so a lookup does not affect bounds.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from approxsvm.backends.c99.program import model_text
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.frames.text_columns import NONE
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.steps import Table
-from approxsvm.ir.steps.table import REFUSED, SAME, Steps
+from approxsvm.ir.ops import Lookup
+from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
 # Replacements of infinity and NaN in C: the unchanged feature, and a refused row (program/lookup.h).
 _SAME: Final = 3.0e301
@@ -28,34 +28,34 @@ _LARGEST: Final = 1.0e300
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
-def most_looked_up(table: Table, before: FloatArray) -> FloatArray:
+def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
     """Return the maximum absolute value of each output, for features up to `before`.
 
     Raises
     ------
     UnsupportedModelError
-        A number of the table is too large for the C export.
+        A number of the lookup is too large for the C export.
     """
-    most = np.zeros(table.n_outputs)
-    for k, (j, steps) in enumerate(zip(table.source, table.steps, strict=True)):
+    most = np.zeros(lookup.n_outputs)
+    for k, (j, steps) in enumerate(zip(lookup.source, lookup.steps, strict=True)):
         numbers = np.append(steps.values, steps.nan)
         moduli = np.abs(numbers[np.isfinite(numbers)])
         most[k] = max(moduli.max(initial=0.0), float(before[j]) if (numbers == SAME).any() else 0.0)
     if not (most < _LARGEST).all():
-        raise UnsupportedModelError(f"a table gives {most.max():.3g}, but the C export allows 1e300")
+        raise UnsupportedModelError(f"a lookup gives {most.max():.3g}, but the C export allows 1e300")
     return most
 
 
-def lookup_arrays(table: Table, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the arrays of a table; raw columns that the table ignores come last, because they are checked, too."""
+def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Yield the arrays of a lookup; raw columns that the lookup ignores come last, because they are checked, too."""
     limit = float(np.finfo(np.float64).max)
-    unused = np.setdiff1d(np.arange(table.n_features), table.source)
-    every = [*table.steps, *(_CHECKED for _ in unused)]
-    yield "table_source_", smallest(columns[np.append(table.source, unused)])
-    yield "table_ends_", smallest(np.cumsum([len(steps.edges) for steps in every]))
-    yield "table_edges_", np.concatenate([np.zeros(0), *(steps.edges for steps in every)]).clip(-limit, limit)
-    yield "table_found_", written(np.concatenate([np.zeros(0), *(steps.values for steps in every)]))
-    yield "table_missing_", written(np.array([steps.nan for steps in every], np.float64))
+    unused = np.setdiff1d(np.arange(lookup.n_features), lookup.source)
+    every = [*lookup.steps, *(_CHECKED for _ in unused)]
+    yield "lookup_source_", smallest(columns[np.append(lookup.source, unused)])
+    yield "lookup_ends_", smallest(np.cumsum([len(steps.edges) for steps in every]))
+    yield "lookup_edges_", np.concatenate([np.zeros(0), *(steps.edges for steps in every)]).clip(-limit, limit)
+    yield "lookup_found_", written(np.concatenate([np.zeros(0), *(steps.values for steps in every)]))
+    yield "lookup_missing_", written(np.array([steps.nan for steps in every], np.float64))
 
 
 def written(numbers: FloatArray) -> FloatArray:
@@ -64,21 +64,21 @@ def written(numbers: FloatArray) -> FloatArray:
 
 
 LOOKED_UP: Final = """\
-/* What a table has for feature j of a row; NaN where the row is refused. */
+/* What a lookup has for feature j of a row; NaN where the row is refused. */
 static inline double @looked_up@@(const float row[], int j) {
-    const double x = (double)row[@table_source@@[j]];
-    const int begin = j > 0 ? (int)@table_ends@@[j - 1] : 0;
-    approxsvm_lookup table;
+    const double x = (double)row[@lookup_source@@[j]];
+    const int begin = j > 0 ? (int)@lookup_ends@@[j - 1] : 0;
+    approxsvm_lookup lookup;
     double found;
-    table.edges = @table_edges@@ + begin;
-    table.values = @table_found@@ + begin + j;
-    table.n_edges = (int)@table_ends@@[j] - begin;
-    table.missing = @table_missing@@[j];
-    found = approxsvm_lookup_find(&table, x);
+    lookup.edges = @lookup_edges@@ + begin;
+    lookup.values = @lookup_found@@ + begin + j;
+    lookup.n_edges = (int)@lookup_ends@@[j] - begin;
+    lookup.missing = @lookup_missing@@[j];
+    found = approxsvm_lookup_find(&lookup, x);
     if (approxsvm_abs(x) > APPROXSVM_LARGEST || approxsvm_lookup_refuses(found)) return approxsvm_nan();
     return approxsvm_lookup_keeps(found) ? x : found;
 }
-/* 0 for a row that the table takes and whose numbers are finite, or replaced later, where they are used, else NaN. */
+/* 0 for a row that the lookup takes and whose numbers are finite, or replaced later, where they are used, else NaN. */
 static inline float @not_finite@@(const float row[]) {
     float wrong = 0.0f;
     int j;

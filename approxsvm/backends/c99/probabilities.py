@@ -103,7 +103,7 @@ def _calibrated(artifact: Artifact, head: OneVsRestCalibration) -> Shares:
 
 
 def _two_shares(known: int = 0) -> str:
-    """Return the text for two classes, given the share of one."""
+    """Return the text for two classes, given the probability of one."""
     return probabilities_source.TWO_SHARES.replace("#A#", str(known)).replace("#B#", str(1 - known))
 
 

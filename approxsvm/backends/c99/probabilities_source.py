@@ -8,7 +8,7 @@ from approxsvm.backends.c99.program import model_text
 
 ENDS: Final = model_text("probabilities.h", "ENDS")
 
-# Two classes: the share of class #A# is known, with its interval.
+# Two classes: the probability of class #A# is known, with its interval.
 TWO_SHARES: Final = """\
 /* Probabilities, and bounds of the exact ones. */
 static inline void @shares@@(const double values[], const float bounds[], double p[], double lowest[],

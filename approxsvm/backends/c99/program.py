@@ -22,7 +22,7 @@ _MACROS: Final = {
 
 
 def program_text(files: Iterable[str]) -> Iterator[str]:
-    """Return the text of files and all that they include, each once and in order, with placeholders as in source.py."""
+    """Return the text of files and their includes, each once and in order, with the placeholders of source.py."""
     seen: dict[str, None] = {}
     for name in files:
         seen |= dict.fromkeys(_with_included(name))
@@ -35,7 +35,7 @@ def program_text(files: Iterable[str]) -> Iterator[str]:
 
 
 def model_text(file: str, part: str) -> str:
-    """Return a part of cpp/include/approxsvm/exported, with placeholders as in source.py."""
+    """Return a part of cpp/include/approxsvm/exported, with the placeholders of source.py."""
     found = re.search(rf"^#ifdef MODEL_{part}\n(.*?)^#endif\n", _read(file, "exported"), re.DOTALL | re.MULTILINE)
     assert found, f"{file} has no {part}"
     return re.sub(r"\bmodel_(\w+)", _marked, found[1])

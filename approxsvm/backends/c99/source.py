@@ -6,7 +6,7 @@ only for components that a model lacks, such as a router or an input map. `@` is
 
 Sums use a different order from the core's, suited to processors without SIMD. The core (expansion/polynomial.hpp) keeps
 eight lanes separate until the end; here, this could take eight products instead of one. Chains of additions are no
-longer than form_path() and norm_path() of the core (bounds/certificate.hpp), which the bounds assume;
+longer than form_depth() and norm_depth() of the core (bounds/certificate.hpp), which the bounds assume;
 tests/backends/test_c_paths.py counts the chains in this text. exp() is the function of simd/exp.hpp.
 """
 

@@ -1,6 +1,6 @@
 """Input maps as graphs: raw rows become mapped rows, with bounds on float64 errors.
 
-A graph has the operations of an input map in the core's order (cpp/include/approxsvm/artifact/stages, which derives
+A graph has the operations of an input map in the core's order (cpp/include/approxsvm/artifact/ops, which derives
 the errors): with u = 2^-53, every operation has a relative error of at most u, errors are multiplied by
 |multiply / divide| and by the absolute values of a projection's matrix, and clipping does not increase them. The errors
 here are a few times larger, to cover any order of summation, fused operations, and logarithms within 8 units in the
@@ -17,9 +17,10 @@ from typing import Final
 import numpy as np
 
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
-from approxsvm.backends.steps import exported
+from approxsvm.backends.ops import exported
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps import Interval, Piecewise, Step, Table, Waves
+from approxsvm.ir.ops import Interval, Lookup, Op
+from approxsvm.ir.ops.op import PerOutput
 
 # Eight times the unit roundoff, per operation.
 ROUNDING: Final = 2.0**-50
@@ -53,17 +54,17 @@ def map_rows(
         x = g.columns(raw, input_map.columns)
     # 1 for rows in which a step before a lookup made a NaN, which the lookup might accept, or an infinity
     refused: str | None = None
-    for k, stage in enumerate(input_map.stages):
-        nodes, before = exported(stage, "nodes", "ONNX"), x
-        if k > 0 and stage.hides_infinity:
+    for k, op in enumerate(input_map.ops):
+        nodes, before = exported(op, "nodes", "ONNX"), x
+        if k > 0 and op.hides_infinity:
             refused = _either(g, refused, g.op("IsInf", x))
-        x, error = nodes(g, stage, x, error, is_source)
-        is_source &= isinstance(stage, Interval | Table)
-        if any(isinstance(later, Table) for later in input_map.stages[k + 1 :]):
-            refused = _either(g, refused, _made_nan(g, stage, before, x))
+        x, error = nodes(g, op, x, error, is_source)
+        is_source &= isinstance(op, Interval | Lookup)
+        if any(isinstance(later, Lookup) for later in input_map.ops[k + 1 :]):
+            refused = _either(g, refused, _made_nan(g, op, before, x))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
-    if input_map.stages:  # because the kernel of an infinite number is 0
+    if input_map.ops:  # because the kernel of an infinite number is 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None or not with_errors:
         return GraphRows(x)
@@ -89,13 +90,13 @@ def added(g: GraphBuilder, first: str | None, second: str) -> str:
     return second if first is None else g.op("Add", first, second)
 
 
-def _made_nan(g: GraphBuilder, stage: Step, x: str, y: str) -> str:
+def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
     """Return a mask of numbers that the step turned into NaN, or of NaN that it does not pass on."""
     made = g.op("IsNaN", y)
-    if stage.by_feature or isinstance(stage, Table | Waves | Piecewise):
-        came = g.op("IsNaN", g.columns(x, stage.source) if isinstance(stage, Table | Waves | Piecewise) else x)
-        if isinstance(stage, Table):
-            came = g.op("And", came, np.array([np.isinf(steps.nan) for steps in stage.steps]))
+    if op.by_feature or isinstance(op, PerOutput):
+        came = g.op("IsNaN", g.columns(x, op.source) if isinstance(op, PerOutput) else x)
+        if isinstance(op, Lookup):
+            came = g.op("And", came, np.array([np.isinf(steps.nan) for steps in op.steps]))
         made = g.op("And", made, g.op("Not", came))
     return str(made)
 

@@ -1,11 +1,11 @@
 """Dtypes in which scikit-learn's steps compute: every step takes, computes in, and returns certain dtypes.
 
-The compiled map (ir/input_map.py) does what the source does to float64 rows. This module follows float64 rows, and rows
-of each other kind (frames/dtypes.py), through the source's objects. A source is rejected if it computes in less than
-float64 for float64 rows, because a step returns float32 or integers; the effects on other rows are stored for
+The compiled map (ir/input_map.py) does to float64 rows what the source does. This module follows float64 rows, and rows
+of every other kind (frames/dtypes.py), through the source's objects. If a step returns float32 or integers, the source
+computes in less than float64 even for float64 rows, and is rejected. The effects on other rows are stored for
 predictions.
 
-This is a separate traversal from the readers': no map depends on it, and wrappers build their models in many ways.
+This traversal is separate from that of the readers: no map depends on it, and wrappers build their models in many ways.
 """
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ class _Findings:
     rounded: _Noted | None = None
     by_column: bool = False
 
-    def add(self, kind: str, computes: DType, is_stage: bool, words: str, giver: str, rows: _Rows) -> None:
+    def add(self, kind: str, computes: DType, is_op: bool, words: str, giver: str, rows: _Rows) -> None:
         """Record a step that does not compute in float64; float64 rows are then rejected at once."""
         if kind == _PLAIN:
             raise UnsupportedModelError(
                 f"{words} would compute in {computes.name}, which {giver} returns: refit with dtype=np.float64 there"
             )
-        if kind == FLOAT32 and computes == _F32 and is_stage:
+        if kind == FLOAT32 and computes == _F32 and is_op:
             self.rounded = self.rounded or (words, [])
             self.rounded[1].append(rows.columns)
         else:
@@ -170,7 +170,7 @@ def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: 
     words = _words(step, name)
     dtypes: dict[str, _Arriving] = {}
     # Steps of the input map: the core's bounds include their operations in float32.
-    is_stage = recognise(step).role == "step"  # type: ignore[union-attr]  # it has a rule
+    is_op = recognise(step).role == "step"  # type: ignore[union-attr]  # it has a rule
     for raw, arriving in rows.dtypes.items():
         gives: dict[DType, str] = {}
         for dtype, giver in arriving.items():
@@ -180,7 +180,7 @@ def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: 
                 raise UnsupportedModelError(f"{words}: {error}") from None
             gives.setdefault(behaviour.gives, giver if behaviour.gives == dtype else words)
             if behaviour.computes != _F64:
-                findings.add(raw, behaviour.computes, is_stage, words, giver, rows)
+                findings.add(raw, behaviour.computes, is_op, words, giver, rows)
         dtypes[raw] = gives
     for raw in _differs_if_sparse(step):
         findings.refuse(raw, words, rows)

@@ -15,8 +15,8 @@ from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
+from approxsvm.ir.ops import Logarithm
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.ir.steps import Logarithm
 from approxsvm.ir.taylor_model import MAX_TAYLOR_DEGREE, TaylorModel
 
 NAMES = frozenset(known.name for known in KNOWN if known.role in ("feature map", "unsupported feature map"))
@@ -44,7 +44,7 @@ def own_map(step: Any) -> InputMap | None:
     if name_of(step) != "SkewedChi2Sampler":
         return None
     n = len(step.random_weights_)
-    return InputMap.identity(n).then_stage(Logarithm.of(n, step.skewedness))
+    return InputMap.identity(n).then_op(Logarithm.of(n, step.skewedness))
 
 
 def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:

@@ -56,7 +56,7 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
 
     Laplace's approximation labels by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_), which is
     the reference, over the real numbers: a value above 0 means the second class. Probabilities, and labels of several
-    classes, need the variance, which has one function for each training row and would be no faster here.
+    classes, need the variance. It has one function per training row and would be no faster here.
     """
     require_fitted(estimator, name, "X_train_" if name == _LAPLACE else "base_estimator_")
     if len(estimator.classes_) > 2:
@@ -90,10 +90,10 @@ class _Kernels:
     def of(cls, estimator: Any, trained: Any, name: str) -> _Kernels:
         """Read the kernels of the fitted object `trained`.
 
-        The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with one RBF in all.
+        The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.
         Length scales per feature become an input map, and the support vectors are divided by them.
         """
-        for kernel in (estimator.kernel, trained.kernel):  # predict asks the first which rows it takes
+        for kernel in (estimator.kernel, trained.kernel):  # predict asks the first one which rows it takes
             recognise(kernel)
         terms = _terms(trained.kernel_)
         if terms.length_scale is None:

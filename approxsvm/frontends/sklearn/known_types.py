@@ -1,7 +1,7 @@
 """Table of every class that the frontend accepts, and the one function that recognises their objects.
 
-The class of an object determines what it predicts: the library, the name, and the fact that its methods are the
-library's. So recognising and checking an object is one call, which every reader makes before it looks at attributes. No
+The class of an object determines its predictions: the library, the name, and the fact that its methods are the
+library's. So recognising and checking an object is one call, which every reader makes before it reads attributes. No
 library is imported for it.
 """
 
@@ -243,7 +243,7 @@ VERSIONS: Final = {
     "thundersvm": "ThunderSVM 0.3, tested like cuML",
     "approxsvm": "this package",
 }
-# Methods that a library leaves to users' subclasses: a selector defines what it selects, its transform is the
+# Methods that a library leaves to users' subclasses: a selector defines its selection, but its transform is the
 # library's.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 
@@ -268,7 +268,7 @@ _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
 # autologging calls the functions that it replaces.
 _CHECKED: Final = ("approxsvm", "imblearn", "sklearn", "skopt", *_ACCELERATORS)
 _AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
-# Methods that are called on objects. An object that has one which its class lacks answers differently from its class.
+# Methods that are called on objects. An object with such a method of its own answers differently from its class.
 _ANSWERS: Final = (
     "decision_function",
     "inverse_transform",

@@ -17,8 +17,8 @@ from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_n
 from approxsvm.frontends.sklearn.known_types import helper, name_of
 from approxsvm.frontends.sklearn.support_vector_machines import require_fitted
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.steps import Affine
-from approxsvm.ir.steps.table import GIVES_NAN, REFUSED, SAME, Steps, Table
+from approxsvm.ir.ops import Affine
+from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Lookup, Steps
 
 Columns = list[tuple[int, Steps]]
 # Number of categories that an encoder transforms in one call: with one output for each, memory grows quadratically.
@@ -26,7 +26,7 @@ _PROBED_PER_CALL: Final = 512
 
 
 def _then(map_: InputMap, columns: Columns) -> InputMap:
-    return map_.then_stage(Table.of(map_.n_features, columns))
+    return map_.then_op(Lookup.of(map_.n_features, columns))
 
 
 def _binarizer(map_: InputMap, step: Any) -> InputMap:
@@ -127,7 +127,7 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
 
 def _check_as_source(map_: InputMap) -> None:
     """Reject a search for equal numbers after a step that rounds differently from the source."""
-    if not all(stage.as_source for stage in map_.stages):
+    if not all(op.as_source for op in map_.ops):
         raise UnsupportedModelError(
             "it compares numbers for equality, but a step before it is not replayed bit for bit"
         )
@@ -160,10 +160,10 @@ def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float
 
 def _raw_text(map_: InputMap, feature: int) -> int | None:
     """Return the raw column whose values a feature holds, unchanged or with replaced missing values."""
-    for stage in reversed(map_.stages):
-        if isinstance(stage, Table) and (stage.steps[feature].values == SAME).any():
-            feature = int(stage.source[feature])
-        elif not (isinstance(stage, Affine) and stage.leaves(feature)):
+    for op in reversed(map_.ops):
+        if isinstance(op, Lookup) and (op.steps[feature].values == SAME).any():
+            feature = int(op.source[feature])
+        elif not (isinstance(op, Affine) and op.leaves(feature)):
             return None
     return int(map_.columns[feature])
 
@@ -190,12 +190,12 @@ def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
 
 def _is_raw(map_: InputMap, feature: int) -> bool:
     """Return whether nothing has changed a feature."""
-    for stage in reversed(map_.stages):
-        if isinstance(stage, Table):
-            steps = stage.steps[feature]
+    for op in reversed(map_.ops):
+        if isinstance(op, Lookup):
+            steps = op.steps[feature]
             if len(steps.edges) or steps.values[0] != SAME or steps.nan != SAME:
                 return False
-            feature = int(stage.source[feature])
+            feature = int(op.source[feature])
     return True
 
 
@@ -213,13 +213,13 @@ def _check_are_numbers(map_: InputMap) -> None:
 
 def complete(map_: InputMap) -> InputMap:
     """Complete the map of a whole pipeline: check that codes of texts are looked up, and reject NaN that stays."""
-    stages = list(map_.stages)
-    for k, stage in enumerate(stages):
-        if isinstance(stage, Table) and stage.gives_nan:
-            if any(isinstance(later, Table) for later in stages[k + 1 :]):
+    ops = list(map_.ops)
+    for k, op in enumerate(ops):
+        if isinstance(op, Lookup) and op.gives_nan:
+            if any(isinstance(later, Lookup) for later in ops[k + 1 :]):
                 raise UnsupportedModelError("unknown categories become NaN, which a later step replaces")
-            stages[k] = stage.refusing_nan()
-    map_ = replace(map_, stages=tuple(stages))
+            ops[k] = op.refusing_nan()
+    map_ = replace(map_, ops=tuple(ops))
     known = {}
     for column, texts in map_.texts.items():
         if column not in map_.columns:
@@ -240,11 +240,11 @@ def complete(map_: InputMap) -> InputMap:
 def _check_is_looked_up(map_: InputMap, column: int) -> None:
     """Raise UnsupportedModelError if codes of texts reach a step that computes with numbers."""
     features = {column}
-    for stage in map_.stages:
-        if isinstance(stage, Table):
-            kept = [k for k, steps in enumerate(stage.steps) if (steps.values == SAME).any()]
-            features = {k for k in kept if int(stage.source[k]) in features}
-        elif not (isinstance(stage, Affine) and all(stage.leaves(j) for j in features)):
+    for op in map_.ops:
+        if isinstance(op, Lookup):
+            kept = [k for k, steps in enumerate(op.steps) if (steps.values == SAME).any()]
+            features = {k for k in kept if int(op.source[k]) in features}
+        elif not (isinstance(op, Affine) and all(op.leaves(j) for j in features)):
             break
     else:
         if not features:
@@ -359,17 +359,17 @@ def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
     """Return the map, and the text by which an imputer replaces missing numbers of a feature, which stay NaN here."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
-    for k in reversed(range(len(map_.stages) if len(texts) == 1 else 0)):
-        stage = map_.stages[k]
-        if not isinstance(stage, Table):
+    for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
+        op = map_.ops[k]
+        if not isinstance(op, Lookup):
             continue
-        steps = list(stage.steps)
+        steps = list(op.steps)
         if not len(steps[at].edges) and steps[at].nan == 0.0:  # the code of that text, with other values unchanged
             steps[at] = Steps.of([], [SAME], SAME)
-            stages = (*map_.stages[:k], replace(stage, steps=tuple(steps)), *map_.stages[k + 1 :])
+            ops = (*map_.ops[:k], replace(op, steps=tuple(steps)), *map_.ops[k + 1 :])
             others = {j: known for j, known in map_.texts.items() if j != column}
-            return replace(map_, stages=stages, texts=others), texts[0]
-        at = int(stage.source[at])
+            return replace(map_, ops=ops, texts=others), texts[0]
+        at = int(op.source[at])
     return map_, np.nan
 
 

@@ -1,8 +1,8 @@
 """scikit-learn's meta-estimators: their combination of members becomes one of the rules of an Ensemble.
 
-Members that have the same kernel after the same map of rows are combined to one model with shared vectors, so each
+Members that have the same kernel after the same map of rows are combined into one model with shared vectors, so each
 kernel is evaluated once for all members: sums of regressions, functions of classes, and machines for pairs of classes.
-Other uses of members are rejected, with a remedy.
+Other combinations of members are rejected, with a remedy.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.ops import Interval
 from approxsvm.ir.outputs import (
     ClassProbability,
     DecisionShape,
@@ -49,7 +50,6 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.shared_kernels import difference, of_functions, shared_rows
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.ir.steps import Interval
 
 _UP = 1.0 + 2.0**-30
 _CONSTANT = "constant"
@@ -127,7 +127,7 @@ def read_bagging_classifier(estimator: Any, read: Read) -> Model:
 
 
 def read_ada_boost(estimator: Any, read: Read) -> Model:
-    """Read a fitted AdaBoostClassifier: votes count with weights, partly also against each other class."""
+    """Read a fitted AdaBoostClassifier: votes have weights and partly also count against every other class."""
     members = _members(estimator, read)
     weights = np.asarray(estimator.estimator_weights_, np.float64)[: len(members)]
     if getattr(estimator, "algorithm", "SAMME") == "SAMME.R":
@@ -409,7 +409,7 @@ def _limit_rows(machine: KernelModel, limit: float) -> KernelModel:
     """Restrict a machine to rows whose numbers, after its input map, are within a limit; others are rejected."""
     before = machine.input_map or InputMap.identity(machine.n_features, machine.feature_names)
     ends = np.full(machine.n_features, limit)
-    return replace(machine, input_map=before.then_stage(Interval("refuses", -ends, ends)))
+    return replace(machine, input_map=before.then_op(Interval("refuses", -ends, ends)))
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:

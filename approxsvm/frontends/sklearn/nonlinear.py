@@ -17,8 +17,8 @@ from approxsvm.frontends.sklearn.known_types import helper
 from approxsvm.frontends.sklearn.support_vector_machines import require_fitted
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.steps import Interval, InverseNormal, Monomials, Piecewise, Waves
-from approxsvm.ir.steps.pieces import MAX_DEGREE, Pieces
+from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PeriodicFeatures, PiecewisePolynomial
+from approxsvm.ir.ops.piecewise_polynomial import MAX_DEGREE, Pieces
 
 # Maximum number of products, and of factors of each.
 _MOST_PRODUCTS: Final = 1 << 14
@@ -51,7 +51,7 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
     products = Monomials.of_powers(powers)
     if map_.is_sparse:  # the source multiplies them from the first factor to the last
         products = Monomials(products.n_features, products.factors[:, ::-1].copy())
-    return map_.then_stage(products)
+    return map_.then_op(products)
 
 
 # --- splines
@@ -88,22 +88,22 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
         low.append(float(spline.t[degree]))
         high.append(float(spline.t[n_splines]))
     map_ = _within(map_, step.extrapolation, np.array(low), np.array(high))
-    return map_.then_stage(Piecewise.of(map_.n_features, columns))
+    return map_.then_op(PiecewisePolynomial.of(map_.n_features, columns))
 
 
 def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArray) -> InputMap:
     """Limit or wrap numbers beyond the knots before the splines."""
     if extrapolation == "periodic":
-        return map_.then_stage(Interval("turns", low, high - low))
+        return map_.then_op(Interval("turns", low, high - low))
     if extrapolation != "error":
         return map_
-    if not all(stage.as_source for stage in map_.stages):
+    if not all(op.as_source for op in map_.ops):
         # The smallest and the largest row of fit are on the ends of the interval; rounding decides the side.
         raise UnsupportedModelError(
             "its extrapolation is 'error', but a step before it sums in another order than the source; refit it with "
             "another extrapolation"
         )
-    return map_.then_stage(Interval("refuses", low, high))
+    return map_.then_op(Interval("refuses", low, high))
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
@@ -208,12 +208,12 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     is_uniform = step.output_distribution == "uniform"
     columns = [_interpolated(quantiles[:, j], references, is_uniform) for j in range(map_.n_features)]
     if is_uniform:
-        return map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
+        return map_.then_op(PiecewisePolynomial.of(map_.n_features, list(enumerate(columns))))
     columns = [_between(pieces, *_bounds(quantiles[:, j])) for j, pieces in enumerate(columns)]
-    probabilities = map_.then_stage(Piecewise.of(map_.n_features, list(enumerate(columns))))
+    probabilities = map_.then_op(PiecewisePolynomial.of(map_.n_features, list(enumerate(columns))))
     # The next float64 below, as in scikit-learn.
     least = _BOUNDS_THRESHOLD - np.spacing(1.0)
-    normal = probabilities.then_stage(InverseNormal(np.ones(map_.n_features, np.bool_)))
+    normal = probabilities.then_op(InverseNormal(np.ones(map_.n_features, np.bool_)))
     return normal.then_affine(low=ndtri(least), high=ndtri(1.0 - least))
 
 
@@ -304,7 +304,7 @@ def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:
     for j in range(1, steps):
         blocks += [(sine, _amplitude(j, interval), j * interval) for sine in (False, True)]
     sines, amplitudes, frequencies = (np.repeat(np.array(part), n) for part in zip(*blocks, strict=True))
-    return map_.then_stage(Waves(n, np.tile(np.arange(n), len(blocks)), sines, amplitudes, frequencies))
+    return map_.then_op(PeriodicFeatures(n, np.tile(np.arange(n), len(blocks)), sines, amplitudes, frequencies))
 
 
 # scikit-learn's default intervals, by number of steps.

@@ -20,8 +20,8 @@ from approxsvm.frontends.sklearn.support_vector_machines import feature_names, h
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap, same_texts
 from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.ops import Logarithm, Normalizer, Power, Projection
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.ir.steps import Logarithm, Normalizer, Power, Projection
 
 _CANNOT_FOLD: Final = "cannot be folded into the model"
 Model = SingleModel | Ensemble
@@ -135,7 +135,7 @@ def with_same_texts(model: Model) -> Model:
 
 
 def fold(map_: InputMap, step: Any, name: str) -> InputMap:
-    """Append one fitted transformer to a map; UnsupportedModelError if it is neither in ir/steps nor a selection."""
+    """Append one fitted transformer to a map; UnsupportedModelError if it is neither in ir/ops nor a selection."""
     step = _unfrozen(step, name)
     if _is_nothing(step):
         return map_
@@ -320,7 +320,7 @@ def _pca(map_: InputMap, step: Any) -> InputMap:
     mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
     # scikit-learn subtracts this product, in the precision of the fit.
     shift = np.reshape(mean, (1, -1)) @ components.T
-    projected = map_.then_stage(Projection.about(mean, components.T, shift[0]))
+    projected = map_.then_op(Projection.about(mean, components.T, shift[0]))
     if not step.whiten:
         return projected
     variance = np.asarray(host_array(step.explained_variance_))
@@ -341,11 +341,11 @@ def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
 
 def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "TruncatedSVD", "components_")
-    return map_.then_stage(Projection.about(0.0, host_array(step.components_).T))
+    return map_.then_op(Projection.about(0.0, host_array(step.components_).T))
 
 
 def _normalizer(map_: InputMap, step: Any) -> InputMap:
-    return map_.then_stage(Normalizer.of(map_.n_features, step.norm))
+    return map_.then_op(Normalizer.of(map_.n_features, step.norm))
 
 
 def _power_transformer(map_: InputMap, step: Any) -> InputMap:
@@ -359,7 +359,7 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
         powers[np.abs(powers - 2.0) <= 2.0**-52] = 2.0
     else:
         powers[np.abs(powers) < 1e-19] = 0.0
-    mapped = map_.then_stage(Power(step.method, powers))
+    mapped = map_.then_op(Power(step.method, powers))
     return _standard_scaler(mapped, helper(step._scaler, "_scaler", "StandardScaler")) if step.standardize else mapped
 
 
@@ -369,25 +369,25 @@ def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
         raise UnsupportedModelError("its solver 'lsqr' projects nothing")
     scalings = np.asarray(host_array(step.scalings_))
     if step.solver == "eigen":
-        return map_.then_stage(Projection.about(0.0, scalings[:, : step._max_components]))
-    return map_.then_stage(Projection.about(host_array(step.xbar_), scalings[:, : step._max_components]))
+        return map_.then_op(Projection.about(0.0, scalings[:, : step._max_components]))
+    return map_.then_op(Projection.about(host_array(step.xbar_), scalings[:, : step._max_components]))
 
 
 def _fast_ica(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "FastICA", "components_")
-    return map_.then_stage(Projection.about(step.mean_ if step.whiten else 0.0, step.components_.T))
+    return map_.then_op(Projection.about(step.mean_ if step.whiten else 0.0, step.components_.T))
 
 
 def _random_projection(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, class_name(step), "components_")
     components = step.components_
-    return map_.then_stage(Projection.about(0.0, (components.toarray() if issparse(components) else components).T))
+    return map_.then_op(Projection.about(0.0, (components.toarray() if issparse(components) else components).T))
 
 
 def _partial_least_squares(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, class_name(step), "x_rotations_")
     scaled = map_.then_affine(subtract=step._x_mean, divide=step._x_std)
-    return scaled.then_stage(Projection.about(0.0, step.x_rotations_))
+    return scaled.then_op(Projection.about(0.0, step.x_rotations_))
 
 
 def _feature_agglomeration(map_: InputMap, step: Any) -> InputMap:
@@ -396,7 +396,7 @@ def _feature_agglomeration(map_: InputMap, step: Any) -> InputMap:
         raise UnsupportedModelError(f"it pools by {getattr(step.pooling_func, '__name__', step.pooling_func)!r}")
     _, labels = np.unique(step.labels_, return_inverse=True)
     members = (labels[:, np.newaxis] == np.arange(labels.max() + 1)).astype(np.float64)
-    return map_.then_stage(Projection.about(0.0, members)).then_affine(divide=members.sum(axis=0))
+    return map_.then_op(Projection.about(0.0, members)).then_affine(divide=members.sum(axis=0))
 
 
 def _function_transformer(map_: InputMap, step: Any) -> InputMap:
@@ -406,7 +406,7 @@ def _function_transformer(map_: InputMap, step: Any) -> InputMap:
     if offset is None or step.kw_args:
         given = f" with {', '.join(map(repr, step.kw_args))}" if step.kw_args else ""
         raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}{given}")
-    return map_.then_stage(Logarithm.of(map_.n_features, offset))
+    return map_.then_op(Logarithm.of(map_.n_features, offset))
 
 
 def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
@@ -444,7 +444,7 @@ def _check_takes_no_whole_texts(step: Any, name: str) -> None:
 
 
 def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
-    """Raise ModelFormatError if a ColumnTransformer takes other columns of arrays than of frames."""
+    """Raise ModelFormatError if a ColumnTransformer takes different columns of arrays than of frames."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.6, on access to the remaining columns
         given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()

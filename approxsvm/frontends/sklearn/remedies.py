@@ -58,7 +58,7 @@ def advice() -> list[tuple[str, str]]:
 def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
     """Reject a class or a container, in which estimators are searched; `name` is the container's name in code.
 
-    Raises UnsupportedModelError, which tells how to take them out.
+    Raises UnsupportedModelError, which explains how to take them out.
     """
     if isinstance(candidate, type):
         kind = class_name(candidate)

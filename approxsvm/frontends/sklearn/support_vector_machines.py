@@ -38,8 +38,8 @@ KERNEL_DEGREES = range(1, MAX_KERNEL_DEGREE + 1)
 def read_svm(estimator: Any, name: str) -> KernelModel:
     """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM, given its name.
 
-    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers, and nothing of it is
-    computed here.
+    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers; nothing is computed
+    here.
     """
     require_fitted(estimator, name, "support_vectors_")
     check_kernel(estimator, name)
@@ -68,7 +68,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
 
 
 def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
-    """Reject sparse matrices that LIBSVM reads differently from SciPy: it needs entries in order, and adds none up."""
+    """Reject sparse matrices that LIBSVM, unlike SciPy, misreads if entries are unsorted or duplicate."""
     row = first_row_out_of_order(support_vectors)
     if row is not None:
         raise UnsupportedModelError(
@@ -83,7 +83,7 @@ def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
 
 
 def ascending_classes(classes: Any, name: str) -> Any:
-    """Return labels in the order of fit, which decision values and probabilities follow; other orders are rejected."""
+    """Return labels in the order of fit, which decision values and probabilities follow; reject other orders."""
     labels = np.asarray(classes)
     if not np.array_equal(np.unique(labels), labels):
         raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as after fit")

@@ -23,7 +23,7 @@ _ANALYZERS = ("word", "char", "char_wb")
 def split(source: Any) -> tuple[TextRows | None, Any]:
     """Split an estimator into the vectorizers before it and the estimator of their rows; None if it takes no texts.
 
-    Columns of vectorizers inside estimators and unions are concatenated, and each place takes the columns of its
+    Columns of vectorizers inside estimators and unions are concatenated, and each estimator takes the columns of its
     vectorizer. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and ModelFormatError
     if fitted attributes have been edited.
     """

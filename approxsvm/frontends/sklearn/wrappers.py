@@ -173,7 +173,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
 
 
 def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
-    """Reject a classifier of some classes if scikit-learn fails, or confuses columns of classes.
+    """Reject a classifier of some of the classes if scikit-learn fails for it, or confuses columns of classes.
 
     If all of its calibrators are 0, all classes get equal probabilities.
     """

@@ -165,7 +165,7 @@ def _blocks(
 
 
 def _for_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
-    """Yield the first result and the others for the same file: up to the end of its source, or all."""
+    """Yield the first result and the others for the same file: up to the end of its source, or all results."""
     for result in chain([first], results):
         yield result
         if by_source and result.is_end:

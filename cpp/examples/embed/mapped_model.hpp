@@ -7,7 +7,7 @@
 
 class MappedModel {
   public:
-    explicit MappedModel(const char* path);
+    explicit MappedModel(const char* depth);
     ~MappedModel();
     MappedModel(const MappedModel&) = delete;
     MappedModel& operator=(const MappedModel&) = delete;

@@ -1,9 +1,9 @@
-// The parts that models are made of. A program that names those of its models compiles nothing else:
+// The parts of models. A program that lists the parts of its models compiles nothing else:
 //
 //     approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers, approxsvm::batches> model;
 //
-// `approxsvm inspect model.asvm` prints this line. No model needs `batches`: it is for calls of many rows. Functions
-// that depend on the list have it as a template parameter.
+// `approxsvm inspect model.asvm` prints this line. No model needs `batches`, which speeds up calls of many rows.
+// Functions that depend on the list have it as a template parameter.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ enum Part : std::uint32_t {
 #include "parts.inc"
 };
 
-// Any number of parts, a bit each.
+// A set of parts, one bit each.
 using Parts = std::uint32_t;
 constexpr Parts all_parts = 0
 #define APPROXSVM_MODEL_PART(name, bit, words) | name
@@ -27,7 +27,7 @@ constexpr bool has(Parts parts, Part part) {
     return (parts & part) != 0;
 }
 
-// With the parts that others are made of.
+// Adds the parts that these parts need.
 constexpr Parts with_implied(Parts parts) {
     if (has(parts, ensembles)) parts |= probabilities;
     if (has(parts, text_columns)) parts |= pipelines;
@@ -61,7 +61,7 @@ class ListOfParts {
     std::size_t n_ = 0;
 };
 
-// A member of a class that a list may leave out; it is then nothing, made of anything.
+// A class member that a list may leave out. It is then empty, and can be constructed from anything.
 struct LeftOut {
     template <class... Arguments>
     constexpr explicit LeftOut(const Arguments&...) {}

@@ -1,4 +1,4 @@
-// What is wrong with a row, in words that all doors share.
+// Describes faulty rows; all interfaces use these words.
 #pragma once
 
 #include <cstdio>
@@ -8,11 +8,11 @@
 
 namespace approxsvm {
 
-// What a kind of stage needs; a number follows.
-inline const char* domain_of(StageKind kind) {
+// The requirement of a kind of op; a number follows.
+inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \
-    case StageKind::kind:             \
+    case OpKind::kind:                \
         return words;
 #include "artifact/schema.inc"
         default:
@@ -20,13 +20,13 @@ inline const char* domain_of(StageKind kind) {
     }
 }
 
-// Whether a fault says more of such a status than message() does.
+// Whether a fault adds details to message() for this status.
 inline bool is_of_row(Status status) {
     return status == Status::map_overflow || status == Status::outside_domain || status == Status::beyond_float64 ||
            status == Status::beyond_tolerance || status == Status::unknown_feature;
 }
 
-// A line in lower case without the row's number, cut where there is no more room.
+// Returns a lower-case line without the row's number, truncated to the space available.
 template <std::size_t Size>
 inline const char* text_of_fault(Status status, const Fault& fault, char (&room)[Size]) {
     if (status == Status::map_overflow) {

@@ -1,4 +1,4 @@
-// The types of artifact/schema.inc: what the .asvm format is made of.
+// The types of artifact/schema.inc, which defines the .asvm format.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum Id : std::uint32_t {
 }  // namespace section
 constexpr std::size_t max_sections = section::end - 1;
 
-// Names of fields and parts, each with the record or the section that it belongs to.
+// Names of fields and parts, each qualified by its record or section.
 namespace field {
 enum Id : std::uint32_t {
     none = 0,
@@ -38,7 +38,7 @@ enum Id : std::uint32_t {
 };
 }
 
-// Calls visit(field, number) for each number of a record in order, those of an array one after the other.
+// Calls visit(field, number) for each number of a record, in order. Arrays yield their elements in turn.
 #define APPROXSVM_RECORD(Name, tag) \
     template <class Visit>          \
     inline void for_numbers(const Name& record, const Visit& visit) {

@@ -1,4 +1,4 @@
-// What can go wrong in the native core, and how to say it. Nothing here prints, throws or allocates.
+// The errors of the native core and their messages. Nothing here prints, throws or allocates.
 #pragma once
 
 namespace approxsvm {

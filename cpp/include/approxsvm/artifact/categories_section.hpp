@@ -1,4 +1,4 @@
-// Reads the section categories in place: the texts that columns of raw rows stand for, and the code of a text
+// Reads the section categories in place: the texts that columns of raw rows encode, and the code of a text
 // (models/FORMAT.md, "categories").
 #pragma once
 
@@ -12,10 +12,10 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr double unknown_category = -1.0, none_category = -2.0;
 
-// The texts of one column; none where it is one of numbers.
+// The texts of one column; none for a numeric column.
 struct ColumnTexts {
     const std::uint32_t*
-        ends;  // of the first text on, in `bytes`; ends[-1] is where it begins, but for the first of all
+        ends;  // for the first text on, in `bytes`; ends[-1] is the start, except for the very first text
     std::size_t first, n;
     const char* bytes;
     double null;
@@ -24,7 +24,7 @@ struct ColumnTexts {
         const std::size_t begin = first + k == 0 ? 0 : ends[first + k - 1];
         return {bytes + begin, ends[first + k] - begin};
     }
-    // Its position, or unknown_category. Texts ascend byte by byte.
+    // The position of a text, or unknown_category. Texts ascend byte by byte.
     double code(std::string_view wanted) const {
         std::size_t low = 0, left = n;
         while (left > 0) {
@@ -37,7 +37,7 @@ struct ColumnTexts {
     }
 };
 
-// The list of texts of columns from number `index` on, of which there are n_columns.
+// The texts of the columns from number `index` on, of n_columns columns.
 APPROXSVM_COLD inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t index) {
     ColumnTexts found{view.ends, 0, 0, view.bytes, std::numeric_limits<double>::quiet_NaN()};
     for (std::size_t i = 0; i < index; ++i) found.first += view.columns[i].n_texts;
@@ -66,7 +66,7 @@ APPROXSVM_COLD inline bool texts_ascend(Check& check, const CategoriesView& view
     return check.status() == Status::ok;
 }
 
-// Describes the section, or says that it is broken.
+// Describes the section, or reports that it is broken.
 APPROXSVM_COLD inline Status read_categories(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::categories);
     const std::size_t n_bytes = sections[section::categories].bytes;

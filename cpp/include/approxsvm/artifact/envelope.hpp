@@ -1,4 +1,4 @@
-// What every artifact begins with: magic bytes, version, size, checksum, header fields, section table.
+// The start of every artifact: magic bytes, version, size, checksum, header fields, section table.
 #pragma once
 
 #include "../bounds/certificate.hpp"
@@ -13,7 +13,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct Section {
-    std::size_t offset, bytes;  // both 0 when absent
+    std::size_t offset, bytes;  // both are 0 if absent
 };
 
 // The sections of one artifact by their identifiers.
@@ -22,14 +22,14 @@ struct SectionTable {
     Section entries[max_sections + 1];
 
     const Section& operator[](section::Id id) const { return entries[id]; }
-    // Null when absent.
+    // Null if absent.
     const unsigned char* at(section::Id id) const {
         return entries[id].offset != 0 ? bytes + entries[id].offset : nullptr;
     }
 };
 
-// CRC-32 as in zlib and PNG, eight bytes at a time: entry[k] is the remainder of half a byte with k halves of zeros
-// behind it.
+// CRC-32 as in zlib and PNG, eight bytes at a time: entry[k] is the remainder of a half-byte followed by k half-bytes
+// of zeros.
 inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint32_t crc = 0) {
     struct Table {
         std::uint32_t entry[16][16];
@@ -57,7 +57,7 @@ inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint3
     return ~crc;
 }
 
-// The checksum of a whole artifact: its own four bytes count as zeros.
+// The checksum of a whole artifact; its own four bytes count as zeros.
 inline std::uint32_t artifact_checksum(const unsigned char* bytes, std::size_t n_bytes) {
     const unsigned char zeros[4] = {};
     const std::uint32_t head = crc32(zeros, 4, crc32(bytes, checksum_offset));
@@ -97,7 +97,7 @@ APPROXSVM_COLD inline Status check_envelope(const unsigned char* bytes, std::siz
     return checksum.status();
 }
 
-// The section table: identifiers ascend, sections follow one another without holes, gaps are zero bytes.
+// The section table: identifiers ascend, sections are contiguous, and gaps are zero bytes.
 APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, SectionTable& sections,
                                            ArtifactFault* fault) {
     sections.bytes = bytes;
@@ -126,7 +126,7 @@ APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size
     return check.status();
 }
 
-// What a number of a record may be. Those that are not named here are bounds: finite and not negative.
+// The rules for the numbers of a record. Numbers that are not named here are bounds: finite and not negative.
 inline Expected may_be(field::Id number) {
     switch (number) {
         case field::decisions_intercept:
@@ -145,13 +145,13 @@ inline Expected may_be(field::Id number) {
     }
 }
 
-// Holds the numbers of the record at a position against that.
+// Checks the numbers of the record at a position against these rules.
 template <class Record>
 APPROXSVM_COLD inline void check_record(Check& check, const Record& record, std::size_t position) {
     for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });
 }
 
-// Whether a section is there exactly where it is wanted.
+// Checks that a section is present if and only if it is wanted.
 APPROXSVM_COLD inline bool is_where_wanted(Check& check, const Section& section, const ModelView& model, bool wanted) {
     if ((section.offset != 0) == wanted) return check.status() == Status::ok;
     const Rule rule = wanted ? Rule::needed_in_mode : Rule::none_in_mode;
@@ -159,7 +159,7 @@ APPROXSVM_COLD inline bool is_where_wanted(Check& check, const Section& section,
                         Expected{rule, stored(number_of(model.mode)), stored(number_of(model.kernel))});
 }
 
-// A section of that many bytes, or none where none is wanted.
+// Checks for a section of this many bytes, or for its absence if it is not wanted.
 APPROXSVM_COLD inline bool has_size(Check& check, const Section& section, const ModelView& model, bool wanted,
                                     ClaimedSize n_bytes) {
     return is_where_wanted(check, section, model, wanted) &&

@@ -1,4 +1,4 @@
-// The sections that expansions are made of: coefficients, what bounds them, and the way from a row to its center.
+// The sections of expansions: coefficients, their bounds, and the router from rows to centers.
 #pragma once
 
 #include "../expansion/decision_function.hpp"
@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Floats of a section within a limit; null where they are not wanted.
+// Reads floats of a section within a limit; null if they are not wanted.
 APPROXSVM_COLD inline Status read_floats(const SectionTable& sections, section::Id id, const ModelView& model,
                                          bool wanted, ClaimedSize n, float limit, const float*& floats,
                                          ArtifactFault* fault) {
@@ -23,7 +23,7 @@ APPROXSVM_COLD inline Status read_floats(const SectionTable& sections, section::
     return numbers.status();
 }
 
-// Every list starts behind the one before and holds at least one panel; every slot names a center.
+// Every list starts after the previous one and has at least one panel; every slot names a center.
 APPROXSVM_COLD inline Status read_router(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const bool wanted = model.n_centers > 1;
     const Section& section = sections[section::router];
@@ -63,8 +63,8 @@ APPROXSVM_COLD inline Status read_router(const SectionTable& sections, ModelView
     return points.status();
 }
 
-// Columns that ascend, fewer than there are features. Only with many centers there is one that has a row's other
-// features, and only certified models have an answer for rows that no center is good for.
+// Varying columns ascend, and are fewer than the features. With one center, a row may differ from it in the other
+// features; only certified models can answer such rows.
 APPROXSVM_COLD inline Status read_varying(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     model.n_varying = model.n_features;
     model.varying = nullptr;
@@ -88,11 +88,11 @@ APPROXSVM_COLD inline Status read_varying(const SectionTable& sections, ModelVie
 static_assert(contractions[0] == 1.0 && contractions[n_contractions - 1] == min_contraction && n_contractions == 4,
               "powers of two in between");
 
-// The coefficients of the expansions, scaled by the writer so that none of degree k exceeds k! in modulus: with s
-// bounded, no sum can then overflow.
+// Reads the coefficients of the expansions. The writer scales them so that coefficients of degree k do not exceed k! in
+// modulus; with s bounded, no sum can then overflow.
 APPROXSVM_COLD inline Status read_expansions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const ClaimedSize d = model.n_features, n = model.n_centers, v = model.n_varying;
-    // Sizes are checked one factor at a time: a product of claims must not overflow.
+    // Sizes are checked one factor at a time, because a product of claimed sizes may overflow.
     const ClaimedSize limit = ClaimedSize{1} << 46, n_all = n * model.n_forms;
     Check sizes(fault, section::expansions, Status::bad_section);
     if (!has_size(sizes, sections[section::expansions], model, n > 0, n_all * sizeof(ExpansionNumbers)))
@@ -141,7 +141,7 @@ APPROXSVM_COLD inline Status read_expansions(const SectionTable& sections, Model
     return check.status() == Status::ok ? read_router(sections, model, fault) : check.status();
 }
 
-// Nothing that an expansion needs is there.
+// True if everything that an expansion needs is missing.
 APPROXSVM_COLD inline Status read_no_expansions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     constexpr section::Id of_expansions[] = {section::center,           section::expansions, section::centers,
                                              section::linear,           section::quadratic,  section::higher,
@@ -160,7 +160,7 @@ APPROXSVM_COLD inline Status read_no_expansions(const SectionTable& sections, Mo
     return Status::ok;
 }
 
-// All of a Gaussian kernel's expansions, or none in mode exact, which has a center nonetheless.
+// Reads all expansions of a Gaussian kernel. In mode exact there are none, but still a center.
 APPROXSVM_COLD inline Status read_gaussian(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     model.form = nullptr;
     model.coef0 = model.coef_error = 0.0;

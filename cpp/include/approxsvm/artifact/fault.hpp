@@ -1,6 +1,5 @@
-// What a reader of artifacts refuses: which number of which section, and what it should have been. Numbers of
-// artifact/schema.inc stand for names, so that programs without text do not carry any; dispatch/fault_text.hpp has the
-// words.
+// Faults found by artifact readers: the number and section that are wrong, and the value expected. Names are numbers of
+// artifact/schema.inc, so that programs without text output carry no text; dispatch/fault_text.hpp has the words.
 #pragma once
 
 #include <cmath>
@@ -12,7 +11,7 @@
 
 namespace approxsvm {
 
-// A number as it is stored: whole ones may be beyond 2^53.
+// A number as it is stored; integers may exceed 2^53.
 class StoredNumber {
   public:
     constexpr StoredNumber() : real_(0.0), is_whole_(false) {}
@@ -23,7 +22,7 @@ class StoredNumber {
     constexpr double real() const { return is_whole_ ? static_cast<double>(whole_) : real_; }
     constexpr std::uint64_t whole() const { return is_whole_ ? whole_ : 0; }
 
-    // Either of them in one register.
+    // Holds either kind in one register.
     std::uint64_t bits() const {
         std::uint64_t bits = whole();
         if (!is_whole_) std::memcpy(&bits, &real_, sizeof bits);
@@ -44,7 +43,7 @@ class StoredNumber {
     bool is_whole_;
 };
 
-// How `low` and `high` of an Expected are meant.
+// The meaning of `low` and `high` of an Expected.
 enum class Rule : std::uint8_t {
     equal,            // low
     not_equal,        // low
@@ -58,16 +57,16 @@ enum class Rule : std::uint8_t {
     power_of_two,            // from low to high
     zero_or_modulus,         // 0, or a modulus from low to high
     multiple_of,             // low
-    none_in_mode,            // no such section in mode `low` with kernel `high`
-    needed_in_mode,          // it is missing there
-    one_sign,                // as the numbers before it in its list, such as low
+    none_in_mode,            // absent in mode `low` with kernel `high`
+    needed_in_mode,          // present in mode `low` with kernel `high`
+    one_sign,                // the same sign as the preceding numbers of its list, such as low
     utf8,                    // a byte of valid UTF-8
     text_above,              // after text number `low`, byte by byte
-    distinct,                // not the label number `low` again
-    label_of_ensemble,       // the ensemble's at the same place
-    some_label_of_ensemble,  // any of them
-    holds_label,             // label_dtype, whose bytes are found and high, holds label number `low`
-    newer_format,            // version low; release `high` is the first that reads the file's
+    distinct,                // different from label number `low`
+    label_of_ensemble,       // the ensemble's label at the same position
+    some_label_of_ensemble,  // any label of the ensemble
+    holds_label,             // label_dtype, with `found` and `high` as its bytes, can hold label number `low`
+    newer_format,            // version low; release `high` is the first that reads the file
 };
 
 struct Expected {
@@ -80,18 +79,18 @@ constexpr std::uint32_t no_member = ~std::uint32_t{0};
 
 struct ArtifactFault {
     section::Id section = section::none;  // none: the header or the section table
-    field::Id field = field::none;        // none: not to be put into numbers, the status says all
-    std::uint64_t index = no_index;       // which of several
+    field::Id field = field::none;        // none: the status says everything
+    std::uint64_t index = no_index;       // of an array
     StoredNumber found{};
     Expected expected{};
-    std::uint32_t member = no_member;    // of an ensemble, where it is a member's
+    std::uint32_t member = no_member;    // of an ensemble, if the fault is in a member
     bool in_subspace_expansion = false;  // of the artifact, or of this member
 };
 
 inline namespace APPROXSVM_TARGET {
 
-// What a file's claims say that something takes, in 64 bits on every machine: a size_t of 32 bits holds no product of
-// claims before it has been compared with the bytes that there are.
+// The size that a file's claims imply, in 64 bits on every machine: a 32-bit size_t may overflow before the product of
+// claims is compared with the actual bytes.
 using ClaimedSize = std::uint64_t;
 
 template <class T>
@@ -137,13 +136,13 @@ template <class Enumeration>
 constexpr std::uint32_t number_of(Enumeration e) {
     return static_cast<std::uint32_t>(e);
 }
-// An enumerator that is not beyond the last one.
+// Requires an enumerator of at most the last one.
 template <class Enumeration>
 constexpr Expected up_to(Enumeration last) {
     return from_to(0u, number_of(last));
 }
 
-// Whether a number is as expected; not of rules that take more than the number itself.
+// Whether a number is as expected; only for rules that need nothing but the number.
 inline bool holds(const Expected& expected, const StoredNumber& found) {
     const double x = found.real(), low = expected.low.real(), high = expected.high.real();
     switch (expected.rule) {
@@ -177,18 +176,17 @@ inline bool holds(const Expected& expected, const StoredNumber& found) {
     }
 }
 
-// Holds the numbers of one section against what is expected, and keeps the first that is another: once one has been
-// refused, all others are.
+// Checks the numbers of one section and keeps the first fault. After it, all checks fail.
 class Check {
   public:
-    // `fault`, which may be null, is filled by the first refusal; `refusal` is what status() then says.
+    // The first fault fills `fault`, which may be null; status() then returns `refusal`.
     Check(ArtifactFault* fault, section::Id section, Status refusal)
         : fault_(fault), section_(section), refusal_(refusal) {}
 
     Status status() const { return status_; }
     section::Id section() const { return section_; }
 
-    // Arguments go in registers: readers of artifacts consist of such calls.
+    // Arguments go in registers, because artifact readers consist of such calls.
     template <class Number>
     APPROXSVM_INLINE bool operator()(field::Id field, Number found, const Expected& expected,
                                      std::uint64_t index = no_index) {
@@ -202,7 +200,7 @@ class Check {
         return refuse_as(named(field, number, expected), number.bits(), expected.low.bits(), expected.high.bits(),
                          index);
     }
-    // Each of n numbers.
+    // Checks each of n numbers.
     template <class Number>
     APPROXSVM_COLD bool each(field::Id field, const Number* numbers, std::size_t n, const Expected& expected) {
         for (std::size_t k = 0; k < n; ++k) {
@@ -211,7 +209,7 @@ class Check {
         return status_ == Status::ok;
     }
 
-    // The same of moduli up to a limit, for many numbers.
+    // Checks the moduli of many numbers against a limit.
     template <class Real>
     bool within(field::Id field, const Real* numbers, std::size_t n, Real limit) {
         bool valid = true;
@@ -230,7 +228,7 @@ class Check {
         return valid ? status_ == Status::ok : each(field, numbers, n, finite_number);
     }
 
-    // Bytes between parts of the section, from `first` to before `last` of it, are zeros.
+    // Requires zero bytes from `first` to before `last` of the section.
     APPROXSVM_COLD bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
         for (; first < last; ++first) {
             if (section[first] != 0) return refuse(field::any_padding, section[first], equal_to(0), first);
@@ -239,7 +237,7 @@ class Check {
     }
 
   private:
-    // A field, what is expected of it, and which of the three numbers are whole ones.
+    // A field, the value expected, and which of the three numbers are integers.
     using Named = std::uint32_t;
     static constexpr int of_rule = 16, of_found = 24, of_low = 25, of_high = 26;
     static Named named(field::Id field, const StoredNumber& found, const Expected& expected) {

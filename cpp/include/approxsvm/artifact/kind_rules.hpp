@@ -1,5 +1,5 @@
-// The format's rules for a kind of kernel. Each kind has a record next to the reader of its section; kinds.hpp lists
-// them.
+// The format's rules for a kind of kernel. The reader of each kind's section has a record of them; kinds.hpp lists the
+// records.
 #pragma once
 
 #include "envelope.hpp"
@@ -8,12 +8,12 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct KindRules {
-    bool expands;                      // about centers, but in mode exact
-    bool only_exact;                   // there is mode exact alone
-    bool has_support_vectors;          // but in mode approximate
-    int max_degree, max_exact_degree;  // of the modes approximate and certified, and of mode exact; 0 for none
+    bool expands;                      // around centers, except in mode exact
+    bool only_exact;                   // mode exact is the only mode
+    bool has_support_vectors;          // except in mode approximate
+    int max_degree, max_exact_degree;  // for the modes approximate and certified, and for mode exact; 0 for none
     Expected gamma;
-    section::Id own;  // the section that other kinds have not, or none
+    section::Id own;  // the section that only this kind has, or none
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -1,5 +1,5 @@
-// The kinds of kernels that the format has: who adds one adds its record here, schema.inc its number, and
-// exact/kinds.hpp what evaluates it.
+// The kinds of kernels in the format. To add one, add its record here, its number to schema.inc, and its evaluator to
+// exact/kinds.hpp.
 #pragma once
 
 #include "cosines_section.hpp"
@@ -9,12 +9,12 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// By KernelKind.
+// Indexed by KernelKind.
 constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules, sigmoid_rules};
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
 static_assert(n_kinds == number_of(KernelKind::sigmoid) + 1, "a record for each number up to the last");
 
-// The rules of a kind; for an unknown number, which the reader refuses, those of the first.
+// The rules of a kind. An unknown number, which the reader refuses, has those of the first kind.
 constexpr const KindRules& rules_of(std::uint32_t kernel) {
     return kinds[kernel < n_kinds ? kernel : 0];
 }
@@ -22,11 +22,11 @@ inline const KindRules& rules_of(const ModelView& model) {
     return rules_of(number_of(model.kernel));
 }
 
-// By KernelKind.
+// Indexed by KernelKind.
 constexpr Part parts_of_kinds[] = {rbf, polynomials, cosines, polynomials};
 static_assert(sizeof parts_of_kinds == sizeof(Part) * n_kinds, "a part for each kind");
 
-// Reads what one kind alone has.
+// Reads the section that only one kind has.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_own(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (has(parts, rbf)) {

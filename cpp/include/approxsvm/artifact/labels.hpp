@@ -1,4 +1,4 @@
-// The labels of a model, whatever they are, in a form that prints.
+// The labels of a model, of any kind, in a printable form.
 #pragma once
 
 #include <charconv>
@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One label; a text lies in the artifact's own bytes. Of kind none: there is no such label.
+// One label; a text points into the artifact's bytes. Kind none means that there is no such label.
 struct Label {
     LabelKind kind = LabelKind::none;
     std::int64_t integer = 0;
@@ -19,10 +19,10 @@ struct Label {
     std::string_view text{};
 };
 
-// Room for any number as text.
+// Space for any number as text.
 constexpr std::size_t label_digits = 32;
 
-// The fewest digits that read back as `number`, or 17 of them.
+// The fewest digits that read back as `number`, at most 17.
 inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     return {room, static_cast<std::size_t>(std::to_chars(room, room + label_digits, number).ptr - room)};
@@ -36,7 +36,7 @@ inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #endif
 }
 
-// What to print; numbers are written into `room`. Empty where there is no label.
+// The label as text; numbers are written into `room`. Empty if there is no label.
 inline std::string_view text_of(const Label& label, char (&room)[label_digits]) {
     switch (label.kind) {
         case LabelKind::int64:
@@ -51,7 +51,7 @@ inline std::string_view text_of(const Label& label, char (&room)[label_digits]) 
     return {};
 }
 
-// std::cout << label, without <ostream> for those who do not need it.
+// std::cout << label, without including <ostream>.
 template <class Stream>
 inline auto operator<<(Stream& stream, const Label& label) -> decltype(stream.write("", 0), stream) {
     char room[label_digits];
@@ -60,13 +60,13 @@ inline auto operator<<(Stream& stream, const Label& label) -> decltype(stream.wr
     return stream;
 }
 
-// The number of labels that a model may predict; 0 for a regression.
+// Number of labels that a model may predict; 0 for a regression.
 inline std::size_t n_labels_of(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.task == Task::classification ? model.n_labels : 0;
 }
 
-// The label at a position as evaluate() gives it: of a one-class model 1 and -1, of a regression none, and none beyond
-// the last.
+// The label at a position that evaluate() returned: 1 or -1 for a one-class model; none for a regression and after the
+// last label.
 inline Label label_at(const ModelView& model, std::size_t position) {
     Label label;
     if (position >= n_labels_of(model)) return label;

@@ -1,5 +1,5 @@
-// Reads the section outputs in place (models/FORMAT.md, "outputs"): every MUST is checked before a pointer is handed
-// out. outputs.hpp evaluates what it says.
+// Reads the section outputs in place (models/FORMAT.md, "outputs"). Every MUST is checked before a pointer is returned.
+// outputs.hpp evaluates the section.
 #pragma once
 
 #include "fault.hpp"
@@ -7,22 +7,22 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Who may have a kind of probabilities: models of pairs of classes, whoever has decision values (members that are the
-// functions of each class among these), or members whose own answers become one.
+// The models that may have a kind of probabilities: pairwise models, models with decision values (including ensembles
+// whose members are the functions of the classes), or ensembles that combine their members' answers.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
-// What it gives for a row: no number, or one for each class, inlier and outlier among these.
+// The probabilities of a row: none, or one per class (inlier and outlier are classes, too).
 enum class Gives : std::uint8_t { nothing, of_classes };
 
-// What schema.inc says of a kind of probabilities.
+// The entry of schema.inc for a kind of probabilities.
 struct ProbabilityRules {
     Task task;
     Owner owner;
     Gives gives;
-    std::uint32_t flags;                // the most that `positive` may be
-    std::size_t n_numbers, n_per_pair;  // stored in all, and for each pair of classes
-    field::Id field;                    // what a number is called in a message ...
-    double low, high;                   // ... and its range, where not every finite number is allowed
-    bool ascends;                       // whether none is below the one before
+    std::uint32_t flags;                // the largest value of `positive`
+    std::size_t n_numbers, n_per_pair;  // in total, and per pair of classes
+    field::Id field;                    // the name of a number in messages ...
+    double low, high;                   // ... and its range, if it is limited
+    bool ascends;                       // whether the numbers ascend (not strictly)
 };
 constexpr ProbabilityRules probability_rules[] = {
 #define APPROXSVM_PROBABILITY(kind, task, owner, gives, flags, n, n_per_pair, field_, low, high, ascends) \
@@ -33,7 +33,7 @@ constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
     return probability_rules[number_of(kind)];
 }
 
-// Whether the numbers of a kind of probabilities are what they may be.
+// Checks the numbers of a kind of probabilities.
 APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRules& rules, const double* numbers,
                                              std::size_t n) {
     if (!check.finite(field::any_number, numbers, n)) return false;
@@ -47,13 +47,13 @@ APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRule
     return check.status() == Status::ok;
 }
 
-// A monotone function of a value, seen in place.
+// A monotone function of a value, read in place.
 struct Calibrator {
-    std::size_t n_knots;    // 0: a sigmoid ...
-    const double* numbers;  // ... of slope and intercept; or knots, their heights behind them
+    std::size_t n_knots;    // 0 for a sigmoid ...
+    const double* numbers;  // ... with slope and intercept; else knots, followed by their heights
 };
 
-// The calibrator at p; returns where the next one is. The bytes have been validated.
+// The calibrator at p; returns the start of the next one. The bytes have been validated.
 APPROXSVM_COLD inline const unsigned char* read_calibrator(const unsigned char* p, Calibrator& calibrator) {
     calibrator.n_knots = static_cast<std::size_t>(read_at<std::uint64_t>(p, 0));
     calibrator.numbers = reinterpret_cast<const double*>(p + 8);
@@ -61,8 +61,8 @@ APPROXSVM_COLD inline const unsigned char* read_calibrator(const unsigned char* 
     return p + 8 + 8 * n_numbers;
 }
 
-// Ascending knots with heights that do not descend, and slopes that are normal numbers: interpolation then rounds
-// relatively to its result.
+// Checks that knots ascend, heights do not descend, and slopes are normal numbers, so that the rounding error of
+// interpolation is relative to its result.
 APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const double* heights) {
     check(field::outputs_height, heights[0], at_least(0.0), 0);
     check(field::outputs_height, heights[n - 1], from_to(0.0, 1.0 + max_excess), n - 1);
@@ -75,7 +75,7 @@ APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double
     return check.status() == Status::ok;
 }
 
-// Whether n calibrators fill the section from `at` on.
+// Whether n calibrators fill the rest of the section from `at` on.
 APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes,
                                                  std::size_t at, std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
@@ -94,14 +94,14 @@ APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned ch
     return check(field::any_size, n_bytes, equal_to(at));
 }
 
-// What a section outputs belongs to.
+// The model that a section outputs belongs to.
 struct OutputsOf {
     Task task;
     std::uint32_t n_labels;
     std::size_t n_members = 0;  // of an ensemble
 };
 
-// Header fields that stand alone, and what suits the task.
+// Checks header fields by themselves, and against the task.
 APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of,
                                                OutputsView& outputs) {
     const Task task = of.task;
@@ -122,7 +122,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
                of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
                of_classes = classifies && rules.gives == Gives::of_classes;
     // An ensemble averages probabilities, counts votes or has labels side by side, unless its members are the functions
-    // of each class, or the sum of their values labels.
+    // of each class or the sum of their values gives the label.
     const bool mean = of_classes && rules.owner == Owner::members,
                of_sum = ensemble && classifies && n_labels == 2 && !each &&
                         weighs_values(static_cast<LabelRule>(header.label_rule), kind),
@@ -147,8 +147,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
                                                            : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
-    if (ensemble && !each &&
-        !of_pairs)  // labels side by side may say of each class whether a row has it, and votes be probabilities
+    if (ensemble && !each && !of_pairs)  // labels side by side may be one per class, and votes may give probabilities
         check(field::outputs_decision_shape, header.decision_shape,
               from_to(0, by_target || (rule == LabelRule::votes && classifies) ? 1 : 0));
     check(field::outputs_positive, header.positive, from_to(0u, rules.flags));
@@ -167,7 +166,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
     return check.status() == Status::ok;
 }
 
-// Whether the weights of an ensemble's members and the addend, at `numbers`, are what they may be.
+// Checks the weights of an ensemble's members and the addend, at `numbers`.
 APPROXSVM_COLD inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers,
                                              OutputsView& outputs) {
     const bool is_mean = rules_of(outputs.probability).owner == Owner::members,
@@ -190,8 +189,8 @@ APPROXSVM_COLD inline bool weights_are_valid(Check& check, const OutputsOf& of, 
     return check.status() == Status::ok;
 }
 
-// Whether `numbers` begin with n_columns and, for each label, a weight of each column and an addend, all finite. How
-// many columns the members have is known once these are.
+// Checks that `numbers` begin with n_columns and, for each label, one weight per column and an addend, all finite.
+// n_columns is compared with the members once these are known.
 APPROXSVM_COLD inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* numbers,
                                           std::size_t n_bytes, OutputsView& outputs) {
     const std::size_t n_doubles = n_bytes / 8;
@@ -205,8 +204,7 @@ APPROXSVM_COLD inline bool sums_are_valid(Check& check, std::size_t n_labels, co
            check.finite(field::outputs_weight, outputs.weights, n);
 }
 
-// Describes what the section says, or says that it is broken. `bytes`, at an address that is a multiple of 8, is null
-// where there is none.
+// Describes the section, or reports that it is broken. `bytes`, aligned to 8, is null if there is no section.
 APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of,
                                           OutputsView& outputs, ArtifactFault* fault = nullptr) {
     const std::uint32_t n_labels = of.n_labels;

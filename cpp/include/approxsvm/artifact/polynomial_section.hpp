@@ -1,4 +1,4 @@
-// Section polynomial: coef0 of kernels of inner products, and the forms of polynomial ones.
+// Section polynomial: coef0 of kernels of inner products, and the forms of polynomial kernels.
 #pragma once
 
 #include "../expansion/form.hpp"
@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// coef0, by how much coefficients may be off and, but in mode exact, the form of each decision function.
+// coef0, the relative error of the coefficients and, except in mode exact, the form of each decision function.
 APPROXSVM_COLD inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check check(fault, section::polynomial, Status::bad_section),
         values(fault, section::polynomial, Status::bad_coefficient);
@@ -39,7 +39,7 @@ constexpr KindRules polynomial_rules = {/* expands */ false,
                                         /* gamma */ finite_number,
                                         section::polynomial};
 
-// coef0 and coef_error alone.
+// Only coef0 and coef_error.
 constexpr KindRules sigmoid_rules = {/* expands */ false,
                                      /* only_exact */ true,
                                      /* has_support_vectors */ true,

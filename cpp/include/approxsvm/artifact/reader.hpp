@@ -1,6 +1,6 @@
-// Reads an artifact in place (models/FORMAT.md): every MUST of the format is checked before a pointer into it
-// is handed out, nothing is copied or allocated, and no byte sequence can make it read outside [bytes, bytes
-// + n_bytes). Nobody else checks: Python, too, opens artifacts by this reader.
+// Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into it is
+// returned; nothing is copied or allocated; and no byte sequence makes it read outside [bytes, bytes + n_bytes). This
+// is the only check: Python opens artifacts with this reader, too.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "header.hpp"
 #include "input_map_section.hpp"
 #include "outputs_section.hpp"
-#include "presumption_section.hpp"
+#include "speculation_section.hpp"
 #include "subspaces_section.hpp"
 #include "support_vectors.hpp"
 #include "texts.hpp"
@@ -18,7 +18,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Records of amplitude, value, tolerance.
+// Records of amplitude, value and tolerance.
 APPROXSVM_COLD inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model,
                                              bool wanted, const unsigned char*& rows, std::uint32_t& n_rows,
                                              ArtifactFault* fault) {
@@ -85,15 +85,14 @@ template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault);
 
-// Notes parts that the model has; refuses it where the list leaves one out.
+// Notes the parts that the model needs, and refuses the model if the list leaves one out.
 template <Parts parts>
 APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     model.needed |= needed;
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
 
-// An expansion in the coordinates of a subspace: a whole artifact of its own, of a regression with one center at the
-// origin.
+// An expansion in the coordinates of a subspace. It is a whole artifact: a regression with one center at the origin.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
                                                       const ModelView& outer, ArtifactFault* fault) {
@@ -138,7 +137,7 @@ APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, Mo
     }
 }
 
-// What each kind of kernel has instead of the others'.
+// Reads the section that only this kind of kernel has.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_kernel(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const KindRules& mine = rules_of(model);
@@ -151,17 +150,17 @@ APPROXSVM_COLD inline Status read_kernel(const SectionTable& sections, ModelView
     return status == Status::ok ? read_own<parts>(sections, model, fault) : status;
 }
 
-// Of several classes, who is presumed to win.
+// Reads the network that guesses the winner among several classes.
 template <Parts parts>
-APPROXSVM_COLD inline Status read_any_presumption(const SectionTable& sections, ModelView& model,
+APPROXSVM_COLD inline Status read_any_speculation(const SectionTable& sections, ModelView& model,
                                                   ArtifactFault* fault) {
-    if constexpr (has(parts, one_vs_one)) return read_presumption(sections, model, fault);
-    Check check(fault, section::presumption, Status::bad_section);
-    is_where_wanted(check, sections[section::presumption], model, false);
+    if constexpr (has(parts, one_vs_one)) return read_speculation(sections, model, fault);
+    Check check(fault, section::speculation, Status::bad_section);
+    is_where_wanted(check, sections[section::speculation], model, false);
     return check.status();
 }
 
-// What becomes of values.
+// Reads how values become outputs.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
                                               ArtifactFault* fault) {
@@ -173,21 +172,21 @@ APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, cons
     return status;
 }
 
-// How raw rows become rows of the model.
+// Reads how raw rows become the model's rows.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::input_map);
     model.has_input_map = bytes != nullptr;
-    constexpr Parts stages = has(parts, pipelines) ? pipelines : scalers;
+    constexpr Parts ops = has(parts, pipelines) ? pipelines : scalers;
     if (bytes && !has(parts, scalers)) return note_parts<parts>(model, scalers);
-    const Status status = read_input_map<stages>(bytes, sections[section::input_map].bytes, model.n_raw_features,
-                                                 model.n_features, model.input_map, fault);
+    const Status status = read_input_map<ops>(bytes, sections[section::input_map].bytes, model.n_raw_features,
+                                              model.n_features, model.input_map, fault);
     if (status == Status::left_out) return note_parts<parts>(model, pipelines);
     return status == Status::ok && bytes ? note_parts<parts>(model, model.input_map.scales_alone ? scalers : pipelines)
                                          : status;
 }
 
-// All sections of a model that is no ensemble.
+// All sections of a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check members(fault, section::members, Status::bad_section);
@@ -209,7 +208,7 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
     if (status == Status::ok) status = read_any_input_map<parts>(sections, model, fault);
     if (status != Status::ok) return status;
     for (Status (*const read)(const SectionTable&, ModelView&, ArtifactFault*) :
-         {read_kernel<parts>, read_exact_model, read_any_presumption<parts>, read_all_subspaces<parts>,
+         {read_kernel<parts>, read_exact_model, read_any_speculation<parts>, read_all_subspaces<parts>,
           read_decisions}) {
         status = read(sections, model, fault);
         if (status != Status::ok) return status;
@@ -224,7 +223,7 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
 
 // --- members of an ensemble
 
-// Calls visit(member) for each in turn while it says ok; they have been validated.
+// Calls visit(member) for each member in turn while it returns ok. The members have been validated.
 template <class Visit>
 inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     const unsigned char* bytes = ensemble.members;
@@ -239,7 +238,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
-// Counts the labels of a row that are this member's, where they are side by side.
+// Counts this member's labels per row, if labels are side by side.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                                           std::size_t& n_targets, ArtifactFault* fault) {
@@ -252,7 +251,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     status = describe_artifact<parts>(bytes, n_bytes, member, fault);
     ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
-    // Of targets, a regression has one for each function: its sign, of two labels.
+    // For targets, a regression has one per function: the function's sign, with two labels.
     const bool of_targets = is_of_targets(ensemble), of_sums = is_of_sums(ensemble),
                of_sum = is_labeled_sum(ensemble) || of_sums, has_signs = of_targets && member.task == Task::regression,
                classifies = ensemble.task == Task::classification && (of_sums || !is_of_functions(ensemble)) &&
@@ -272,7 +271,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies && !has_scores)) {
         const ProbabilityKind kind = member.outputs.probability;
         outputs(field::outputs_probability, number_of(kind), at_least(1));
-        // Some kinds give classes no probabilities that could be averaged or added: the sign alone.
+        // Some kinds have no class probabilities that could be averaged or added: only the sign.
         if (rules_of(kind).gives != Gives::of_classes)
             outputs(field::outputs_probability, number_of(kind),
                     from_to(1u, number_of(ProbabilityKind::members_mean) - 1));
@@ -280,7 +279,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     return outputs.status();
 }
 
-// How the answers of members become one; without the section classifiers' probabilities are averaged, and regressions
+// How the members' answers are combined. Without the section, classifiers' probabilities are averaged, and regressions
 // are side by side.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
@@ -293,7 +292,7 @@ APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, Mode
     return status;
 }
 
-// Members that the section holds by the sizes in their headers, which have not been checked; 0 where these are wrong.
+// Number of members by the sizes in their headers, which have not been checked; 0 if the sizes are wrong.
 APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
     std::size_t n = 0;
     for (std::size_t at = 0; at < n_bytes; ++n) {
@@ -305,7 +304,7 @@ APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std:
     return n;
 }
 
-// Whole artifacts one after the other, none of them an ensemble, which agree on labels and raw columns.
+// Consecutive whole artifacts that are not ensembles and agree on labels and raw columns.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     for (std::uint32_t id = 1; id < section::end; ++id) {
@@ -320,7 +319,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     Check check(fault, section::members, Status::bad_section), header(fault, section::none, Status::bad_header);
     model.members = sections.at(section::members);
     const std::size_t n_counted = count_members(model.members, section.bytes);
-    if (n_counted > 0) {  // or else a member is refused below
+    if (n_counted > 0) {  // else a member is refused below
         const Status status = read_combination<parts>(sections, model, n_counted, fault);
         if (status != Status::ok) return status;
     }
@@ -362,7 +361,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     return header.status();
 }
 
-// Everything behind the header's checksum. The bytes are those of a whole artifact.
+// Everything after the header's checksum. The bytes form a whole artifact.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault) {
@@ -384,8 +383,8 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
     return status;
 }
 
-// Validates an artifact and describes it; `fault`, where one is given, says what has been refused. `bytes` must stay
-// alive and unchanged for as long as `model` is used. Status::left_out: model.needed says which parts.
+// Validates an artifact and describes it. `fault`, if not null, reports the fault. `bytes` must stay alive and
+// unchanged while `model` is used. After Status::left_out, model.needed has the parts.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model,
                                            ArtifactFault* fault = nullptr) {
@@ -398,7 +397,7 @@ APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes
 
 // --- check rows
 
-// The generator of Steele, Lea and Flood (SplitMix64): one 64-bit number per call.
+// Random numbers of Steele, Lea and Flood (SplitMix64): one 64-bit number per call.
 inline std::uint64_t splitmix64(std::uint64_t& state) {
     std::uint64_t x = state += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -418,7 +417,8 @@ inline void make_check_row(const ModelView& model, const float* center, const un
     }
 }
 
-// Check row k of n_rows is about one of the centers and of one of the decision functions: spread over all of them.
+// Check row k of n_rows belongs to one of the centers and one of the decision functions; the rows are spread over all
+// of them.
 constexpr std::size_t check_row_position(std::size_t n_all, std::uint32_t k, std::uint32_t n_rows) {
     return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
 }

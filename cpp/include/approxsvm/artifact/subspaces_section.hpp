@@ -1,5 +1,5 @@
-// Reads the section subspaces in place (models/FORMAT.md, "subspaces"): every MUST is checked before a pointer is
-// handed out. exact/rbf_subspace.hpp evaluates what it says.
+// Reads the section subspaces in place (models/FORMAT.md, "subspaces"). Every MUST is checked before a pointer is
+// returned. exact/rbf_subspace.hpp evaluates the section.
 #pragma once
 
 #include "envelope.hpp"
@@ -7,19 +7,20 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// What belongs to one class, or to the only decision function, seen in place. Its functions have two lists each: those
-// of a class share its own support vectors, the only function's own ones are those with a positive coefficient.
+// The data of one class, or of the only decision function, read in place. Each function has two lists. The functions of
+// a class share the class's own support vectors; for a single function, these are the ones with a positive coefficient.
 struct SubspaceGroup {
-    double skew;                   // of the basis: how far it is from orthonormal
-    const std::uint32_t* counts;   // (1 + n_forms,): support vectors of its own, and of each function's other list
-    std::size_t n_own, n_others;   // of all other lists together
+    double skew;                   // distance of the basis from an orthonormal one
+    const std::uint32_t* counts;   // (1 + n_forms,): own support vectors, and those of each function's other list
+    std::size_t n_own, n_others;   // n_others: of all other lists together
     const ResidualNumbers* known;  // (n_stages, n_forms)
     const float* basis;            // (n_coordinates, n_features)
     const float* vectors;          // (n_own + n_others, n_coordinates)
-    const float* coef;             // (n_summed, n_forms n_own + n_others): functions of all own ones, then the others'
+    // (n_summed, n_forms n_own + n_others): all own ones function by function, then the others'
+    const float* coef;
 };
 
-// Stages that add up kernels: all but a first one that is an expansion.
+// Number of stages that sum kernels: all except a first stage that is an expansion.
 inline std::size_t n_summed_stages(const ModelView& model) {
     return model.subspaces.n_stages - (model.subspaces.expansion ? 1 : 0);
 }
@@ -34,14 +35,14 @@ constexpr std::uint64_t aligned_to_8(std::uint64_t n_bytes) {
     return (n_bytes + 7) / 8 * 8;
 }
 
-// The group that begins at byte `at` of n_bytes; returns where the next one does, or 0 where it is refused. Counts are
+// The group that begins at byte `at` of n_bytes. Returns the start of the next one, or 0 if it is refused. Counts are
 // at most n_sv.
 inline std::size_t read_subspace_group(Check& check, const ModelView& model, const unsigned char* bytes,
                                        std::size_t n_bytes, std::size_t at, SubspaceGroup& group) {
-    // In 64 bits on every machine: these are products of what the file claims.
+    // In 64 bits on every machine, because these are products of claimed sizes.
     const std::uint64_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model), d = model.n_features;
     const std::uint64_t n_coordinates = model.subspaces.n_coordinates;
-    const auto take = [&](std::uint64_t size) {  // of at most 2^60 bytes, with zeros up to a multiple of eight
+    const auto take = [&](std::uint64_t size) {  // at most 2^60 bytes, padded with zeros to a multiple of eight
         const unsigned char* const first = bytes + at;
         const std::uint64_t end = at + size, padded = at + aligned_to_8(size);
         if (check(field::any_size, n_bytes, at_least(padded))) {
@@ -68,7 +69,8 @@ inline std::size_t read_subspace_group(Check& check, const ModelView& model, con
     return check.status() == Status::ok ? at : 0;
 }
 
-// Whether n coefficients are zero or of a modulus that float32 adds up, and all of one sign; `index` is the first's.
+// Whether n coefficients have one sign and are zero or of a modulus that float32 can add up; `index` belongs to the
+// first one.
 inline bool is_list_of_one_sign(Check& check, const float* coef, std::size_t n, std::size_t index) {
     float first = 0.0f;
     for (std::size_t k = 0; k < n; ++k) {
@@ -107,7 +109,7 @@ APPROXSVM_COLD inline bool subspace_group_is_valid(Check& check, const ModelView
     return check.status() == Status::ok;
 }
 
-// Calls visit(number, group) for each; they have been validated.
+// Calls visit(number, group) for each group. The groups have been validated.
 template <class Visit>
 inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
     Check valid(nullptr, section::subspaces, Status::bad_section);
@@ -119,7 +121,7 @@ inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
     }
 }
 
-// Describes what the section says, or says that it is broken.
+// Describes the section, or reports that it is broken.
 APPROXSVM_COLD inline Status read_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     SubspacesView& subspaces = model.subspaces = SubspacesView{};
     const Section& section = sections[section::subspaces];

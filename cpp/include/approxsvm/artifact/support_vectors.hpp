@@ -1,5 +1,5 @@
-// Support vectors as the artifact stores them (models/FORMAT.md, "support_vectors"): narrow, dense or compressed, and
-// read back exactly, one after the other.
+// Support vectors as the artifact stores them (models/FORMAT.md, "support_vectors"): narrow, dense or compressed. The
+// reader returns their exact values, one vector at a time.
 #pragma once
 
 #include "fault.hpp"
@@ -34,7 +34,7 @@ APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i)
     }
 }
 
-// Number j of the row that compressed support vectors are stored relative to.
+// Number j of the reference row, to which compressed support vectors are relative.
 APPROXSVM_INLINE double reference_value(const PackedVectors& packed, std::size_t j) {
     return packed.reference ? read_at<double>(packed.reference, 8 * j) : 0.0;
 }
@@ -55,8 +55,8 @@ class SupportVectorReader {
         next_stored([&](std::size_t j, double value) { vector[j] = value; });
     }
 
-    // Calls visit(feature, value) for what is stored of the next of some compressed support vectors: all that may
-    // differ from the reference, in ascending order.
+    // For compressed support vectors: calls visit(feature, value) for each stored value of the next one. These are all
+    // features that may differ from the reference, in ascending order.
     template <class Visit>
     void next_stored(const Visit& visit) {
         for (std::size_t left = read_unsigned(packed_.counts, packed_.index_bytes, next_vector_++); left > 0; --left) {
@@ -72,7 +72,7 @@ class SupportVectorReader {
     std::size_t next_value_;
 };
 
-// Takes the arrays of the section apart and checks everything that `next` relies on.
+// Splits the section into its arrays and checks everything that `next` relies on.
 class PackedVectorsParser {
   public:
     PackedVectorsParser(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault)
@@ -123,7 +123,7 @@ class PackedVectorsParser {
 
     // The next array, padded with zero bytes to a multiple of eight.
     bool take(std::uint64_t count, std::size_t width, const unsigned char*& array) {
-        // What more numbers take may be beyond 64 bits.
+        // The size of more numbers may exceed 64 bits.
         if (width != 0 && count > n_bytes_) return check_(field::support_vectors_n_values, count, from_to(0, n_bytes_));
         array = bytes_ + offset_;
         const std::uint64_t end = offset_ + count * width, padded = (end + 7) / 8 * 8;

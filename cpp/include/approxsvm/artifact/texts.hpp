@@ -1,4 +1,4 @@
-// Texts of an artifact, and its labels, whatever kind they have.
+// Texts of an artifact, and labels of any kind.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The first byte that is not part of a valid UTF-8 character; n where all are.
+// Position of the first byte that is not part of a valid UTF-8 character; n if all are.
 inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
     std::size_t i = 0;
     while (i < n) {
@@ -32,7 +32,7 @@ inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
     return n;
 }
 
-// Bytes [first, first + n) of a section are valid UTF-8.
+// Checks that bytes [first, first + n) of a section are valid UTF-8.
 APPROXSVM_COLD inline bool is_utf8(Check& check, const unsigned char* section, std::size_t first, std::size_t n) {
     const std::size_t length = utf8_length(section + first, n);
     return length == n ? check.status() == Status::ok
@@ -40,7 +40,7 @@ APPROXSVM_COLD inline bool is_utf8(Check& check, const unsigned char* section, s
                                       first + length);
 }
 
-// A list of n texts: n lengths as uint32, then the UTF-8 bytes, nothing after them.
+// Checks a list of n texts: n lengths as uint32, then the UTF-8 bytes and nothing else.
 APPROXSVM_COLD inline bool is_text_list(Check& check, const unsigned char* p, std::size_t bytes, std::size_t n) {
     if (!check(field::any_size, bytes, at_least(ClaimedSize{4} * n))) return false;
     std::size_t used = 4 * n;
@@ -58,7 +58,7 @@ struct Text {
     std::size_t length;
 };
 
-// The texts of a valid list one after the other.
+// Iterates over the texts of a valid list.
 class TextReader {
   public:
     TextReader(const unsigned char* list, std::size_t n) : lengths_(list), text_(list + 4 * n) {}
@@ -84,7 +84,7 @@ inline bool is_same(const Text& a, const Text& b) {
     return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
 }
 
-// What is said of a label: the number itself, or the position of a text.
+// How a fault refers to a label: the number itself, or the position of a text.
 inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     switch (model.label_kind) {
         case LabelKind::int64:
@@ -96,7 +96,7 @@ inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     }
 }
 
-// Of a readable list. Lists are short.
+// For a readable list. Lists are short.
 APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& model) {
     const unsigned char* p = model.labels;
     const std::size_t n = model.n_labels;
@@ -127,7 +127,7 @@ inline bool is_float16(double x) {
     return modulus <= 65504.0 && units == std::floor(units);
 }
 
-// Whether b, i or u of so many bytes holds a number.
+// Whether an integer type of this many bytes (b, i or u) holds a number.
 inline bool holds_integer(char kind, int n_bytes, std::int64_t x) {
     if (kind == 'b') return n_bytes == 1 && (x == 0 || x == 1);
     if (n_bytes != 1 && n_bytes != 2 && n_bytes != 4 && n_bytes != 8) return false;
@@ -150,7 +150,7 @@ inline std::size_t n_characters(const Text& text) {
     return n;
 }
 
-// Whether a text is a whole number below 2^64 as it is printed.
+// Whether a text is a printed integer below 2^64.
 inline bool is_uint64(const Text& text) {
     std::uint64_t number = 0;
     for (std::size_t k = 0; k < text.length; ++k) {
@@ -162,8 +162,8 @@ inline bool is_uint64(const Text& text) {
     return text.length > 0 && (text.length == 1 || text.data[0] != '0');
 }
 
-// Whether <U and so many characters holds each text; zeros at its end would be cut off. A type may be wider than the
-// texts, but must not make a small file claim gigabytes.
+// Whether <U with this many characters holds each text; zeros at the end of a text would be cut off. A type may be
+// wider than the texts, but must not let a small file claim gigabytes.
 inline bool dtype_holds_texts(Check& check, const char* dtype, std::size_t length, const ModelView& model,
                               const Expected& expected) {
     if (length == 2 && dtype[0] == '|' && dtype[1] == 'O') return check.status() == Status::ok;
@@ -191,11 +191,11 @@ inline bool dtype_holds_texts(Check& check, const char* dtype, std::size_t lengt
                             : check.refuse(field::header_label_dtype, expected.low, expected, 0);
 }
 
-// Only names that NumPy itself writes: other spellings stand for arrays of arrays, or are deprecated.
+// Only names that NumPy itself writes: other spellings mean arrays of arrays, or are deprecated.
 inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const ModelView& model) {
     std::size_t length = sizeof dtype;
     while (length > 0 && dtype[length - 1] == 0) --length;
-    // The bytes of the name stand where others have numbers.
+    // The bytes of the name are stored in the fields for numbers.
     const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(dtype);
     const Expected expected{Rule::holds_label, stored(read_at<std::uint64_t>(bytes, 0)),
                             stored(read_at<std::uint64_t>(bytes, 8))};
@@ -210,7 +210,7 @@ inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const Mode
     return check.status() == Status::ok;
 }
 
-// Labels, names of raw columns, the plan, and what only programs read that make rows of texts.
+// Labels, names of raw columns, the plan, and data for programs that turn texts into rows.
 APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model,
                                                    ArtifactFault* fault) {
     const Section& section = sections[section::labels];
@@ -251,7 +251,8 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     return dtypes.status();
 }
 
-// Where the ensemble has label k of a member of the same kind of labels; beyond its last one where it has none such.
+// The position of a member's label k in the ensemble, which has the same kind of labels; the number of labels if it is
+// missing.
 inline std::size_t position_in(const ModelView& ensemble, const ModelView& member, std::size_t k) {
     const bool by_text = member.label_kind == LabelKind::text;
     const Text own = by_text ? text_at(member.labels, member.n_labels, k) : Text{};
@@ -263,7 +264,7 @@ inline std::size_t position_in(const ModelView& ensemble, const ModelView& membe
     return at;
 }
 
-// Whether all labels of a member, whose labels are one of an ensemble's targets, are among the ensemble's.
+// Whether the ensemble has all labels of a member, whose labels are one of the ensemble's targets.
 APPROXSVM_COLD inline bool labels_are_among(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))))
         return false;
@@ -275,7 +276,7 @@ APPROXSVM_COLD inline bool labels_are_among(Check& check, const ModelView& membe
     return check.status() == Status::ok;
 }
 
-// Whether a member of an ensemble has the ensemble's labels, in their order.
+// Whether a member of an ensemble has the ensemble's labels, in order.
 APPROXSVM_COLD inline bool labels_are_equal(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))) ||
         !check(field::header_n_labels, member.n_labels, equal_to(ensemble.n_labels)))

@@ -89,17 +89,17 @@ inline double poisson_tail(int n, double s) {
 
 // Summation depths in quadratic.hpp and polynomial.hpp: a product of a form goes through at most n_features additions
 // along its matrix row and n_features over the rows, and as many for every further degree; ||u||^2 has n_features.
-constexpr double form_path(std::size_t n_features, int degree) {
+constexpr double form_depth(std::size_t n_features, int degree) {
     return (degree > 2 ? degree : 2) * (static_cast<double>(n_features) + 1.0);
 }
-constexpr double norm_path(std::size_t n_features) {
+constexpr double norm_depth(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
 }
 
 // Twice the relative error of the computed s; cells are widened by it. For sparse rows the error may be 2^-12
 // (cascade.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
-    const double e = 2.0 * (norm_path(n_features) + 8.0) * unit32;
+    const double e = 2.0 * (norm_depth(n_features) + 8.0) * unit32;
     return e > 0x1.01p-12 ? e : 0x1.01p-12;
 }
 
@@ -137,7 +137,7 @@ struct ExpansionArithmetic {
 // In float32: a product goes through the form, the narrowing of its coefficient, exp and the products after it
 // (docs/derivation.md, Prediction).
 inline ExpansionArithmetic float32_arithmetic(std::size_t n_features, int degree) {
-    return {unit32, form_path(n_features, degree) + 11.0, 0.5 * (norm_path(n_features) + 4.0)};
+    return {unit32, form_depth(n_features, degree) + 11.0, 0.5 * (norm_depth(n_features) + 4.0)};
 }
 
 // Error of the arithmetic per unit of N_k, k <= degree, for s up to `high`. The combined relative error of a part is at
@@ -262,11 +262,11 @@ APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
 
 // The bound's term for the squared distance of a row to the slice, in scaled coordinates: f changes by at most W times
 // the distance of two points in the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares
-// has a depth of norm_path() additions; its underflow is less than 2^-50 of distance.
+// has a depth of norm_depth() additions; its underflow is less than 2^-50 of distance.
 inline double slice_slack(const ModelView& model, const DecisionNumbers& decision, float off_sq) {
     if (!model.varying) return 0.0;
     const double theta = 2.0 * static_cast<double>(model.half_theta);
-    const double widen = 1.0 + (norm_path(model.n_features) + 8.0) * unit32;
+    const double widen = 1.0 + (norm_depth(model.n_features) + 8.0) * unit32;
     const double distance = widen * std::sqrt(theta * static_cast<double>(off_sq)) + 0x1p-50;
     return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
 }

@@ -2,35 +2,36 @@
 //
 //     f(z) = intercept + sum_j c_j cos(omega_j.z + beta_j),
 //
-// which is what a linear model on random Fourier features is; several such functions share their cosines. An engine
-// adds them up in Real = float or double, for a block of rows, one row or sparse rows, products first, by the panels of
-// rbf.hpp; the sums of c_j cos are float64. Angles are counted in turns: w_j = omega_j / (2 pi) and p_j = beta_j / (2
-// pi) are what the engine has, rounded.
+// as a linear model on random Fourier features computes them. Several such functions share their cosines. An engine
+// adds them up in Real = float or double, for a block of rows, a single row or sparse rows. It computes inner products
+// first, with the panels of rbf.hpp; the sums of c_j cos are float64. Angles are in turns: the engine stores w_j =
+// omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
 //
-// What rounding does, u the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The angle t_j = w_j.z + p_j is off by
+// Rounding errors, with u the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The error of the angle t_j = w_j.z +
+// p_j is at most
 //
 //     u W_j N              w_j, rounded to Real (division by 2 pi: 2 roundings of float64)
 //     u W_j N              z, rounded to Real
-//     path u W_j N         the sum of products, by inner_product_path; moduli add up to W_j N at most (Cauchy)
+//     depth u W_j N         the sum of products, by inner_product_depth; moduli add up to W_j N at most (Cauchy)
 //     3 u                  p_j: within half a turn after its whole turns are gone
 //     u (W_j N + 1)        the last addition
 //
-// and by underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. A cosine errs by 2 pi
-// times that, and by its own cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j| the sum
-// errs by
+// plus underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. The error of a cosine is 2
+// pi times that, plus cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j|, the error of the
+// sum is at most
 //
-//     (path + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
+//     (depth + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
-// and adding up the terms by (n + 8) u64 A1. Moving a row by e changes f by at most e S, and by at most 2 A1.
+// plus (n + 8) u64 A1 for adding up the terms. Moving a row by e changes f by at most e S, and by at most 2 A1.
 #pragma once
 
 #include <cmath>
 #include <new>
 
+#include "../arena.hpp"
 #include "../artifact/cosines_section.hpp"
-#include "../artifact/stages/stage.hpp"
+#include "../artifact/ops/op.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/cosine.hpp"
 #include "rbf_classes.hpp"
@@ -40,7 +41,7 @@ inline namespace APPROXSVM_TARGET {
 
 #include "../program/terms.h"
 
-// --- the cosines, prepared
+// --- preparing the cosines
 
 template <class Real>
 struct CosineSum {
@@ -63,20 +64,20 @@ struct CosinePieces {
     float* phases32;
     double *phases64, *coef32, *coef64, *vector;
 
-    APPROXSVM_COLD CosinePieces(const ModelView& view, Carver& carver) {
-        prepared = carver.take<CosineSums>(1);
-        in32 = carver.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
-        in64 = carver.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
-        phases32 = carver.take<float>(KernelSumMemory<float>::n_lanes(view.n_terms));
-        phases64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms));
+    APPROXSVM_COLD CosinePieces(const ModelView& view, Arena& arena) {
+        prepared = arena.take<CosineSums>(1);
+        in32 = arena.take<unsigned char>(kernel_expansion_bytes<float>(view.n_terms, view.n_features));
+        in64 = arena.take<unsigned char>(kernel_expansion_bytes<double>(view.n_terms, view.n_features));
+        phases32 = arena.take<float>(KernelSumMemory<float>::n_lanes(view.n_terms));
+        phases64 = arena.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms));
         const std::size_t n_functions = view.n_decisions > 1 ? view.n_decisions : 0;
-        coef32 = carver.take<double>(KernelSumMemory<float>::n_lanes(view.n_terms), n_functions);
-        coef64 = carver.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms), n_functions);
-        vector = carver.take<double>(view.n_features);
+        coef32 = arena.take<double>(KernelSumMemory<float>::n_lanes(view.n_terms), n_functions);
+        coef64 = arena.take<double>(KernelSumMemory<double>::n_lanes(view.n_terms), n_functions);
+        vector = arena.take<double>(view.n_features);
     }
 };
 
-// The coefficients of several functions, panel by panel, zeros in the lanes left over.
+// The coefficients of several functions, panel by panel, with zeros in the unused lanes.
 template <class Real>
 APPROXSVM_COLD inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
     constexpr std::size_t width = panel_width<Real>;
@@ -101,7 +102,7 @@ APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, co
         const double norm = norm_above(vector, d) * (1.0 + 0x1p-50);
         if (!(norm <= largest)) largest = norm;
         writer.add_support_vector({vector, nullptr, d}, view.coef[j], 0.0);
-        const double turns = view.phases[j] * inverse_two_pi;  // of max_phase, less than two
+        const double turns = view.phases[j] * inverse_two_pi;  // bounded by max_phase: less than two
         phases[j] = static_cast<Real>(turns - std::nearbyint(turns));
     }
     for (std::size_t j = view.n; j < KernelSumMemory<Real>::n_lanes(view.n); ++j) phases[j] = Real{0};
@@ -119,26 +120,26 @@ APPROXSVM_COLD inline void lay_out(const ModelView& model, const CosinePieces& p
 
 // --- bounds
 
-// The largest change of f if the exact row is row_error away.
+// Bounds the change of f if the exact row is at most row_error away.
 inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
-    if (row_error == 0.0) return 0.0;  // and not where it is NaN
+    if (row_error == 0.0) return 0.0;  // NaN goes on
     const double moved = row_error * decision.total, most = 2.0 * decision.sum_moduli;
     return 1.0001 * (moved < most ? moved : most);
 }
 
-// What rounding does to an engine's sums at a row with ||z||^2 = sq_norm, as the engine has it, and n_terms coordinates
-// that are not zero. Infinite where angles are beyond what the range reduction can do.
+// Bounds the rounding error of an engine's sums at a row with ||z||^2 = sq_norm, as the engine computed it, and n_terms
+// non-zero coordinates. Infinite if the range reduction cannot handle the angles.
 template <class Real>
 class CosineRounding {
   public:
     APPROXSVM_NOINLINE CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm,
                                       std::size_t n_terms) {
-        // Squares of numbers that are too small for them are left out of a norm: up to 2^20 of 2^-149, or of 2^-1074.
+        // A norm misses numbers whose squares underflow: up to 2^20 of 2^-149, or of 2^-1074.
         constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
-        const double path = static_cast<double>(inner_product_path(n_terms));
-        const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (path + 8.0) * u) + tiny_norm;
+        const double depth = static_cast<double>(inner_product_depth(n_terms));
+        const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (depth + 8.0) * u) + tiny_norm;
         is_known_ = 1.0001 * sum.largest_norm * norm + 2.0 <= (narrow ? max_turns32 : max_turns64);
-        of_slope_ = (path + 5.0) * norm;
+        of_slope_ = (depth + 5.0) * norm;
         const double underflown = underflow * (1.0 + norm) * (1.0 + sum.largest_norm);
         of_moduli_ = 1.01 * ((static_cast<double>(model.n_terms) + 8.0) * unit64 + underflown);
     }
@@ -158,7 +159,7 @@ class CosineRounding {
 
 // --- rows, dense or sparse: one SIMD lane per cosine
 
-// The part of Panels panels in the sums of a row, by lanes, from their inner products, which are used up.
+// Adds Panels panels to the sums of a row, by lanes, and overwrites their inner products.
 template <int Panels, class Real>
 APPROXSVM_INLINE f64v panel_cosines(const CosineSum<Real>& cosines, std::size_t first_panel,
                                     typename RegisterOf<Real>::type (&turns)[Panels * panel_registers]) {
@@ -178,8 +179,8 @@ APPROXSVM_INLINE f64v panel_cosines(const CosineSum<Real>& cosines, std::size_t 
     return add(s[0], s[1]);
 }
 
-// Entries of rows: values[k], starts[r] <= k < starts[r + 1], of row r, at the features columns[k], or all of them in
-// order where columns are null.
+// Entries of rows: row r has values[k], starts[r] <= k < starts[r + 1], at the features columns[k], or at all features
+// in order if columns is null.
 template <class Real>
 struct RowsOfTerms {
     const Real* values;
@@ -192,7 +193,7 @@ struct RowsOfTerms {
     }
 };
 
-// The sums of n_rows rows, n_rows <= sparse_block_rows. All rows pass over a group of panels while it is in the cache.
+// The sums of n_rows rows, n_rows <= sparse_block_rows. All rows pass over a group of panels while the cache holds it.
 template <class Real>
 APPROXSVM_NOINLINE inline void cosine_sums_rows(const CosineSum<Real>& cosines, const RowsOfTerms<Real>& rows,
                                                 std::size_t n_rows, double* sums) {
@@ -210,7 +211,7 @@ APPROXSVM_NOINLINE inline void cosine_sums_rows(const CosineSum<Real>& cosines, 
 
 // --- several functions: every cosine is computed once
 
-// The cosines of a row, of n_panels panels, in float64.
+// The cosines of a row for n_panels panels, in float64.
 template <class Real>
 APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std::size_t first_panel,
                                             std::size_t n_panels, const RowTerms<Real>& row, double* kept) {
@@ -285,8 +286,7 @@ inline void cosine_sums_block(const CosineSum<Real>& cosines, const Real* block,
     }
 }
 
-// What engine_stage.hpp asks of an engine: of one function, whose sums of rows pass over the panels together, or
-// several.
+// The engine interface of engine_stage.hpp. With one function, the rows' sums pass over the panels together.
 template <class Real, bool is_single>
 struct CosineEngine {
     static constexpr bool by_row = !is_single, counts_unseen = false;
@@ -320,11 +320,11 @@ struct CosineEngine {
 
 // --- the definition
 
-// Every function at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi 2005,
-// Dot2): high + low is off by 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) is taken by both parts' cosines and
-// sines. Each of these is of the C library, which is trusted to be within 4 units; with the products and their sum, 20.
-// What is added up is added as if in twice the precision, too. The bounds, of rounding alone, are infinite where an
-// angle is beyond float64. `values`, `bounds` and `lost`: (n_decisions,) each.
+// Evaluates all functions at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi
+// 2005, Dot2). The error of high + low is at most 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) comes from the
+// cosines and sines of both parts. The C library's functions are trusted to be within 4 units; with the products and
+// their sum that makes 20. The sum is also computed as if in twice the precision. The bounds cover rounding only, and
+// are infinite if an angle is beyond float64. `values`, `bounds` and `lost` are (n_decisions,) each.
 inline void cosines_by_definition(const ModelView& model, const CosineSums& sums, const double* z, double* values,
                                   double* bounds, double* lost) {
     const std::size_t d = model.n_features, n_functions = model.n_decisions;
@@ -350,21 +350,21 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         for (std::size_t k = 0; k < n_functions; ++k)
             add_exactly(values[k], cosines.coef[k * cosines.n + j] * cosine, lost[k]);
     }
-    const double n = static_cast<double>(cosines.n), path = static_cast<double>(d) + 4.0, norm = norm_above(z, d);
+    const double n = static_cast<double>(cosines.n), depth = static_cast<double>(d) + 4.0, norm = norm_above(z, d);
     for (std::size_t k = 0; k < n_functions; ++k) {
         const DecisionNumbers& decision = model.decisions[k];
         const double a1 = decision.sum_moduli, value = values[k] += lost[k];
-        const double angles = 2.02 * path * path * unit64 * unit64 * norm * decision.total;
+        const double angles = 2.02 * depth * depth * unit64 * unit64 * norm * decision.total;
         const double added = 2.0 * (n + 4.0) * (n + 4.0) * unit64 * unit64 * (a1 + std::fabs(decision.intercept));
         const double most = 2.0 * a1;
         bounds[k] = 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +
                     0x1p-960 * a1 + 0x1p-1040;
-        // In turns. Products of numbers beyond that may overflow.
+        // In turns. Products with larger numbers may overflow.
         if (!(sums.in64.largest_norm * norm <= 0x1p900)) bounds[k] = infinity;
     }
 }
 
-// What predict/terms_function.hpp asks of a kind whose terms are no kernels at support vectors.
+// The interface of predict/terms_function.hpp for a kind whose terms are not kernels at support vectors.
 struct CosineTerms {
     using Pieces = CosinePieces;
     using Sums = CosineSums;

@@ -1,27 +1,27 @@
-// Kernel sums of support vectors whose features take few values, all on one grid: f(z) = sum_i a_i exp(-g h_i), where
-// h_i is the squared distance of z and x_i in steps of the grid, a small integer, and g = gamma step^2. Integers are
-// exact, and kernel values are looked up: there is no exp. Which models and which rows are such is up to
-// predict/few_values_layout.hpp.
+// Kernel sums for support vectors whose features take few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
+// h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact
+// and kernel values come from lookups, so no exp is needed. predict/few_values_layout.hpp decides which models and rows
+// qualify.
 //
-// Support vectors come in segments, in each of which all coefficients of a function have one sign, so that the moduli
-// of a segment's sums are the sums of moduli: the positive and the negative ones of a single function, or the classes
-// of several. A segment is filled up to whole panels with vectors whose coefficients are zero.
+// Support vectors are divided into segments. Within a segment, each function's coefficients have one sign, so that the
+// modulus of a segment's sum is its sum of moduli. The segments are the positive and the negative coefficients of a
+// single function, or the classes of several. Vectors with zero coefficients fill a segment up to whole panels.
 //
 // A panel of few_panel vectors is stored in one of two ways:
-// * planes, (n_parts, few_panel) uint32, where each feature takes two values one step apart: a bit for each feature, 32
-//   of them in a plane; h is how many bits of row and vector differ;
-// * codes, (n_parts, few_panel) bytes, where features share bytes: the features of a group take at most 16 joint values
-//   among the support vectors, a row makes a table of what each adds to h, and h is a sum of look-ups.
+// * planes, (n_parts, few_panel) uint32, if each feature takes two values one step apart: one bit per feature, 32 in a
+//   plane; h is the number of bits in which row and vector differ;
+// * codes, (n_parts, few_panel) bytes, if features share bytes: the features of a group take at most 16 joint values
+//   among the support vectors. A row makes a table of each value's contribution to h, and h is a sum of lookups.
 //
-// Codes do without a grid, too, as where the column of each category was scaled by itself: a row of any values makes a
-// table of the factor exp(-gamma D^2) of each group's features, and a kernel value is a product of look-ups. Eight
-// codes are a word, (n_parts, few_panel) uint32. That pays where registers hold tables of 16 floats. Rows that these
-// sums leave open go to the engines.
+// Codes also work without a grid, for example if each category's column was scaled separately. A row of any values then
+// makes a table of the factors exp(-gamma D^2) of each group's features, and a kernel value is a product of lookups. A
+// word holds eight codes: (n_parts, few_panel) uint32. This pays if registers hold tables of 16 floats. The engines
+// take rows that these sums leave undecided.
 #pragma once
 
 #include <cmath>
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "../simd/bits.hpp"
 #include "../simd/exp.hpp"
 
@@ -30,55 +30,55 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t few_panel = 64;  // support vectors
 constexpr std::size_t few_chunk = 16 * few_panel;
-constexpr std::size_t joint_values = 16;     // of the features of a group, at most
+constexpr std::size_t joint_values = 16;     // of a group's features, at most
 constexpr std::size_t most_steps = 15;       // from the lowest value of a feature to its highest
 constexpr std::size_t most_sq_steps = 4095;  // h, at most
 
 struct FewValues {
     bool is_usable;
     bool in_planes;
-    bool has_factors;  // and no grid
-    double work;       // of a support vector, in multiply-adds of the engine in float32
+    bool has_factors;  // set if there is no grid
+    double work;       // per support vector, in multiply-adds of the float32 engine
     std::size_t n_features, n_segments, n_functions;
     std::size_t n_parts;  // planes, groups or words
     std::size_t max_sq_steps;
 
-    // The grid: values are origin + k step, and those of feature j have lowest[j] <= k <= lowest[j] + range[j].
+    // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
     double origin, step, inverse_step;
     const double *lowest, *range;        // (n_features,)
-    const std::uint8_t* codes_of_zeros;  // (n_features,): k - lowest[j] of a row of zeros; null where some is no value
+    const std::uint8_t* codes_of_zeros;  // (n_features,): k - lowest[j] of a row of zeros; null if zero is not a value
 
     const std::size_t* starts;     // (n_segments + 1,): lanes
     const unsigned char* vectors;  // (n_lanes / few_panel, n_parts, few_panel)
-    const float* coef;             // of each segment (n_functions, lanes): a_i / coef_scale
-    const double* coef64;          // the same, a_i themselves
+    const float* coef;             // for each segment (n_functions, lanes): a_i / coef_scale
+    const double* coef64;          // a_i themselves, laid out like coef
     double coef_scale;             // a power of two
 
     const std::uint32_t* first_features;  // (n_parts + 1,): of groups
-    const std::uint32_t* run_ends;        // the last is n_parts: bytes hold the sums of the parts between two of them
+    const std::uint32_t* run_ends;        // ends with n_parts: the sum of the parts between two ends fits in a byte
     const std::uint32_t* first_squares;   // (n_features,)
-    const std::uint8_t (*squares)[16];    // [first_squares[j] + k][code]: what feature j adds to h
+    const std::uint8_t (*squares)[16];    // [first_squares[j] + k][code]: contribution of feature j to h
     const float* digits;                  // (n_digits, digit_values)
     std::size_t n_digits;
     const double* kernels64;  // (max_sq_steps + 1,): exp(-g h)
-    double grid_error;        // bound on the error of f from values that are not exactly on the grid, of A1
-    double exponent_reach;    // the largest g h that float64 can tell from infinity
+    double grid_error;        // error of f because values are not exactly on the grid: at most this times A1
+    double exponent_reach;    // largest g h that float64 distinguishes from infinity
 
-    std::size_t n_groups;  // of factors
+    std::size_t n_groups;  // if there are factors
     double gamma;
-    const double (*joint_values)[16];  // (n_features,): of each code of the feature's group
+    const double (*joint_values)[16];  // (n_features,): the value for each code of the feature's group
 };
 
 // --- a row
 
-// A row as the sums want it: bits, or the tables of its groups.
+// A row in the form that the sums need: bits, or the tables of its groups.
 struct FewRow {
     std::uint32_t* planes;       // (n_parts,)
     std::uint8_t (*tables)[16];  // (n_parts,)
     float (*factors)[16];        // (word_codes * n_parts,)
 };
 
-// `codes` has room for seven bytes more.
+// `codes` has space for seven bytes more.
 inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow& row) {
     if (few.in_planes) {
         for (std::size_t j = few.n_features; j < few.n_features + 7; ++j) codes[j] = 0;
@@ -98,10 +98,10 @@ inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow
     }
 }
 
-// The factors of a row of any values; false where squared distances are beyond float64.
+// Computes the factors of a row with any values. False if squared distances are beyond float64.
 inline bool fill_factors(const FewValues& few, const double* values, const FewRow& row) {
     constexpr std::size_t width = static_cast<std::size_t>(lanes64), n = 16 / width;
-    const f64v gamma = set1(few.gamma), most = set1(100.0);  // exp stops before that
+    const f64v gamma = set1(few.gamma), most = set1(100.0);  // exp is clamped before that
     f64v total = zero64();
     for (std::size_t g = 0; g < few.n_groups; ++g) {
         f64v sq[n];
@@ -131,12 +131,12 @@ inline bool fill_factors(const FewValues& few, const double* values, const FewRo
     double lane[lanes64], all = 0.0;
     store(lane, total);
     for (const double x : lane) all += x;
-    return all <= largest_double;  // not where a value is NaN
+    return all <= largest_double;  // false if a value is NaN
 }
 
 // --- distances and kernels
 
-// h of a row and n_panels panels.
+// h of a row and the vectors of n_panels panels.
 inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
                      std::uint32_t* h) {
     const std::size_t width = few.in_planes ? sizeof(std::uint32_t) : 1;
@@ -145,12 +145,12 @@ inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_
     looked_up_sums(panels, few.n_parts, n_panels, row.tables, few.run_ends, h);
 }
 
-// The sum of coef[i] exp(-g h[i]) over n lanes, at most few_chunk: sums in float32 in four lines, each of at most
-// few_path numbers, whose sums are added up in float64.
-constexpr std::size_t few_path = few_chunk / static_cast<std::size_t>(lanes) / 4;
+// Sums coef[i] exp(-g h[i]) over n lanes, at most few_chunk. Four float32 accumulators sum at most few_depth numbers
+// each; float64 adds them up.
+constexpr std::size_t few_depth = few_chunk / static_cast<std::size_t>(lanes) / 4;
 static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
 
-// kernel(i) is that of lanes i, i + 1, ...
+// kernel(i) is the kernel value of the lanes i, i + 1, ...
 template <class KernelAt>
 APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, std::size_t n) {
     constexpr std::size_t width = static_cast<std::size_t>(lanes);
@@ -168,7 +168,7 @@ APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, 
     return result;
 }
 
-// Calls take(first lane, how many) for the chunks of a segment.
+// Calls take(first lane, number of lanes) for the chunks of a segment.
 template <class Take>
 APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, const Take& take) {
     for (std::size_t first = few.starts[segment]; first < few.starts[segment + 1]; first += few_chunk) {
@@ -177,7 +177,7 @@ APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, cons
     }
 }
 
-// The coefficients of function f in a segment, from a lane of it on.
+// The coefficients of function f in a segment, starting at a lane.
 template <class Real>
 APPROXSVM_INLINE const Real* coef_of(const FewValues& few, const Real* coef, std::size_t segment, std::size_t f,
                                      std::size_t lane) {
@@ -198,7 +198,7 @@ inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t se
     return few.coef_scale * sum;
 }
 
-// Kernel values of panels by their factors.
+// Kernel values of panels, computed from their factors.
 inline void factor_kernels(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
                            float* kernels) {
     const std::size_t panel_bytes = few.n_parts * few_panel * sizeof(std::uint32_t);
@@ -221,7 +221,7 @@ inline double few_sum(const FewValues& few, const FewRow& row, std::size_t segme
     return with_digits(few.n_digits, [&](auto n) { return few_sum_of<n.value>(few, row, segment); });
 }
 
-// kernels[i] = exp(-g h) of lane i, of all segments.
+// kernels[i] = exp(-g h) of lane i, for all segments.
 inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels) {
     const std::size_t n_lanes = few.starts[few.n_segments];
     if (few.has_factors) return factor_kernels(few, row, 0, n_lanes / few_panel, kernels);
@@ -238,7 +238,7 @@ inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels)
         });
     }
 }
-// The sum of function f over a segment from these.
+// The sum of function f over a segment, from these kernel values.
 inline double few_sum(const FewValues& few, const float* kernels, std::size_t segment, std::size_t f) {
     double sum = 0.0;
     for_chunks(few, segment, [&](std::size_t first, std::size_t n) {

@@ -1,5 +1,5 @@
-// Kinds of kernels: their pieces, the first of which is what evaluates them, where they are not Gaussian. A kind whose
-// evaluator needs nothing laid out has no pieces, and a lay_out_as() that returns null.
+// Kinds of kernels that are not Gaussian, each with its parts; the first part is its evaluator. A kind whose evaluator
+// needs no layout has no parts, and a lay_out_as() that returns null.
 #pragma once
 
 #include "cosine_sums.hpp"
@@ -13,7 +13,7 @@ struct ProductKernels {
     using Pieces = PolynomialPieces;
 };
 
-// call(kind), by the model's, which the parts have.
+// Calls call(kind) for the model's kind, if the parts include it.
 template <Parts parts, class Call>
 inline auto with_kind(const ModelView& model, const Call& call) {
     constexpr Parts listed = parts & (rbf | polynomials | cosines);
@@ -28,20 +28,20 @@ inline auto with_kind(const ModelView& model, const Call& call) {
 }
 
 template <class Kind>
-const void* lay_out_as(Kind, const ModelView& view, Carver& carver, bool only_counts) {
-    const typename Kind::Pieces pieces(view, carver);
+const void* lay_out_as(Kind, const ModelView& view, Arena& arena, bool only_counts) {
+    const typename Kind::Pieces pieces(view, arena);
     if (only_counts) return nullptr;
     lay_out(view, pieces);
     return pieces.prepared;
 }
-inline const void* lay_out_as(GaussianKernels, const ModelView&, Carver&, bool) {
+inline const void* lay_out_as(GaussianKernels, const ModelView&, Arena&, bool) {
     return nullptr;
 }
 
-// Takes memory and, unless it is only counted, fills it; of a Gaussian kernel nothing.
+// Takes memory and fills it, unless the arena only counts. Does nothing for a Gaussian kernel.
 template <Parts parts>
-inline const void* lay_out_kind(const ModelView& view, Carver& carver, bool only_counts) {
-    return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, carver, only_counts); });
+inline const void* lay_out_kind(const ModelView& view, Arena& arena, bool only_counts) {
+    return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, arena, only_counts); });
 }
 
 }  // namespace APPROXSVM_TARGET

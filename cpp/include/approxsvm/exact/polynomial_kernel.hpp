@@ -2,20 +2,20 @@
 //
 //     f(z) = intercept + sum_i a_i K_i,   K_i = b_i^p,   b_i = gamma x_i.z + coef0,   p = 1 ... 6,
 //
-// and the sigmoid kernel, K_i = tanh(b_i), which goes by the same engine and has degree 0.
+// and the sigmoid kernel, K_i = tanh(b_i), which uses the same engine and has degree 0.
 //
-// The engine adds this up in float64 for rows of any form, products first (rbf.hpp), the coefficients of all pairs of
-// classes at once (rbf_classes.hpp). Where p is 1 or 2 the artifact may have the whole sum as a form
+// The engine computes this sum in float64 for rows in any form, inner products first (rbf.hpp), with the coefficients
+// of all pairs of classes at once (rbf_classes.hpp). If p is 1 or 2, the artifact may contain the whole sum as a form
 // (expansion/form.hpp).
 #pragma once
 
 #include <cmath>
 #include <new>
 
-#include "../artifact/stages/stage.hpp"
+#include "../arena.hpp"
+#include "../artifact/ops/op.hpp"
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "../expansion/decision_function.hpp"
 #include "../expansion/form.hpp"
 #include "../model_view.hpp"
@@ -44,31 +44,31 @@ struct PolynomialMoments {
     static std::size_t n_moments(int power) { return static_cast<std::size_t>(approxsvm_moduli_degree(power)) + 1; }
 };
 
-// How b_i was computed: number of roundings, and the largest effect of underflow, times 2^-1000.
-struct ProductPath {
+// How b_i was computed: the number of roundings, and the largest effect of underflow, times 2^-1000.
+struct ProductDepth {
     double roundings;
     double underflow;
 };
 
-// What a sum over all support vectors may be off by at a row of that norm, or at one that is row_error away from the
-// one that is meant and neither of a larger norm.
+// Bounds the error of a sum over all support vectors at a row of this norm. The exact row may be row_error away, with
+// no larger norm.
 //
-// b_i is off by u (path + 2) B_i, the path of its inner product, coef0 and the rounding of gamma x_i together, and by
-// what underflows; that is less than u times 2^-1000 (1 + ||z||), or of |gamma| times as much where gamma comes last,
-// and counts as one more rounding with B_i made larger by it. A power takes p - 1 roundings, and tanh has an error of
-// its own. Each product with a_i goes through n_sv + 16 additions and roundings at most. The coefficients themselves
-// are off by coef_error, relatively.
+// b_i has the error u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
+// x_i. Underflow adds less than u times 2^-1000 (1 + ||z||), or |gamma| times as much if gamma is multiplied last; it
+// counts as one more rounding, with B_i made larger by it. A power takes p - 1 roundings, and tanh has an error of its
+// own. Each product with a_i goes through at most n_sv + 16 additions and roundings. The coefficients themselves have
+// the relative error coef_error.
 inline double polynomial_bound(const ModelView& model, const PolynomialMoments& kernel, std::size_t decision,
-                               const ProductPath& path, double norm, double row_error) {
+                               const ProductDepth& depth, double norm, double row_error) {
     const DecisionNumbers& numbers = model.decisions[decision];
     const double a1 = numbers.sum_moduli, n_sv = static_cast<double>(model.n_sv);
-    const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + path.underflow);
+    const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + depth.underflow);
     const approxsvm_moduli sums =
         approxsvm_moduli_at(kernel.moments + decision * PolynomialMoments::n_moments(kernel.power), kernel.power,
                             kernel.reach, norm, coef0);
     const bool is_bounded = kernel.power == 0;
     if (is_bounded && !(sums.value < infinity)) return infinity;
-    const double of_arguments = 1.02 * unit64 * (path.roundings + 5.0);
+    const double of_arguments = 1.02 * unit64 * (depth.roundings + 5.0);
     const double of_terms = 1.02 * unit64 * (n_sv + 16.0 + (is_bounded ? tanh_error_units : 0.0)) + model.coef_error;
     // A sum without support vectors has no moduli; avoid 0 times infinity.
     const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0, most = (2.0 + of_terms) * a1;
@@ -81,8 +81,8 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
 
 struct PolynomialKernel {
     PolynomialMoments moments;
-    const FormNorms* form_norms;    // (n_decisions,), where there is a form
-    ClassKernelSum<double> engine;  // in a model of mode exact; of one class unless there are pairs of classes
+    const FormNorms* form_norms;    // (n_decisions,), if there is a form
+    ClassKernelSum<double> engine;  // in a model of mode exact; a single class unless there are pairs of classes
     double coef0;
     int degree;
 };
@@ -90,8 +90,8 @@ struct PolynomialKernel {
 inline bool has_polynomial_engine(const ModelView& view) {
     return is_of_products(view) && view.mode == Mode::exact;
 }
-// Of pairs of classes the weights are zero. All functions of other models are of one class, and the last one's
-// coefficients are where weights are.
+// For pairs of classes the weights are zero. All functions of other models belong to one class; the coefficients of the
+// last one are stored as weights.
 inline ClassSizes sizes_of_classes(const ModelView& view) {
     return {view.class_counts, 0, view.n_labels, view.n_labels};
 }
@@ -111,17 +111,17 @@ struct PolynomialPieces {
     FormNorms* form_norms;
     unsigned char* engine;
 
-    APPROXSVM_COLD PolynomialPieces(const ModelView& view, Carver& carver) {
-        prepared = carver.take<PolynomialKernel>(1);
+    APPROXSVM_COLD PolynomialPieces(const ModelView& view, Arena& arena) {
+        prepared = arena.take<PolynomialKernel>(1);
         const std::size_t n_moments = PolynomialMoments::n_moments(view.degree);
-        moments = carver.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
-        vector = carver.take<double>(view.n_features);
-        form_norms = carver.take<FormNorms>(view.form ? view.n_decisions : 0);
-        engine = carver.take<unsigned char>(has_polynomial_engine(view) ? polynomial_engine_bytes(view) : 0);
+        moments = arena.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
+        vector = arena.take<double>(view.n_features);
+        form_norms = arena.take<FormNorms>(view.form ? view.n_decisions : 0);
+        engine = arena.take<unsigned char>(has_polynomial_engine(view) ? polynomial_engine_bytes(view) : 0);
     }
 };
 
-// Calls visit(decision, a_i) for support vector i of class c and every decision function that it counts in.
+// Calls visit(decision, a_i) for support vector i of class c and each decision function that uses it.
 template <class Visit>
 APPROXSVM_INLINE void for_coefficients(const ModelView& view, std::size_t c, std::size_t i, const Visit& visit) {
     if (!has_classes(view)) {
@@ -136,7 +136,7 @@ APPROXSVM_INLINE void for_coefficients(const ModelView& view, std::size_t c, std
     }
 }
 
-// Calls visit(class, i) for all support vectors in order.
+// Calls visit(class, i) for each support vector in order.
 template <class Visit>
 APPROXSVM_INLINE void for_support_vectors(const ModelView& view, const Visit& visit) {
     std::size_t c = 0, end = has_classes(view) ? view.class_counts[0] : view.n_sv;
@@ -205,7 +205,7 @@ APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces
 
 // --- a row by its form
 
-// sum_j a_j z_j, a lane for every so many features.
+// sum_j a_j z_j, one lane for every so many features.
 APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::size_t n) {
     constexpr std::size_t width = lanes64, step = 4 * width;
     f64v sum[4] = {zero64(), zero64(), zero64(), zero64()};
@@ -220,7 +220,7 @@ APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::siz
     return total;
 }
 
-// sum_{i <= j} triangle_ij z_i z_j, a lane for every matrix row of a panel; as quadratic_row, in float64.
+// sum_{i <= j} triangle_ij z_i z_j, one lane per matrix row of a panel; like quadratic_row, in float64.
 inline double quadratic_row(const double* triangle, std::size_t n, const double* z) {
     // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next one.
     alignas(64) static constexpr double mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -275,7 +275,7 @@ inline double form_row(const PolynomialForm& form, std::size_t n_features, const
     return form.triangle ? linear + quadratic_row(form.triangle, n_features, z) : linear;
 }
 
-// The same by a row's non-zeros.
+// Computes the form from a row's non-zeros.
 inline double form_sparse(const PolynomialForm& form, std::size_t n_features, const double* values,
                           const std::int32_t* columns, std::size_t n_nonzero) {
     double total = 0.0;
@@ -286,7 +286,7 @@ inline double form_sparse(const PolynomialForm& form, std::size_t n_features, co
 
 // --- the engine
 
-// Of a multiple of `together` registers. One function for rows of all forms: it is long, and slow by itself.
+// In place, for a multiple of `together` registers. One function serves all forms of rows: it is long, and slow anyway.
 template <int together>
 APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
     for (int first = 0; first < n; first += together) {
@@ -382,7 +382,7 @@ APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std:
     });
 }
 
-// The same sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers): row r is terms_of(r).
+// The sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers); row r is terms_of(r).
 template <int Rows, class TermsOf>
 APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, std::size_t n_rows, double* sums,
                                            const TermsOf& terms_of) {
@@ -393,7 +393,7 @@ APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, std::
     sums_of_rows<Rows>(kernel.engine, chunk, n_rows, sums, keep);
 }
 
-// What engine_stage.hpp asks of an engine.
+// The engine interface of engine_stage.hpp.
 struct PolynomialSums {
     static constexpr bool by_row = true, counts_unseen = false;
 

@@ -1,5 +1,5 @@
-// The exact engine: f(z) = sum_i a_i exp(-gamma ||x_i - z||^2) over all support vectors, for a block of rows, one row
-// or sparse rows. Kernel values stay in registers; no matrix of rows by support vectors is stored.
+// The exact engine: f(z) = sum_i a_i exp(-gamma ||x_i - z||^2) over all support vectors, for a block of rows, a single
+// row or sparse rows. Kernel values stay in registers; no matrix of rows by support vectors is stored.
 //
 // With u = input_scale (z - center), xh_i = input_scale (x_i - center) and theta = 2 gamma / input_scale^2
 //
@@ -7,13 +7,13 @@
 //
 // computed in Real = float or double; the sums of a_i K and |a_i| K are float64. Rows must be finite.
 //
-// Storage order ("panels"): support vectors are taken panel_width<Real> at a time, so that one feature of a panel is
-// one cache line; a panel is (n_features, panel_width<Real>). The last panel is filled up with zeros whose
-// coefficient is zero. Support vectors with few non-zeros among many features are stored by columns instead
-// (sparse_columns.hpp), and then all rows are sparse ones.
+// Storage order ("panels"): a panel holds panel_width<Real> support vectors as (n_features, panel_width<Real>), so that
+// one feature of a panel fills one cache line. Zeros with zero coefficients fill the last panel. Support vectors with
+// few non-zeros among many features are stored by columns instead (sparse_columns.hpp); then all rows are treated as
+// sparse.
 #pragma once
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "../simd/exp.hpp"
 #include "../simd/norms.hpp"
 #include "../simd/simd.hpp"
@@ -28,7 +28,7 @@ constexpr std::size_t cache_line_bytes = 64;
 template <class Real>
 constexpr std::size_t panel_width = cache_line_bytes / sizeof(Real);
 
-// Registers that one feature of a panel takes, for float and double alike.
+// Registers per feature of a panel, for float and double alike.
 constexpr int panel_registers = static_cast<int>(cache_line_bytes / sizeof(float)) / lanes;
 
 // --- the support vectors, prepared
@@ -40,10 +40,10 @@ struct KernelSum {
     Real half_theta;              // half of it
     Real max_half_sq_norm;        // the largest of half_sq_norms
     const Real* panels;           // (n_panels, n_features, panel_width)
-    SparseColumns<Real> columns;  // in place of panels, where it has lanes
+    SparseColumns<Real> columns;  // replaces panels if it has lanes
     const Real* half_sq_norms;    // (n_panels * panel_width,): half_theta ||xh_i||^2
     const double* coef;           // (n_panels * panel_width,): a_i
-    const double* coef_moduli;    // (n_panels * panel_width,): |a_i|, or any weight to add up beside a_i
+    const double* coef_moduli;    // (n_panels * panel_width,): |a_i|, or any other weight to sum along with a_i
 };
 
 template <class Real>
@@ -51,24 +51,24 @@ constexpr std::size_t kernel_expansion_panels(std::size_t n_sv) {
     return (n_sv + panel_width<Real> - 1) / panel_width<Real>;
 }
 
-// Stands for the number of values if support vectors are stored in panels instead of columns.
+// In place of the number of values: support vectors are stored in panels, not in columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
-// Memory for the support vectors of n_lanes lanes, with n_values values by columns or in panels.
+// Memory for the support vectors of n_lanes lanes, stored by columns with n_values values, or in panels.
 template <class Real>
 struct VectorMemory {
     Real *panels = nullptr, *half_sq_norms;
     bool by_columns;
     SparseColumnsMemory<Real> columns;
 
-    VectorMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Carver& carver)
-        : panels(carver.take<Real>(n_values == in_panels ? n_lanes : 0, n_features)),
-          half_sq_norms(carver.take<Real>(n_lanes)),
+    VectorMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Arena& arena)
+        : panels(arena.take<Real>(n_values == in_panels ? n_lanes : 0, n_features)),
+          half_sq_norms(arena.take<Real>(n_lanes)),
           by_columns(n_values != in_panels),
-          columns(by_columns ? n_lanes : 0, by_columns ? n_features : 0, by_columns ? n_values : 0, carver) {}
+          columns(by_columns ? n_lanes : 0, by_columns ? n_features : 0, by_columns ? n_values : 0, arena) {}
 };
 
-// Lays out support vectors, lane by lane, and finds their norms.
+// Lays out support vectors, lane by lane, and computes their norms.
 template <class Real>
 class VectorWriter {
   public:
@@ -81,7 +81,7 @@ class VectorWriter {
         for (std::size_t i = 0; i < n_lanes; ++i) memory_.half_sq_norms[i] = Real{0};
     }
 
-    // By columns, all values of all support vectors are counted before the first is set.
+    // To store by columns, the caller first counts all values of all support vectors, then sets them.
     void count(std::size_t feature) { columns_.count(feature); }
     void finish_counting() { columns_.finish_counting(); }
 
@@ -133,10 +133,10 @@ struct KernelSumMemory {
     double *coef, *coef_moduli;
     VectorMemory<Real> vectors;
 
-    KernelSumMemory(std::size_t n_sv, std::size_t n_features, std::size_t n_values, Carver& carver)
-        : coef(carver.take<double>(n_lanes(n_sv))),
-          coef_moduli(carver.take<double>(n_lanes(n_sv))),
-          vectors(n_lanes(n_sv), n_features, n_values, carver) {}
+    KernelSumMemory(std::size_t n_sv, std::size_t n_features, std::size_t n_values, Arena& arena)
+        : coef(arena.take<double>(n_lanes(n_sv))),
+          coef_moduli(arena.take<double>(n_lanes(n_sv))),
+          vectors(n_lanes(n_sv), n_features, n_values, arena) {}
 
     static constexpr std::size_t n_lanes(std::size_t n_sv) {
         return kernel_expansion_panels<Real>(n_sv) * panel_width<Real>;
@@ -146,7 +146,7 @@ struct KernelSumMemory {
 // Bytes of memory that a KernelSum points into.
 template <class Real>
 inline std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_features, std::size_t n_values = in_panels) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     const KernelSumMemory<Real> memory(n_sv, n_features, n_values, counter);
     return counter.bytes_anywhere();
 }
@@ -155,16 +155,16 @@ inline std::size_t kernel_expansion_bytes(std::size_t n_sv, std::size_t n_featur
 template <class Real>
 class KernelExpansionWriter {
   public:
-    // half_theta = gamma / input_scale^2.
+    // Fills a KernelSum, one support vector at a time, in kernel_expansion_bytes of memory that the caller provides.
     KernelExpansionWriter(void* memory, std::size_t n_sv, std::size_t n_features, double half_theta,
                           std::size_t n_values = in_panels)
-        : KernelExpansionWriter(Carver(memory), n_sv, n_features, half_theta, n_values) {}
+        : KernelExpansionWriter(Arena(memory), n_sv, n_features, half_theta, n_values) {}
 
-    // As VectorWriter wants it.
+    // See VectorWriter.
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 
-    // The next support vector: xh_i and a_i, and a weight, such as |a_i|. Called n_sv times, in the order of the
+    // Adds the next support vector: xh_i, a_i and a weight such as |a_i|. Called n_sv times, in the order of the
     // support vectors.
     void add_support_vector(const Coordinates& scaled, double coefficient, double weight) {
         vectors_.set(n_added_, scaled);
@@ -190,9 +190,9 @@ class KernelExpansionWriter {
     }
 
   private:
-    APPROXSVM_COLD KernelExpansionWriter(Carver carver, std::size_t n_sv, std::size_t n_features, double half_theta,
+    APPROXSVM_COLD KernelExpansionWriter(Arena arena, std::size_t n_sv, std::size_t n_features, double half_theta,
                                          std::size_t n_values)
-        : memory_(n_sv, n_features, n_values, carver),
+        : memory_(n_sv, n_features, n_values, arena),
           vectors_(memory_.vectors, KernelSumMemory<Real>::n_lanes(n_sv), n_features, half_theta),
           n_sv_(n_sv),
           n_features_(n_features),
@@ -210,10 +210,10 @@ class KernelExpansionWriter {
     std::size_t n_added_ = 0;
 };
 
-// --- common to all three
+// --- shared by all three forms
 
-// inner[i] = exp(theta inner[i] + minus_half_sq_norms[i]); a positive argument, by rounding, becomes 0. NaN, which only
-// rows of infinite norm produce, becomes a finite number.
+// inner[i] = exp(theta inner[i] + minus_half_sq_norms[i]). A positive argument, which only rounding can cause, becomes
+// 0. NaN, which only rows of infinite norm cause, becomes a finite number.
 template <int N, class Register>
 APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], const Register (&minus_half_sq_norms)[N],
                                        Register nought) {
@@ -247,7 +247,7 @@ APPROXSVM_INLINE void store_widened(const typename RegisterOf<Real>::type (&kern
     }
 }
 
-// The kernel sums of a row with an infinite norm, or a norm that overflows Real, are exactly 0.
+// If a row's norm is infinite or overflows Real, its kernel sums are exactly 0.
 template <class Real>
 APPROXSVM_INLINE void clear_unreachable(const Real* half_sq_norm, std::size_t n_rows, double* sum, double* moduli) {
     for (std::size_t i = 0; i < n_rows; ++i) {
@@ -257,18 +257,18 @@ APPROXSVM_INLINE void clear_unreachable(const Real* half_sq_norm, std::size_t n_
 
 // --- a block of rows, one SIMD lane per row
 
-// Panels whose inner products are computed together, so that a chunk of the block is read from the second-level cache
-// once for all of them.
+// Number of panels whose inner products are computed together, so that a chunk of the block is read once from the
+// second-level cache for all of them.
 constexpr std::size_t block_panels = 4;
 
-// Where the tile_rows support vectors of a tile are: vector i has its feature j at at(i)[j * panel_width].
+// Where the tile_rows support vectors of a tile are: feature j of vector i is at at(i)[j * panel_width].
 template <class Real>
-struct AdjacentVectors {  // side by side in a panel
+struct AdjacentVectors {  // adjacent lanes of a panel
     const Real* panel;
     APPROXSVM_INLINE const Real* at(int i) const { return panel + i; }
 };
 template <class Real>
-struct ListedVectors {  // anywhere
+struct ListedVectors {  // arbitrary positions
     const Real* vectors[tile_rows];
     APPROXSVM_INLINE const Real* at(int i) const { return vectors[i]; }
 };
@@ -304,7 +304,7 @@ APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block,
     }
 }
 
-// K of a tile and register v of the rows of a block, from inner products; half_sq holds the tile's half_sq_norms.
+// K for a tile and register v of a block's rows, from inner products; half_sq holds the tile's half_sq_norms.
 template <int Registers, class Real>
 APPROXSVM_INLINE void tile_kernels(Real theta_, const Real* half_sq,
                                    const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers], int v,
@@ -320,7 +320,7 @@ APPROXSVM_INLINE void tile_kernels(Real theta_, const Real* half_sq,
     to_kernel_values(theta, kernel, minus_half_sq_norms, nought);
 }
 
-// The part of the support vectors first .. first + tile_rows in the sums of a block, from their inner products.
+// Adds the support vectors first .. first + tile_rows to the sums of a block, from their inner products.
 template <int Registers, class Real>
 APPROXSVM_INLINE void add_kernels(const KernelSum<Real>& expansion, std::size_t first,
                                   const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers],
@@ -351,8 +351,8 @@ APPROXSVM_INLINE void add_kernels(const KernelSum<Real>& expansion, std::size_t 
     }
 }
 
-// Inner products of one block with the support vectors of n_tiles tiles: tile(t) says where those of tile t have the
-// feature that comes `offset` numbers into a panel.
+// Inner products of one block with the support vectors of n_tiles tiles. tile(t) gives the addresses of tile t's
+// features that start `offset` numbers into a panel.
 template <int Registers, class Real, class TileAt>
 APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_tiles, const TileAt& tile,
                                         const Real* block,
@@ -369,7 +369,7 @@ APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_ti
     } while (feature < n_features);
 }
 
-// The same with n_tiles * tile_rows support vectors from panel `first_panel` on.
+// Inner products of one block with n_tiles * tile_rows support vectors, starting at panel `first_panel`.
 template <int Registers, class Real>
 APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size_t first_panel, std::size_t n_tiles,
                                      const Real* block,
@@ -383,11 +383,11 @@ APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size
     inner_products_of<Registers>(n_features, n_tiles, tile, block, total);
 }
 
-// For each row of n_blocks blocks of Registers * lanes_of<Real> rows: sum = sum_i a_i K(x_i, z) and
-// moduli = sum_i |a_i| K(x_i, z). A block is (n_features, Registers * lanes_of<Real>), the rows u transposed into
-// lanes; half_sq_norm[r] = half_theta ||u_r||^2. Blocks follow each other, and so do their rows in the other arrays.
+// For each row of n_blocks blocks of Registers * lanes_of<Real> rows: sum = sum_i a_i K(x_i, z) and moduli = sum_i
+// |a_i| K(x_i, z). A block is (n_features, Registers * lanes_of<Real>), the rows u transposed into lanes;
+// half_sq_norm[r] = half_theta ||u_r||^2. Blocks are contiguous, and so are their rows in the other arrays.
 //
-// The support vectors are read once for all blocks: several blocks at a time pay if the panels do not fit the caches
+// The support vectors are read once for all blocks. Several blocks at a time pay if the panels do not fit in the caches
 // but the blocks do.
 template <int Registers, class Real>
 inline void kernel_sums_block(const KernelSum<Real>& expansion, const Real* blocks, const Real* half_sq_norm,
@@ -411,7 +411,7 @@ inline void kernel_sums_block(const KernelSum<Real>& expansion, const Real* bloc
     clear_unreachable(half_sq_norm, n_blocks * n_lanes, sum, moduli);
 }
 
-// half_theta ||u||^2 of the same rows, as kernel_sums_block wants them.
+// half_theta ||u||^2 of the same rows, as kernel_sums_block expects them.
 template <int Registers, class Real>
 APPROXSVM_NOINLINE inline void half_sq_norms_block(Real half_theta, std::size_t n_features, const Real* block,
                                                    Real* half_sq_norm) {
@@ -444,11 +444,11 @@ inline void half_sq_norms_block(const KernelSum<Real>& kernels, const Real* bloc
 
 // --- one row, dense or sparse: one SIMD lane per support vector
 
-// Panels that are evaluated side by side, eight registers: enough independent sums to keep the multiply-add units busy,
-// few enough to stay in registers.
+// Number of panels that are evaluated together, eight registers: enough independent sums to keep the multiply-add units
+// busy, few enough to stay in registers.
 constexpr int group_panels = 8 / panel_registers;
 
-// Calls add(Number<Panels>, panel) for the panels [first, end), group_panels at a time and the rest one by one.
+// Calls add(Number<Panels>, panel) for the panels [first, end): group_panels at a time, then the rest one by one.
 template <class Add>
 APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& add) {
     std::size_t panel = first;
@@ -456,7 +456,7 @@ APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& 
     for (; panel < end; ++panel) add(Number<1>{}, panel);
 }
 
-// The inner products of a row with the support vectors of Panels panels from `first_panel` on. The row u has n_terms
+// Inner products of a row with the support vectors of Panels panels, starting at `first_panel`. The row u has n_terms
 // entries values[k] at the features feature_of(k), and zeros elsewhere.
 template <int Panels, class Real, class FeatureOf>
 APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size_t first_panel, const Real* values,
@@ -464,7 +464,7 @@ APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size
                                      typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
     using Register = typename RegisterOf<Real>::type;
     constexpr int n_registers = Panels * panel_registers;
-    APPROXSVM_COUNT_WORK(static_cast<double>(n_terms * Panels * cache_line_bytes) / 4.0);  // float64 twice
+    APPROXSVM_COUNT_WORK(static_cast<double>(n_terms * Panels * cache_line_bytes) / 4.0);  // float64 counts twice
     const std::size_t panel_size = expansion.n_features * panel_width<Real>;
     const Real* const panels = expansion.panels + first_panel * panel_size;
     const std::size_t chunk = chunk_features(n_terms);
@@ -486,8 +486,8 @@ APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size
     } while (k < n_terms);
 }
 
-// A row as engines read it: n entries values[k] at the features columns[k], or at k where columns are null, and zeros
-// elsewhere; where `products` are known, they are its inner products with all lanes.
+// A row in the engines' form: n entries values[k] at the features columns[k], or at k if columns is null, and zeros
+// elsewhere. `products`, if not null, holds its inner products with all lanes.
 template <class Real>
 struct RowTerms {
     const Real* values;
@@ -496,8 +496,8 @@ struct RowTerms {
     const Real* products = nullptr;
 };
 
-// The inner products of any row with the support vectors of Panels panels, of dense rows if they may be. One function
-// for rows of all forms, as what follows the products is most of the code.
+// Inner products of a row in any form (dense only if may_be_dense) with the support vectors of Panels panels. One
+// function serves all forms, because the code after the products is the larger part.
 template <int Panels, bool may_be_dense = true, class Real>
 APPROXSVM_INLINE void row_products(const KernelSum<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
@@ -510,7 +510,7 @@ APPROXSVM_INLINE void row_products(const KernelSum<Real>& expansion, std::size_t
         APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
     } else if constexpr (!may_be_dense) {
         add_up(listed);
-    } else if constexpr (Panels == 1) {  // the last panels, which wait for each other's sums more than for this
+    } else if constexpr (Panels == 1) {  // for the last panels, latency of their sums dominates
         add_up([&](std::size_t k) { return row.columns ? listed(k) : k; });
     } else if (row.columns) {
         add_up(listed);
@@ -535,8 +535,8 @@ APPROXSVM_INLINE void panel_kernels(const KernelSum<Real>& expansion, std::size_
     to_kernel_values(theta, total, minus_half_sq_norms, nought);
 }
 
-// sum[l] += a_i K_i and moduli[l] += |a_i| K_i, where the support vectors i = l modulo lanes64 of the same panels are
-// added to each other first. `total` is used up.
+// sum[l] += a_i K_i and moduli[l] += |a_i| K_i, after adding up the support vectors with equal i modulo lanes64 in
+// these panels. Overwrites `total`.
 template <int Panels, class Real>
 APPROXSVM_INLINE void add_panel_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
                                         typename RegisterOf<Real>::type (&total)[Panels * panel_registers],
@@ -567,7 +567,7 @@ APPROXSVM_INLINE double sum_of_lanes(f64v x) {
     return sum;
 }
 
-// half_theta ||u||^2 of one row, from its n_terms entries that are not zero (or from all).
+// half_theta ||u||^2 of one row, from its n_terms non-zero entries (or from all entries).
 template <class Real>
 inline Real half_sq_norm_row(const KernelSum<Real>& expansion, const Real* values, std::size_t n_terms) {
     return static_cast<Real>(static_cast<double>(expansion.half_theta) * sq_norm(values, n_terms));
@@ -590,10 +590,11 @@ inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Rea
 
 // --- sparse rows
 
-// Sparse rows that are multiplied with a group of panels while it is in the cache.
+// Number of sparse rows that are multiplied with a group of panels while the cache holds it.
 constexpr std::size_t sparse_block_rows = 256;
 
-// The rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows; or one by its products.
+// The rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows; or a single row, given its
+// products.
 template <class Real>
 APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Real* values,
                                                         const std::int32_t* columns, const std::size_t* row_starts,
@@ -625,7 +626,8 @@ APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& e
 
 // The two sums of n_rows sparse rows. Row r has the entries values[k] (scaled: u = input_scale z, so the center is 0)
 // in the columns columns[k] in [0, n_features), row_starts[r] <= k < row_starts[r + 1]; half_sq_norm[r] = half_theta
-// ||u_r||^2. The work follows the non-zeros. `products` is room for all lanes where they are stored by columns.
+// ||u_r||^2. The work is proportional to the non-zeros. If support vectors are stored by columns, `products` has space
+// for all lanes.
 template <class Real>
 inline void kernel_sums_sparse(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                                const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sum,

@@ -1,22 +1,23 @@
-// The exact engine for all one-vs-one decision functions of a model at once. They share the support vectors, so every
-// kernel value is computed once (rbf.hpp) and is used in as many sums as there are classes.
+// The exact engine for all one-vs-one decision functions of a model at once. They share the support vectors, so each
+// kernel value is computed once (rbf.hpp) and enters as many sums as there are classes.
 //
 // LIBSVM keeps n_classes - 1 coefficients per support vector; in the function of the pair (i, j), i < j, the support
 // vectors of class i use number j - 1 and those of class j number i. With
 //
 //     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
 //
-// the pair's value is P[i][j - 1] + P[j][i] + intercept. For error bounds, M[c] = sum of weight[s] K(x_s, z), where the
-// weight is the largest |coef[r][s]| or another number of the caller's for the support vector, the same in every pair.
+// the pair's value is P[i][j - 1] + P[j][i] + intercept. Error bounds use M[c] = sum of weight[s] K(x_s, z). The weight
+// is the largest |coef[r][s]|, or another number that the caller gives for the support vector; it is the same in every
+// pair.
 //
-// Sums of one class are its P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 for a row.
-// Several functions of all support vectors are those of one class, with a number for each of them and M[0]. Sums are
-// float64, each support vector's product rounded at most once and added to its class by a path of no more additions
-// than the class has support vectors.
+// The sums of a class are P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 per row. Several
+// functions of all support vectors are treated as one class with one number per function, and M[0]. Sums are float64.
+// Each support vector's product is rounded at most once, and the summation depth of a class is at most its number of
+// support vectors.
 //
-// Storage order: panels as in rbf.hpp, every class starting with a new one, so that a panel belongs to one class.
-// Coefficients that are zero for a whole panel, up to the first number that is not, are left out.
-// Panels are filled up with zeros whose coefficients and weight are zero; kernel values are finite whatever the row.
+// Storage order: panels as in rbf.hpp. Every class starts a new panel, so that a panel belongs to one class. For each
+// panel, leading numbers that are zero for all of its support vectors are skipped. Zeros with zero coefficients and
+// weight fill the panels; kernel values are finite for every row.
 #pragma once
 
 #include "rbf.hpp"
@@ -28,25 +29,26 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Real>
 struct ClassKernelSum {
-    KernelSum<Real> kernels;  // of all classes one after the other; without coefficients
+    KernelSum<Real> kernels;  // of all classes, one after the other; without coefficients
     std::size_t n_classes;
-    std::size_t n_numbers;                // of a class: its coefficients' rows and, last, the weights
+    std::size_t n_numbers;                // per class: rows of coefficients and, last, the weights
     const std::uint32_t* class_of_panel;  // (n_panels,), ascending
-    const std::uint32_t* first_of_panel;  // (n_panels,): the first number that is not zero for all of it, or the last
-    const double* coef;                   // (n_panels, n_numbers, panel_width)
+    // (n_panels,): the first number that is not zero for the whole panel, or the last number
+    const std::uint32_t* first_of_panel;
+    const double* coef;  // (n_panels, n_numbers, panel_width)
 
     std::size_t n_sums() const { return n_classes * n_numbers; }
 };
 
-// Support vectors by class, or of a single one, and how many numbers each has: its coefficients and a weight.
+// Support vectors by class, or of a single class, and the numbers per support vector: its coefficients and a weight.
 struct ClassSizes {
-    const std::uint32_t* n_sv_of_class;  // null where there is one
+    const std::uint32_t* n_sv_of_class;  // null if there is one class
     std::size_t n_sv_of_one, n_classes, n_numbers;
 
     std::size_t n_sv(std::size_t c) const { return n_sv_of_class ? n_sv_of_class[c] : n_sv_of_one; }
 };
 
-// Panels of a model with so many support vectors.
+// Number of panels for this many support vectors.
 template <class Real>
 inline std::size_t class_kernel_panels(const ClassSizes& sizes) {
     std::size_t n_panels = 0;
@@ -61,38 +63,38 @@ struct ClassKernelSumMemory {
     VectorMemory<Real> vectors;
 
     ClassKernelSumMemory(std::size_t n_panels, std::size_t n_numbers, std::size_t n_features, std::size_t n_values,
-                         Carver& carver)
-        : coef(carver.take<double>(n_panels * panel_width<Real>, n_numbers)),
-          class_of_panel(carver.take<std::uint32_t>(n_panels)),
-          first_of_panel(carver.take<std::uint32_t>(n_panels)),
-          vectors(n_panels * panel_width<Real>, n_features, n_values, carver) {}
+                         Arena& arena)
+        : coef(arena.take<double>(n_panels * panel_width<Real>, n_numbers)),
+          class_of_panel(arena.take<std::uint32_t>(n_panels)),
+          first_of_panel(arena.take<std::uint32_t>(n_panels)),
+          vectors(n_panels * panel_width<Real>, n_features, n_values, arena) {}
 };
 
 // Bytes of memory that a ClassKernelSum points into.
 template <class Real>
 inline std::size_t class_kernel_bytes(const ClassSizes& sizes, std::size_t n_features,
                                       std::size_t n_values = in_panels) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     const std::size_t n_panels = class_kernel_panels<Real>(sizes);
     const ClassKernelSumMemory<Real> memory(n_panels, sizes.n_numbers, n_features, n_values, counter);
     return counter.bytes_anywhere();
 }
 
-// Fills a ClassKernelSum, one support vector at a time, in memory of class_kernel_bytes that the caller lends.
+// Fills a ClassKernelSum, one support vector at a time, in class_kernel_bytes of memory that the caller provides.
 template <class Real>
 class ClassKernelExpansionWriter {
   public:
     // half_theta = gamma / input_scale^2. The counts must outlive the writer.
     ClassKernelExpansionWriter(void* memory, const ClassSizes& sizes, std::size_t n_features, double half_theta,
                                std::size_t n_values = in_panels)
-        : ClassKernelExpansionWriter(Carver(memory), sizes, n_features, half_theta, n_values) {}
+        : ClassKernelExpansionWriter(Arena(memory), sizes, n_features, half_theta, n_values) {}
 
-    // As VectorWriter wants it.
+    // See VectorWriter.
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 
-    // The next support vector: xh_i, its n_numbers - 1 coefficients, each `stride` after the one before, and its
-    // weight. Called once per support vector, class after class.
+    // Adds the next support vector: xh_i, its n_numbers - 1 coefficients, `stride` apart, and its weight. Called once
+    // per support vector, class after class.
     void add_support_vector(const Coordinates& scaled, const double* coefficients, std::ptrdiff_t stride,
                             double weight) {
         while (n_added_ == sizes_.n_sv(class_)) {
@@ -130,13 +132,13 @@ class ClassKernelExpansionWriter {
   private:
     static constexpr std::size_t width = panel_width<Real>;
 
-    APPROXSVM_COLD ClassKernelExpansionWriter(Carver carver, const ClassSizes& sizes, std::size_t n_features,
+    APPROXSVM_COLD ClassKernelExpansionWriter(Arena arena, const ClassSizes& sizes, std::size_t n_features,
                                               double half_theta, std::size_t n_values)
         : sizes_(sizes),
           n_features_(n_features),
           n_panels_(class_kernel_panels<Real>(sizes)),
           half_theta_(half_theta),
-          memory_(n_panels_, sizes.n_numbers, n_features, n_values, carver),
+          memory_(n_panels_, sizes.n_numbers, n_features, n_values, arena),
           vectors_(memory_.vectors, n_panels_ * width, n_features, half_theta) {
         std::size_t panel = 0;
         for (std::size_t c = 0; c < sizes.n_classes; ++c) {
@@ -174,7 +176,7 @@ class ClassKernelExpansionWriter {
     std::size_t n_sv_ = 0, class_ = 0, n_added_ = 0, next_lane_ = 0;
 };
 
-// max_r |coef[r]|, the weight with which a support vector counts in full in every pair.
+// max_r |coef[r]|: with this weight, a support vector counts fully in every pair.
 inline double largest_modulus(const double* coefficients, std::size_t n, std::ptrdiff_t stride) {
     double largest = 0.0;
     for (std::size_t r = 0; r < n; ++r) {
@@ -186,8 +188,8 @@ inline double largest_modulus(const double* coefficients, std::size_t n, std::pt
 
 // --- the sums of a pair
 
-// f - intercept of the pair (i, j), i < j, and the sum of weights of its support vectors, from the sums of a row;
-// `stride` is 1, or the lanes of a block.
+// f - intercept of the pair (i, j), i < j, and the sum of the weights of its support vectors, from the sums of a row;
+// `stride` is 1, or the number of lanes of a block.
 APPROXSVM_INLINE double pair_sum(const double* sums, std::size_t n_classes, std::size_t stride, std::size_t i,
                                  std::size_t j) {
     return sums[(i * n_classes + j - 1) * stride] + sums[(j * n_classes + i) * stride];
@@ -199,7 +201,7 @@ APPROXSVM_INLINE double pair_moduli(const double* sums, std::size_t n_classes, s
 
 // --- a block of rows, one SIMD lane per row
 
-// Sums that advance together: their accumulators and the kernel values of a tile share the registers.
+// Number of sums that advance together: their accumulators and the kernel values of a tile share the registers.
 template <class Real>
 constexpr int sums_together = sizeof(Real) == 4 ? (tile_rows == 8 ? 5 : 3) : 5;
 
@@ -226,7 +228,7 @@ APPROXSVM_INLINE void add_tile_sums(const f64v (&kernel)[tile_rows][Halves], con
     }
 }
 
-// Calls add(Number<Sums>, first) for n sums, Sums at a time and the rest at once.
+// Calls add(Number<Sums>, first) for n sums: Sums at a time, then the rest at once.
 template <int Sums, class Add>
 APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add) {
     constexpr std::size_t step = static_cast<std::size_t>(Sums);
@@ -234,7 +236,7 @@ APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add)
     if constexpr (Sums > 1) for_sums<Sums - 1>(first, n, add);
 }
 
-// The part of the tile_rows support vectors at `lane` of a panel in its class's sums, from their inner products.
+// Adds the tile_rows support vectors at `lane` of a panel to the sums of their class, from their inner products.
 template <int Registers, class Real>
 APPROXSVM_INLINE void add_class_kernels(const ClassKernelSum<Real>& expansion, std::size_t panel, std::size_t lane,
                                         const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers],
@@ -259,7 +261,7 @@ APPROXSVM_INLINE void add_class_kernels(const ClassKernelSum<Real>& expansion, s
     }
 }
 
-// A row that is infinitely far away has exactly no kernel sums.
+// The kernel sums of an infinitely distant row are exactly zero.
 template <class Real>
 APPROXSVM_INLINE void clear_unreachable_sums(const Real* half_sq_norm, std::size_t n_lanes, std::size_t n_sums,
                                              double* sums) {
@@ -301,8 +303,8 @@ inline void class_sums_block(const ClassKernelSum<Real>& expansion, const Real* 
 
 constexpr std::size_t max_chunk_panels = 32;
 
-// Panels whose kernel values are kept, in float64, until they are added up. With many, classes are rarely split; but
-// they must stay in the second-level cache for all sparse rows.
+// Number of panels whose float64 kernel values are kept until they are added up. With many panels, classes are rarely
+// split; but they must stay in the second-level cache for all sparse rows.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
     constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
@@ -313,12 +315,13 @@ constexpr std::size_t chunk_panels(std::size_t n_features) {
 template <class Real>
 constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 
-// Sparse rows that share the coefficients while these are in registers, and sums that advance together for each.
+// Number of sparse rows that share the coefficients while these are in registers, and of sums that advance together for
+// each row.
 constexpr int rows_together = tile_rows == 8 ? 4 : 2;
 constexpr int row_sums_together = 5;
 
-// Kernel values of a row with the support vectors of n_panels panels, in float64. Not inlined: with the loops around
-// it, compilers run out of registers for the addresses in its innermost loop (12 % at 784 features).
+// Kernel values of a row with the support vectors of n_panels panels, in float64. Not inlined: inside the surrounding
+// loops, compilers run out of registers for the addresses in the innermost loop (12 % slower at 784 features).
 template <class Real>
 APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
                                              std::size_t n_panels, const RowTerms<Real>& row, Real half_sq_norm,
@@ -332,7 +335,7 @@ APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, s
 }
 
 // Adds the products of n_panels panels of kernel values with the coefficients of Sums functions to the sums of Rows
-// rows. Row r has its kernel values at kernel + r chunk_lanes and its sums at sums + r n_sums.
+// rows. The kernel values of row r start at kernel + r chunk_lanes, its sums at sums + r n_sums.
 template <int Sums, int Rows, class Real>
 APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
                                      std::size_t coef_stride, double* sums, std::size_t n_sums) {
@@ -360,22 +363,23 @@ APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels,
     }
 }
 
-// The same for n_numbers functions: of each those panels whose first number, where these are given, is not behind it.
+// Adds the products for n_numbers functions. If first numbers are given, function f skips the panels whose first number
+// is greater than f.
 template <int Rows, class Real>
 APPROXSVM_NOINLINE inline void add_sums_of_panels(const double* kernel, std::size_t n_panels, const double* coef,
                                                   std::size_t n_numbers, const std::uint32_t* first_of_panel,
                                                   double* sums, std::size_t n_sums) {
     constexpr std::size_t width = panel_width<Real>;
     for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
-        std::size_t last = n_panels;  // of a triangle, which classes against the rest have
+        std::size_t last = n_panels;  // for the triangle that classes against the rest form
         while (first_of_panel && last > 0 && first_of_panel[last - 1] >= first + n.value) --last;
         add_panel_sums<n.value, Rows, Real>(kernel, last, coef + first * width, n_numbers * width, sums + first,
                                             n_sums);
     });
 }
 
-// The part of a chunk's support vectors in the sums of Rows rows, (Rows, n_classes, n_numbers), from kernel values,
-// (Rows, chunk_lanes).
+// Adds a chunk's support vectors to the sums of Rows rows, (Rows, n_classes, n_numbers), from kernel values, (Rows,
+// chunk_lanes).
 template <int Rows, class Real>
 APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std::size_t first_panel,
                                      std::size_t n_panels, const double* kernel, double* sums) {
@@ -392,8 +396,8 @@ APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std:
     }
 }
 
-// The sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers): keep(r, first_panel, n_panels, kernel)
-// fills the kernel values of row r, `chunk` panels at a time.
+// The sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers). keep(r, first_panel, n_panels, kernel)
+// computes the kernel values of row r, `chunk` panels at a time.
 template <int Rows, class Real, class Keep>
 APPROXSVM_INLINE void sums_of_rows(const ClassKernelSum<Real>& expansion, std::size_t chunk, std::size_t n_rows,
                                    double* sums, const Keep& keep) {
@@ -412,7 +416,7 @@ APPROXSVM_INLINE void sums_of_rows(const ClassKernelSum<Real>& expansion, std::s
     }
 }
 
-// The sums of one row of any form, with half_sq_norm = half_theta ||u||^2, to sums[c n_numbers + r].
+// The sums of one row in any form, with half_sq_norm = half_theta ||u||^2, to sums[c n_numbers + r].
 template <class Real>
 APPROXSVM_NOINLINE inline void class_sums_row(const ClassKernelSum<Real>& expansion, const RowTerms<Real>& row,
                                               Real half_sq_norm, double* sums) {
@@ -424,8 +428,8 @@ APPROXSVM_NOINLINE inline void class_sums_row(const ClassKernelSum<Real>& expans
     clear_unreachable_sums(&half_sq_norm, 1, expansion.n_sums(), sums);
 }
 
-// The sums of n_rows sparse rows as kernel_sums_sparse takes them, to sums[(row n_classes + c) n_numbers + r];
-// `products` is room for all lanes where they are stored by columns.
+// The sums of n_rows sparse rows, given as in kernel_sums_sparse, to sums[(row n_classes + c) n_numbers + r]. If
+// support vectors are stored by columns, `products` has space for all lanes.
 template <class Real>
 inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                               const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sums,

@@ -1,20 +1,20 @@
-// Kernel values of vectors on a grid: coordinates are integers of 16 bits times a power of two, `step`, and so are
-// those of rows, once rounded. Twice as many of them are multiplied at once as floats, and half as many bytes are read.
+// Kernel values of vectors on a grid. Coordinates are 16-bit integers times a power of two, `step`; rows are rounded to
+// the grid. Compared with floats, a register multiplies twice as many, and half as many bytes are read.
 //
-// In steps, squared norms are at most most_steps_sq = 2^29. By Cauchy and Schwarz every partial sum of an inner product
-// is at most as much, in modulus, and a squared distance, twice the two squared norms at most, is below 2^31: sums of
-// int32 are exact in any order. Kernel values are
+// In steps, squared norms are at most most_steps_sq = 2^29. By Cauchy and Schwarz, the modulus of every partial sum of
+// an inner product is at most as large. A squared distance is at most twice the sum of both squared norms, below 2^31.
+// Sums of int32 are therefore exact in any order. Kernel values are
 //
 //     K = exp(-c D),    D = |q_z|^2 + |q_i|^2 - 2 q_z.q_i,    c = half_theta step^2
 //
-// with four roundings before that of exp: D to float32, c (two) and their product; so x = c D is off by at most 4.01 u
-// of itself. With x e^-x falling from x = 1 on, K is off by
+// with four roundings before that of exp: D to float32, c (two) and their product. The relative error of x = c D is at
+// most 4.01 u. As x e^-x falls from x = 1 on, the error of K is at most
 //
 //     x <= 16:  16.1 * 4.01 u K;    x > 16:  4.1 u x e^-x <= 4.1 u * 16 exp(-16), where K is not below 2^-126 anyway.
 //
-// What rounding to the grid does to the sums is not in here: that of vectors is the grid error of
-// approxsvm/expansion/subspace.py, that of a row moves it by sqrt(2 half_theta) step `off`, in units of 1 / sqrt(2
-// gamma), and the sums by W times that.
+// This file does not bound the effect of rounding to the grid. For vectors, it is the grid error of
+// approxsvm/expansion/subspace.py. A row that is `off` steps off the grid moves by sqrt(2 half_theta) step `off`, in
+// units of 1 / sqrt(2 gamma), and the sums change by W times that.
 #pragma once
 
 #include "../simd/pairs.hpp"
@@ -24,7 +24,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 constexpr double most_steps_sq = 0x1p29;
-// The step is such that rows may be a twentieth further off than the vectors.
+// The step leaves room for rows that are a twentieth farther away than the vectors.
 constexpr double room_for_rows = 1.05;
 
 constexpr std::size_t pairs_for(std::size_t n_coordinates) {
@@ -33,8 +33,8 @@ constexpr std::size_t pairs_for(std::size_t n_coordinates) {
 
 // --- the vectors
 
-// The step of the grid that vectors, (n_vectors, n_coordinates), are on: the finest on which norms are small enough. 0
-// where they are on none, or the target has no use for it.
+// The grid step for vectors, (n_vectors, n_coordinates): the finest for which the norms are small enough. 0 if there is
+// no such grid, or the target cannot use it.
 inline float grid_step(const float* vectors, std::size_t n_vectors, std::size_t n_coordinates) {
     if (!multiplies_pairs) return 0.0f;
     double most = 0.0;
@@ -58,7 +58,7 @@ inline float grid_step(const float* vectors, std::size_t n_vectors, std::size_t 
 struct GridKernels {
     std::size_t n_coordinates = 0, n_panels = 0;
     float step = 0.0f, per_unit = 0.0f, minus_scale = 0.0f;  // 1 / step, -half_theta step^2
-    float most_half_sq_norm = 0.0f;                          // half_theta ||u||^2 of rows that fit
+    float most_half_sq_norm = 0.0f;                          // largest half_theta ||u||^2 of a row that fits
     bool in_one = false;                                     // fuses_pairs()
     const std::int32_t* panels = nullptr;                    // (n_panels, pairs_for(n_coordinates), panel_width)
     const std::int32_t* sq_norms = nullptr;                  // (n_panels * panel_width,)
@@ -69,12 +69,12 @@ struct GridKernels {
 struct GridMemory {
     std::int32_t *panels, *sq_norms;
 
-    GridMemory(std::size_t n_lanes, std::size_t n_coordinates, Carver& carver)
-        : panels(carver.take<std::int32_t>(n_lanes, pairs_for(n_coordinates))),
-          sq_norms(carver.take<std::int32_t>(n_lanes)) {}
+    GridMemory(std::size_t n_lanes, std::size_t n_coordinates, Arena& arena)
+        : panels(arena.take<std::int32_t>(n_lanes, pairs_for(n_coordinates))),
+          sq_norms(arena.take<std::int32_t>(n_lanes)) {}
 };
 
-// The first n_coordinates of vectors that have `stride` of them.
+// Reads the first n_coordinates of vectors that have `stride` each.
 APPROXSVM_COLD inline GridKernels fill_grid(const float* vectors, std::size_t n_vectors, std::size_t n_coordinates,
                                             std::size_t stride, float step, double half_theta,
                                             const GridMemory& memory) {
@@ -87,7 +87,8 @@ APPROXSVM_COLD inline GridKernels fill_grid(const float* vectors, std::size_t n_
     grid.per_unit = 1.0f / step;
     const double in_steps = half_theta * static_cast<double>(step) * static_cast<double>(step);
     grid.minus_scale = -static_cast<float>(in_steps);
-    const double least_room = 0.5 * std::sqrt(static_cast<double>(n_coordinates));  // rounding adds no more to a norm
+    // rounding adds no more than this to a norm
+    const double least_room = 0.5 * std::sqrt(static_cast<double>(n_coordinates));
     const double furthest = std::sqrt(most_steps_sq) - least_room;
     grid.most_half_sq_norm = furthest > 0.0 ? static_cast<float>(0.999 * in_steps * furthest * furthest) : -1.0f;
     grid.in_one = fuses_pairs();
@@ -111,13 +112,13 @@ APPROXSVM_COLD inline GridKernels fill_grid(const float* vectors, std::size_t n_
     return grid;
 }
 
-// What rounding does to sums of their kernel values (as listed_errors).
+// Bounds the rounding error of sums of their kernel values (see listed_errors).
 constexpr double grid_errors_of_moduli = 16.1 * 4.01, grid_errors_of_far = 4.1 * 16.0 * 1.1254e-7;
 
 // --- rows
 
-// Of rows side by side, (n_coordinates, rows): codes, (pairs, rows); squared norms in steps, and how far they were off
-// the grid, squared, in steps. Only those of rows that fit mean anything.
+// Computes for the rows of a block, (n_coordinates, rows): codes, (pairs, rows); squared norms in steps; squared
+// distances to the grid, in steps. Results are meaningful only for rows that fit.
 template <int Registers>
 inline void round_block(const GridKernels& grid, const float* coordinates, std::int32_t* codes, std::int32_t* sq_norms,
                         float* off_sq) {
@@ -144,7 +145,7 @@ inline void round_block(const GridKernels& grid, const float* coordinates, std::
     }
 }
 
-// The same of one row.
+// Computes the same numbers for one row.
 struct RoundedRow {
     std::int32_t sq_norm;
     float off_sq;
@@ -168,7 +169,7 @@ inline RoundedRow round_row(const GridKernels& grid, const float* coordinates, s
     for (std::size_t i = 0; j + i < 2 * pairs_for(k); ++i) codes[j + i] = last[i];
     RoundedRow row{0, 0.0f};
     for (float part : parts) row.off_sq += part;
-    std::uint32_t norm = 0;  // of rows that do not fit it may be anything
+    std::uint32_t norm = 0;  // arbitrary for rows that do not fit
     for (std::size_t i = 0; i < k; ++i) norm += static_cast<std::uint32_t>(std::int32_t{codes[i]} * codes[i]);
     row.sq_norm = static_cast<std::int32_t>(norm);
     return row;
@@ -229,7 +230,7 @@ APPROXSVM_NOINLINE inline void add_listed_on_grid(const GridKernels& grid, const
     }
 }
 
-// As listed_sums, of rows as round_block leaves them.
+// Computes listed_sums for rows prepared by round_block.
 template <int Registers>
 inline void listed_sums_on_grid(const GridKernels& grid, const ListOfVectors& list, std::size_t n_sums,
                                 std::size_t first, std::size_t end, const std::int32_t* codes,
@@ -243,7 +244,7 @@ inline void listed_sums_on_grid(const GridKernels& grid, const ListOfVectors& li
     sums_of_tiles<Registers>(n_sums, first, end, add, partial, sums);
 }
 
-// As kernels_row.
+// See kernels_row.
 template <class Multiply>
 inline void kernels_row_by(const GridKernels& grid, std::size_t first_panel, std::size_t end_panel,
                            const std::int16_t* codes, std::int32_t sq_norm, float* values) {

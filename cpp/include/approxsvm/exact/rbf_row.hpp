@@ -1,8 +1,8 @@
-// The sums of rbf_winner.hpp and rbf_subspace.hpp at a single row: one SIMD lane per support vector, as a block of one
-// row would leave most lanes empty.
+// The sums of rbf_winner.hpp and rbf_subspace.hpp for a single row, with one SIMD lane per support vector: a block of
+// one row would leave most lanes empty.
 //
 // Kernel values of whole panels come first, then the lists pick theirs. Inner products and kernel values go through the
-// same roundings as in a block. Coefficients are float32 as there, but their products are added up in float64, so that
+// same roundings as in a block. Coefficients are float32, as in a block, but their products are added up in float64, so
 // the bound of a block's sums (listed_errors) covers these.
 #pragma once
 
@@ -36,13 +36,13 @@ inline void kernels_row(const KernelSum<float>& kernels, std::size_t first_panel
         APPROXSVM_UNROLL for (int i = 0; i < n.value * panel_registers; ++i) store(first + i * lanes, total[i]);
     });
 }
-// The same for all panels.
+// Kernel values for all panels.
 inline void kernels_row(const KernelSum<float>& kernels, const float* u, float half_sq_norm, float* values) {
     kernels_row(kernels, 0, kernels.n_panels, u, half_sq_norm, values);
 }
 
-// sums[f] = what the tiles [first, end) of a list add up to for n_sums functions; value_of(k) is the kernel value of
-// its entry k. `room` is for n_sums * tile_rows numbers.
+// sums[f] = the sum of the tiles [first, end) of a list, for n_sums functions; value_of(k) is the kernel value of its
+// entry k. `room` has space for n_sums * tile_rows numbers.
 template <class ValueOf>
 inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
                             const ValueOf& value_of, double* room, double* sums) {
@@ -65,7 +65,7 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     }
 }
 
-// The same by the kernel values of all lanes.
+// Sums a list, given the kernel values of all lanes.
 inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
                             const float* values, double* room, double* sums) {
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
@@ -74,14 +74,13 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
 // --- a single pair of classes
 
 // Sums over the support vectors of one class in a pair: of a K, and of a (t + h_i) K, h_i = half_theta ||xh_i||^2. All
-// coefficients a have one sign there (rbf_winner.hpp), so that the modulus of the second is the Q of EngineBound.
+// coefficients a have one sign there (rbf_winner.hpp), so the modulus of the second sum is the Q of EngineBound.
 struct PartOfPair {
     double sum = 0.0, weighted = 0.0;
 };
 
 // Adds n_panels panels of a class, with row `number` of its coefficients; `values` are the kernel values of their
-// lanes. Sums of the lanes are float64, and so are the products, by paths of fewer additions than the class has support
-// vectors.
+// lanes. Products and sums are float64, and the summation depth is less than the class's number of support vectors.
 template <class Real>
 inline void add_to_part(const ClassKernelSum<Real>& engine, std::size_t first_panel, std::size_t n_panels,
                         std::size_t number, double t, const Real* values, PartOfPair& part) {

@@ -1,20 +1,20 @@
 // Kernel sums in a few coordinates. With an orthonormal basis P of a subspace, x~ = x - center and u = z - center, the
-// kernel is a product of one in the coordinates P'u and one in the residual u - P P'u, and
+// kernel factors into one kernel in the coordinates P'u and one in the residual u - P P'u, and
 //
-//     f(z) - intercept = exp(-gamma ||residual of u||^2) sum_i a'_i exp(-gamma ||P'x~_i - P'u||^2) + a rest
+// f(z) - intercept = exp(-gamma ||residual of u||^2) sum_i a'_i exp(-gamma ||P'x~_i - P'u||^2) + remainder
 //
-// where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The sum is that of the exact engine, in fewer features. The
-// bound of the rest is derived in approxsvm/expansion/subspace.py and computed by residual_bound
+// where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The exact engine's code computes the sum, in fewer features. The
+// bound of the remainder is derived in approxsvm/expansion/subspace.py and computed by residual_bound
 // (predict/subspace_stage.hpp).
 //
-// Support vectors are in lists (rbf_winner.hpp), as floats or, where all are on a grid, as integers (rbf_grid.hpp):
-// each function has its own and others, with coefficients of one sign each, so the two sums of a function also give its
-// moduli.
+// Lists hold the support vectors (rbf_winner.hpp), as floats or, if all are on a grid, as integers (rbf_grid.hpp). Each
+// function has a list of its own class and one of the others, with coefficients of one sign each, so the two sums of a
+// function also give its moduli.
 #pragma once
 
+#include "../arena.hpp"
 #include "../artifact/subspaces_section.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "rbf_grid.hpp"
 
 namespace approxsvm {
@@ -22,17 +22,18 @@ inline namespace APPROXSVM_TARGET {
 
 static_assert(least_coefficient >= least_listed && most_coefficient <= most_listed, "lists of any artifact");
 
-// --- laid out
+// --- layout
 
-// The kernel sums of one class, or of the only function, in one stage; of an expansion what both have.
+// The kernel sums of one class, or of the only function, in one stage. An expansion has only the fields that both forms
+// share.
 struct SubspaceSums {
-    KernelSum<float> kernels;      // of as many features as the stage has coordinates
-    GridKernels grid;              // in place of its panels, where it is there
+    KernelSum<float> kernels;      // with as many features as the stage has coordinates
+    GridKernels grid;              // replaces the panels of `kernels` if present
     const std::size_t* others_of;  // tiles: (n_forms + 1,)
     std::size_t n_own;             // tiles
-    ListOfVectors own, others;     // n_forms sums of the own ones, one of each other list
+    ListOfVectors own, others;     // n_forms sums in `own`, one sum in each list of `others`
     const ResidualNumbers* known;  // (n_forms,)
-    const float* basis;            // panels of the basis vectors, as support vectors are in theirs
+    const float* basis;            // panels of the basis vectors, laid out like support vectors
     double skew;
 };
 
@@ -42,7 +43,7 @@ struct Subspaces {
     const float* residuals = nullptr;    // (n_cells, n_residual_terms)
 };
 
-// Memory of one class in one stage.
+// Memory for one class in one stage.
 struct SubspaceSumsMemory {
     std::size_t n_own_tiles, n_other_tiles = 0, n_lanes;
     std::size_t* others_of;
@@ -51,15 +52,15 @@ struct SubspaceSumsMemory {
     VectorMemory<float> vectors;
 
     SubspaceSumsMemory(const SubspaceGroup& group, std::size_t n_forms, std::size_t n_coordinates, bool is_on_grid,
-                       Carver& carver)
+                       Arena& arena)
         : n_own_tiles(tiles_for(group.n_own)),
           n_other_tiles(tiles_of_others(group, n_forms)),
           n_lanes(KernelSumMemory<float>::n_lanes(group.n_own + group.n_others)),
-          others_of(carver.take<std::size_t>(n_forms + 1)),
-          own(n_own_tiles, n_forms, carver),
-          others(n_other_tiles, 1, carver),
-          on_grid(is_on_grid ? n_lanes : 0, n_coordinates, carver),
-          vectors(n_lanes, is_on_grid ? 0 : n_coordinates, in_panels, carver) {}
+          others_of(arena.take<std::size_t>(n_forms + 1)),
+          own(n_own_tiles, n_forms, arena),
+          others(n_other_tiles, 1, arena),
+          on_grid(is_on_grid ? n_lanes : 0, n_coordinates, arena),
+          vectors(n_lanes, is_on_grid ? 0 : n_coordinates, in_panels, arena) {}
 
   private:
     static std::size_t tiles_of_others(const SubspaceGroup& group, std::size_t n_forms) {
@@ -69,8 +70,8 @@ struct SubspaceSumsMemory {
     }
 };
 
-// The functions of a row's residual in its bound: phi_1, phi_2, phi_3, the square root of the Poisson tail from 4 on,
-// and the distance of two points in the kernel's space.
+// The functions of a row's residual in its bound: phi_1, phi_2, phi_3, the square root of the Poisson tail from degree
+// 4 on, and the distance of two points in the feature space of the kernel.
 constexpr std::size_t n_residual_terms = 8;  // three of them unused
 constexpr std::size_t residual_cap = 4;
 
@@ -84,12 +85,12 @@ struct SubspacesMemory {
     double* vector;  // (n_coordinates,)
     unsigned char* rest;
 
-    SubspacesMemory(const ModelView& model, Carver& carver) {
+    SubspacesMemory(const ModelView& model, Arena& arena) {
         const std::size_t n_stages = model.subspaces.n_stages;
-        sums = carver.take<SubspaceSums>(n_stages * n_subspace_groups(model));
-        residuals = carver.take<float>(n_stages > 0 ? n_cells * n_residual_terms : 0);
-        vector = carver.take<double>(model.subspaces.n_coordinates);
-        Carver counter(nullptr);
+        sums = arena.take<SubspaceSums>(n_stages * n_subspace_groups(model));
+        residuals = arena.take<float>(n_stages > 0 ? n_cells * n_residual_terms : 0);
+        vector = arena.take<double>(model.subspaces.n_coordinates);
+        Arena counter(nullptr);
         for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
             take_basis(model, counter);
             const bool is_on_grid = grid_step_of(model, group) > 0.0f;
@@ -97,12 +98,12 @@ struct SubspacesMemory {
                 SubspaceSumsMemory(group, n_subspace_forms(model), model.subspaces.coordinates[k], is_on_grid, counter);
             }
         });
-        rest = carver.take<unsigned char>(counter.bytes_anywhere());
+        rest = arena.take<unsigned char>(counter.bytes_anywhere());
     }
 
-    static float* take_basis(const ModelView& model, Carver& carver) {
+    static float* take_basis(const ModelView& model, Arena& arena) {
         const std::size_t n_panels = kernel_expansion_panels<float>(model.subspaces.n_coordinates);
-        return carver.take<float>(n_panels * panel_width<float>, model.n_features);
+        return arena.take<float>(n_panels * panel_width<float>, model.n_features);
     }
 };
 
@@ -118,7 +119,7 @@ APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, con
     return panels;
 }
 
-// Fills the sums of one class in one stage; `coef` are the stage's. `step` is that of the grid, or 0.
+// Fills the sums of one class in one stage; `coef` are the stage's coefficients. `step` is the grid step, or 0.
 APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group,
                                                       std::size_t n_coordinates, const float* coef, float step,
                                                       const SubspaceSumsMemory& memory, double* vector) {
@@ -142,7 +143,7 @@ APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, co
     sums.kernels.theta = static_cast<float>(2.0 * half_theta);
     sums.kernels.half_theta = static_cast<float>(half_theta);
     writer.describe(sums.kernels);
-    KernelSum<float> placed = sums.kernels;  // where vectors begin
+    KernelSum<float> placed = sums.kernels;  // start addresses of the vectors
     if (sums.grid.is_there()) placed.n_features = pairs_for(n_coordinates);
     ListWriter own(placed, memory.own, n_forms), others(placed, memory.others, 1);
     for (std::size_t i = 0; i < group.n_own; ++i) {
@@ -166,7 +167,7 @@ APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, co
     return sums;
 }
 
-// A row of the table for all s in a cell, and for the last, open one.
+// Fills a row of the table, valid for all s in a cell; the last cell is unbounded.
 APPROXSVM_COLD inline void fill_residual_cell(std::size_t cell, float* row) {
     const bool open = cell + 1 == n_cells;
     const double low = cell_begin(cell), high = open ? infinity : cell_begin(cell + 1);
@@ -186,9 +187,9 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
     const std::size_t n_stages = model.subspaces.n_stages, n_forms = n_subspace_forms(model);
     if (n_stages == 0) return {};
     const std::size_t first_summed = n_stages - n_summed_stages(model);
-    Carver carver(memory.rest);
+    Arena arena(memory.rest);
     for_subspace_groups(model, [&](std::size_t g, const SubspaceGroup& group) {
-        const float* const basis = fill_basis_panels(model, group, SubspacesMemory::take_basis(model, carver));
+        const float* const basis = fill_basis_panels(model, group, SubspacesMemory::take_basis(model, arena));
         const float step = grid_step_of(model, group);
         for (std::size_t k = 0; k < n_stages; ++k) {
             const std::size_t n_coordinates = model.subspaces.coordinates[k];
@@ -198,7 +199,7 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
                 sums.kernels.n_features = n_coordinates;
             } else {
                 const std::size_t n_coef = n_forms * group.n_own + group.n_others;
-                const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, step > 0.0f, carver);
+                const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, step > 0.0f, arena);
                 sums = fill_subspace_sums(model, group, n_coordinates, group.coef + (k - first_summed) * n_coef, step,
                                           pieces, memory.vector);
             }
@@ -215,8 +216,8 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
 
 // --- sums
 
-// Of rows in few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of function f, as sums_of(list,
-// n_sums, first tile, end, sums) adds them up.
+// For rows in few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of function f, computed by
+// sums_of(list, n_sums, first tile, end, sums).
 template <std::size_t Stride, class SumsOf>
 inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, const SumsOf& sums_of, double* own,
                                 double* others) {
@@ -226,8 +227,8 @@ inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, c
     }
 }
 
-// Calls visit(first panel, end) for the panels of the own support vectors and of those of the functions f with
-// is_wanted(f), each panel once.
+// Calls visit(first panel, end) for the panels of the class's own support vectors and of the other support vectors of
+// the functions f with is_wanted(f); each panel once.
 template <class IsWanted, class Visit>
 inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const Visit& visit) {
@@ -246,7 +247,7 @@ inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, con
     visit(first, end);
 }
 
-// The same at a single row, of the functions f with is_wanted(f), by the kernel values of the panels above.
+// The sums of a single row, for the functions f with is_wanted(f), from the kernel values of these panels.
 template <class IsWanted>
 inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const float* values, double* room, double* own, double* others) {

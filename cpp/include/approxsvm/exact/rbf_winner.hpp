@@ -1,35 +1,36 @@
-// The exact engine for the pairs of one class: a class that wins its n_classes - 1 pairs is the winner, whatever the
-// other pairs. Its pairs need its own support vectors and those of other classes with a coefficient in their pair with
-// it: a fifth to a half of all in models of many classes, with a single coefficient each. Rows that are presumed to
-// belong to the class are evaluated together, one SIMD lane per row. A small network on some of the support vectors
-// (the landmarks) presumes the class of a row.
+// The exact engine for the pairs of one class. A class that wins its n_classes - 1 pairs is the winner, whatever the
+// other pairs say. Its pairs need its own support vectors and those of the other classes with a coefficient in their
+// pair with it. In models of many classes that is a fifth to a half of all support vectors, with a single coefficient
+// each. Rows that probably belong to the class are evaluated together, one SIMD lane per row. A small network on some
+// of the support vectors (the landmarks) guesses the class of a row.
 //
-// Kernel values are those of rbf.hpp in float32. The coefficients are float32, too, and so are the sums over at most
-// listed_tiles tiles: a product has listed_path roundings before it is added up in float64. The support vectors of a
-// class have coefficients of one sign in a pair, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
+// Kernel values are those of rbf.hpp in float32. Coefficients are float32 too, and so are sums over at most
+// listed_tiles tiles: a product goes through listed_depth roundings before it is added up in float64. Within a pair,
+// the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
 #pragma once
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "rbf_classes.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Tiles whose inner products are computed together: as many support vectors as in block_panels.
+// Number of tiles whose inner products are computed together: as many support vectors as in block_panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
-// The coefficient's rounding, the tile_rows additions within a tile and those of the tiles, and the product's.
-constexpr double listed_path = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
+// Roundings of a product: the coefficient's, the tile_rows additions within a tile, those of the tiles, and the
+// product's own.
+constexpr double listed_depth = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
-// Moduli of coefficients that float32 adds up without overflow or relevant underflow: products below 2^-126 are off by
-// at most as much, which is 2^-66 of a coefficient.
+// Range of sums of coefficient moduli that float32 adds up without overflow or relevant underflow. Products below
+// 2^-126 have an error below that, which is 2^-66 of a coefficient.
 constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 
 // --- the lists
 
-// Tiles of tile_rows support vectors anywhere in the panels (rbf.hpp); lists are filled up by repeating the last one
-// with coefficients 0.
+// Tiles of tile_rows support vectors anywhere in the panels (rbf.hpp). Copies of the last one with coefficient 0 fill a
+// list up.
 struct ListOfVectors {
-    const std::size_t* offsets;  // (n_tiles, tile_rows): where they begin in the panels
+    const std::size_t* offsets;  // (n_tiles, tile_rows): their start in the panels
     const std::uint32_t* lanes;  // (n_tiles, tile_rows): their lanes, counted from the first panel
     const float* half_sq_norms;  // (n_tiles, tile_rows)
     const float* coef;           // (n_tiles, n_sums, tile_rows)
@@ -38,8 +39,8 @@ struct ListOfVectors {
 struct WinnerKernelSum {
     const KernelSum<float>* kernels;
     std::size_t n_classes;
-    // Of class w: its own support vectors, n_classes - 1 coefficients each; those of class c at others_of[w n + c], up
-    // to others_of[w n + c + 1], one coefficient each.
+    // For class w: its own support vectors have n_classes - 1 coefficients each. Those of class c are in others_of[w n
+    // + c] up to others_of[w n + c + 1], with one coefficient each.
     const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // (n_classes + 1,): first panel of each class
@@ -51,13 +52,14 @@ constexpr std::size_t tiles_for(std::size_t n_vectors) {
 
 // --- filling them
 
-// LIBSVM's block of coefficients, and how many support vectors each class has; none of a model without this engine.
+// LIBSVM's block of coefficients, and the number of support vectors per class. Null in models without this engine.
 struct PairCoefficients {
     const double* dual_coef = nullptr;      // (n_classes - 1, n_sv)
     const std::uint32_t* counts = nullptr;  // (n_classes,)
     std::size_t n_classes = 0, n_sv = 0;
 
-    // Calls visit(w, c, k, a) for the coefficient a of every support vector k of class c in the pair with w != c.
+    // Calls visit(w, c, k, a) for every class w and every support vector k of another class c; a is its coefficient in
+    // the pair with w.
     template <class Visit>
     void for_each(const Visit& visit) const {
         for (std::size_t w = 0; w < n_classes; ++w) {
@@ -71,8 +73,8 @@ struct PairCoefficients {
     }
 };
 
-// The number of tiles of the lists, and whether they can be used: the coefficients of a class must have one sign in a
-// pair, and float32 must be able to add them up.
+// The number of tiles of the lists, and whether they can be used: within a pair, the coefficients of a class must have
+// one sign, and float32 must be able to add them up.
 constexpr std::size_t most_padded_tiles = std::size_t{1} << 16;
 struct WinnerTiles {
     bool is_usable;
@@ -95,7 +97,7 @@ struct WinnerTiles {
             is_usable = is_usable && !(positive && negative) && modulus >= least_listed && modulus <= most_listed;
         });
         others += tiles_for(n);
-        // With very many classes of a few support vectors each, the tiles would be mostly padding.
+        // With many classes of a few support vectors each, most tiles would be padding.
         if (others > most_padded_tiles && others * tile_rows > 4 * n_listed) is_usable = false;
         for (std::size_t c = 0; c < pairs.n_classes; ++c) own += tiles_for(pairs.counts[c]);
         if (!is_usable) own = others = 0;
@@ -107,34 +109,34 @@ struct ListMemory {
     std::uint32_t* lanes;
     float *half_sq_norms, *coef;
 
-    ListMemory(std::size_t n_tiles, std::size_t n_sums, Carver& carver)
-        : offsets(carver.take<std::size_t>(n_tiles * tile_rows)),
-          lanes(carver.take<std::uint32_t>(n_tiles * tile_rows)),
-          half_sq_norms(carver.take<float>(n_tiles * tile_rows)),
-          coef(carver.take<float>(n_tiles * tile_rows, n_sums)) {}
+    ListMemory(std::size_t n_tiles, std::size_t n_sums, Arena& arena)
+        : offsets(arena.take<std::size_t>(n_tiles * tile_rows)),
+          lanes(arena.take<std::uint32_t>(n_tiles * tile_rows)),
+          half_sq_norms(arena.take<float>(n_tiles * tile_rows)),
+          coef(arena.take<float>(n_tiles * tile_rows, n_sums)) {}
 };
 
 struct WinnerMemory {
   private:
     const WinnerTiles n_tiles_;
-    const std::size_t n_;  // classes of a usable engine
+    const std::size_t n_;  // number of classes if the engine is usable
 
   public:
     const bool is_usable;
     std::size_t *const own_of, *const others_of, *const panel_of;
-    std::uint32_t* const lane_of;  // (n_sv,): where support vectors are in the panels
+    std::uint32_t* const lane_of;  // (n_sv,): positions of support vectors in the panels
     const ListMemory own, others;
 
-    WinnerMemory(const PairCoefficients& pairs, Carver& carver)
+    WinnerMemory(const PairCoefficients& pairs, Arena& arena)
         : n_tiles_(pairs),
           n_(n_tiles_.is_usable ? pairs.n_classes : 0),
           is_usable(n_tiles_.is_usable),
-          own_of(carver.take<std::size_t>(n_ + 1)),
-          others_of(carver.take<std::size_t>(n_ * n_ + 1)),
-          panel_of(carver.take<std::size_t>(n_ + 1)),
-          lane_of(carver.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
-          own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, carver),
-          others(n_tiles_.others, 1, carver) {}
+          own_of(arena.take<std::size_t>(n_ + 1)),
+          others_of(arena.take<std::size_t>(n_ * n_ + 1)),
+          panel_of(arena.take<std::size_t>(n_ + 1)),
+          lane_of(arena.take<std::uint32_t>(is_usable ? pairs.n_sv : 0)),
+          own(n_tiles_.own, n_ > 0 ? n_ - 1 : 0, arena),
+          others(n_tiles_.others, 1, arena) {}
 };
 
 // Fills a list, tile after tile.
@@ -146,7 +148,7 @@ class ListWriter {
     std::size_t n_tiles() const { return tiles_for(n_); }
     ListOfVectors list() const { return {memory_.offsets, memory_.lanes, memory_.half_sq_norms, memory_.coef}; }
 
-    // The support vector in that lane of the panels, coefficient(f) in the sum of function f.
+    // Adds the support vector in this lane of the panels; coefficient(f) is its coefficient in function f.
     template <class Coefficient>
     void add(std::size_t lane, const Coefficient& coefficient) {
         constexpr std::size_t width = panel_width<float>;
@@ -158,7 +160,7 @@ class ListWriter {
         last_ = lane;
         ++n_;
     }
-    // Fills the last tile up.
+    // Fills up the last tile.
     void end_list() {
         while (n_ % tile_rows != 0) {
             add(last_, [](std::size_t) { return 0.0; });
@@ -172,7 +174,7 @@ class ListWriter {
     std::size_t n_ = 0, last_ = 0;
 };
 
-// The lists of all classes, of support vectors in panels of classes (rbf_classes.hpp).
+// The lists of all classes. Their support vectors are in panels by class (rbf_classes.hpp).
 APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSum<float>& kernels,
                                                   const WinnerMemory& memory) {
     const std::size_t n = pairs.n_classes;
@@ -190,7 +192,7 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
     }
     memory.own_of[n] = own.n_tiles();
     memory.panel_of[n] = lane / panel_width<float>;
-    std::size_t list = 0;  // the first whose beginning is not known yet
+    std::size_t list = 0;  // the first list whose start is not known yet
     pairs.for_each([&](std::size_t w, std::size_t c, std::size_t sv, double a) {
         if (list <= w * n + c) others.end_list();
         while (list <= w * n + c) memory.others_of[list++] = others.n_tiles();
@@ -203,8 +205,8 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
 
 // --- sums
 
-// partial[f * stride ..] += what a tile adds to n_sums functions; kernels(v, kernel) are its values at register v of
-// the rows.
+// partial[f * stride ..] += a tile's contribution to n_sums functions; kernels(v, kernel) gives its kernel values at
+// register v of the rows.
 template <int Registers, class Kernels>
 APPROXSVM_INLINE void add_tile_of_list(std::size_t n_sums, const float* coef_of_tile, float* partial,
                                        const Kernels& kernels) {
@@ -222,9 +224,9 @@ APPROXSVM_INLINE void add_tile_of_list(std::size_t n_sums, const float* coef_of_
     }
 }
 
-// sums[f * stride ..] += what n_tiles tiles from `first` on add to n_sums functions, n_tiles <= listed_tiles. `partial`
-// has room for n_sums * stride numbers. Not inlined: otherwise compilers run out of registers in the loop over the
-// features, which costs AVX2 a tenth of the engine.
+// sums[f * stride ..] += the contribution of n_tiles <= listed_tiles tiles, starting at `first`, to n_sums functions.
+// `partial` has space for n_sums * stride numbers. Not inlined: otherwise compilers run out of registers in the loop
+// over the features, which slows the AVX2 engine by a tenth.
 template <int Registers>
 APPROXSVM_NOINLINE inline void add_listed(const KernelSum<float>& kernels, const ListOfVectors& list,
                                           std::size_t n_sums, std::size_t first, std::size_t n_tiles,
@@ -248,7 +250,7 @@ APPROXSVM_NOINLINE inline void add_listed(const KernelSum<float>& kernels, const
     }
 }
 
-// sums[f * stride ..] = what the tiles [first, end) add up to for n_sums functions; add(first, n_tiles) adds at most
+// sums[f * stride ..] = the sum of the tiles [first, end) for n_sums functions; add(first, n_tiles) adds at most
 // listed_tiles of them to `partial`.
 template <int Registers, class Add>
 inline void sums_of_tiles(std::size_t n_sums, std::size_t first, std::size_t end, const Add& add, float* partial,
@@ -272,9 +274,9 @@ inline void listed_sums(const KernelSum<float>& kernels, const ListOfVectors& li
     sums_of_tiles<Registers>(n_sums, first, end, add, partial, sums);
 }
 
-// Of a block of rows as class_sums_block takes them: for every class c but w, own[r * stride ..] and others[c * stride
-// ..] are the sums of the pair (w, c) over the support vectors of w and of c; r = c where c < w, else c - 1. The value
-// of the pair is their sum and its intercept.
+// For a block of rows, given as in class_sums_block: for every class c other than w, own[r * stride ..] and others[c *
+// stride ..] are the sums of the pair (w, c) over the support vectors of w and of c; r = c if c < w, else c - 1. The
+// pair's value is their sum plus its intercept.
 template <int Registers>
 inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, const float* block,
                               const float* half_sq_norm, float* partial, double* own, double* others) {
@@ -290,8 +292,8 @@ inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, cons
     }
 }
 
-// products[c * stride ..] = the inner products of the rows of a block with the first n of some vectors in panels; room
-// for whole tiles.
+// products[c * stride ..] = the inner products of the rows of a block with the first n vectors in panels; space for
+// whole tiles.
 template <int Registers>
 inline void products_block(const float* panels, std::size_t n_features, std::size_t n, const float* block,
                            float* products) {

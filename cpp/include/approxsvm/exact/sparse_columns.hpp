@@ -1,10 +1,10 @@
-// Support vectors with few non-zeros, stored by features: for each the support vectors that have it, and its values.
-// The inner products of a row with all of them take one multiply-add for each shared non-zero, and the memory is
+// Support vectors with few non-zeros, stored by feature: each feature lists the support vectors that have it, and their
+// values. The inner products of a row with all of them take one multiply-add per shared non-zero, and the memory is
 // proportional to the non-zeros. The most frequent features are stored with all values, including zeros, so that whole
 // registers are used.
 #pragma once
 
-#include "../carver.hpp"
+#include "../arena.hpp"
 #include "../simd/simd.hpp"
 
 namespace approxsvm {
@@ -12,30 +12,31 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Real>
 struct SparseColumns {
-    std::size_t n_lanes;           // of support vectors; 0 where there are no columns
-    std::size_t max_values;        // of a support vector
-    const std::uint32_t* bounds;   // (n_features + 1,): feature j has the entries bounds[j] ... bounds[j + 1] - 1
-    const std::uint32_t* lanes;    // of the entries
-    const Real* values;            // of the entries
-    const std::uint8_t* frequent;  // (n_features,): 0, or the number, from 1, of a feature with all values stored
-    const Real* of_frequent;       // (number of frequent features, n_lanes)
+    std::size_t n_lanes;          // of support vectors; 0 if there are no columns
+    std::size_t max_values;       // of a support vector
+    const std::uint32_t* bounds;  // (n_features + 1,): feature j has the entries bounds[j] ... bounds[j + 1] - 1
+    const std::uint32_t* lanes;   // of the entries
+    const Real* values;           // of the entries
+    // (n_features,): 0, or the number, from 1, of a feature that is stored with all values
+    const std::uint8_t* frequent;
+    const Real* of_frequent;  // (number of frequent features, n_lanes)
 };
 
-// A support vector by its coordinates: all of them, or those that are not zero with their features.
+// A support vector by its coordinates: all of them, or the non-zero ones with their features.
 struct Coordinates {
     const double* values;
-    const std::uint32_t* features;  // ascending; null: all in order
+    const std::uint32_t* features;  // ascending; null: all features in order
     std::size_t n;
 
     std::size_t feature(std::size_t k) const { return features ? features[k] : k; }
 };
 
-// The most features with all values stored, and the least share of lanes with a value in such a feature: about where a
-// register of 8 or 16 lanes, zeros included, costs less than the values one by one.
+// The most features stored with all values, and the least share of lanes with a value in such a feature. At about this
+// share a register of 8 or 16 lanes, zeros included, costs less than the values one by one.
 constexpr std::size_t max_frequent = 64;
 constexpr std::size_t frequent_share = 12;
 
-// The most such features among n_values values: together they have at least that share.
+// The maximum number of such features among n_values values: together they have at least that share.
 constexpr std::size_t most_frequent(std::size_t n_lanes, std::size_t n_values) {
     const std::size_t most = n_lanes > 0 ? n_values / ((n_lanes + frequent_share - 1) / frequent_share) : 0;
     return most < max_frequent ? most : max_frequent;
@@ -48,15 +49,15 @@ struct SparseColumnsMemory {
     std::uint8_t* frequent;
     Real* of_frequent;
 
-    SparseColumnsMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Carver& carver)
-        : bounds(carver.take<std::uint32_t>(n_features + 1)),
-          lanes(carver.take<std::uint32_t>(n_values)),
-          values(carver.take<Real>(n_values)),
-          frequent(carver.take<std::uint8_t>(n_features)),
-          of_frequent(carver.take<Real>(most_frequent(n_lanes, n_values), n_lanes)) {}
+    SparseColumnsMemory(std::size_t n_lanes, std::size_t n_features, std::size_t n_values, Arena& arena)
+        : bounds(arena.take<std::uint32_t>(n_features + 1)),
+          lanes(arena.take<std::uint32_t>(n_values)),
+          values(arena.take<Real>(n_values)),
+          frequent(arena.take<std::uint8_t>(n_features)),
+          of_frequent(arena.take<Real>(most_frequent(n_lanes, n_values), n_lanes)) {}
 };
 
-// Fills memory for n_values values: counts all of them first, then takes the support vectors lane by lane.
+// Fills memory for n_values values: counts all of them first, then adds the support vectors lane by lane.
 template <class Real>
 class SparseColumnsWriter {
   public:
@@ -76,7 +77,7 @@ class SparseColumnsWriter {
             const std::uint32_t n = memory_.bounds[j + 1];
             const bool is_frequent = n > 0 && n >= least;
             memory_.frequent[j] = static_cast<std::uint8_t>(is_frequent ? ++n_frequent : 0);
-            memory_.bounds[j + 1] = next;  // the next place for a value, and in the end that behind the last
+            memory_.bounds[j + 1] = next;  // the position for the next value; in the end, one past the last value
             if (!is_frequent) next += n;
         }
         for (std::size_t i = 0; i < n_frequent * n_lanes_; ++i) memory_.of_frequent[i] = Real{0};
@@ -115,8 +116,8 @@ class SparseColumnsWriter {
 };
 
 // products[lane] = the inner product of a row with each support vector, for all n_lanes, a multiple of lanes_of<Real>.
-// The row has n_terms entries values[k] at the features columns[k]. A term has at most as many roundings as the row and
-// the support vector have non-zeros in common: zeros add nothing.
+// The row has n_terms entries values[k] at the features columns[k]. The summation depth of a term is at most the number
+// of non-zeros that the row and the support vector share: zeros add nothing.
 template <class Real>
 inline void column_products(const SparseColumns<Real>& x, const Real* values, const std::int32_t* columns,
                             std::size_t n_terms, Real* products) {

@@ -1,44 +1,44 @@
-// The engine in float32 for the pairs of one class, with the network that presumes which class wins a row, so that the
-// engine begins with that one's pairs. Scores of the classes are weights of the landmarks' kernel values, of the
-// coordinates u, and constants.
+// The float32 engine for the pairs of one class, and the network that guesses which class wins a row, so that the
+// engine begins with that class's pairs. The scores of the classes are weighted sums of the landmarks' kernel values,
+// of the coordinates u, and constants.
 #pragma once
 
-#include "../artifact/presumption_section.hpp"
+#include "../artifact/speculation_section.hpp"
 #include "rbf_row.hpp"
 #include "rbf_winner.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-struct Presumption {
-    std::size_t n_classes, n_tiles;  // no classes without a network
+struct Speculation {
+    std::size_t n_classes, n_tiles;  // n_classes is 0 without a network
     ListOfVectors landmarks;
-    KernelSum<float> copies;  // of the landmarks side by side, in the list's order, for rows alone
-    const float* linear;      // panels of a vector for each class, as support vectors are in theirs
+    KernelSum<float> copies;  // copies of the landmarks in the list's order, for single rows
+    const float* linear;      // panels of one vector per class, laid out like support vectors
     const float* constants;   // (n_classes,), rounded up to whole tiles
 };
 
-struct PresumptionMemory {
+struct SpeculationMemory {
     ListMemory landmarks;
     std::size_t n_lanes;
     float *copies, *half_sq_norms, *linear, *constants;
 
-    PresumptionMemory(std::size_t n_classes, std::size_t n_features, std::size_t n_landmarks, Carver& carver)
-        : landmarks(n_classes > 0 ? tiles_for(n_landmarks) : 0, n_classes, carver),
+    SpeculationMemory(std::size_t n_classes, std::size_t n_features, std::size_t n_landmarks, Arena& arena)
+        : landmarks(n_classes > 0 ? tiles_for(n_landmarks) : 0, n_classes, arena),
           n_lanes(n_classes > 0 ? KernelSumMemory<float>::n_lanes(n_landmarks) : 0),
-          copies(carver.take<float>(n_lanes, n_features)),
-          half_sq_norms(carver.take<float>(n_lanes)),
-          linear(carver.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
-          constants(carver.take<float>(tiles_for(n_classes) * tile_rows)) {}
-    // Of a model that has the section, where it is used.
-    PresumptionMemory(const ModelView& view, bool is_used, Carver& carver)
-        : PresumptionMemory(is_used ? view.n_labels : 0, view.n_features,
-                            is_used ? presumption_of(view).n_landmarks : 0, carver) {}
+          copies(arena.take<float>(n_lanes, n_features)),
+          half_sq_norms(arena.take<float>(n_lanes)),
+          linear(arena.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
+          constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
+    // For a model that has the section, if it is used.
+    SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
+        : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features,
+                            is_used ? speculation_of(view).n_landmarks : 0, arena) {}
 };
 
-class PresumptionWriter {
+class SpeculationWriter {
   public:
-    PresumptionWriter(const KernelSum<float>& kernels, const PresumptionMemory& memory, std::size_t n_classes)
+    SpeculationWriter(const KernelSum<float>& kernels, const SpeculationMemory& memory, std::size_t n_classes)
         : kernels_(kernels),
           landmarks_(kernels, memory.landmarks, n_classes),
           memory_(memory),
@@ -56,7 +56,7 @@ class PresumptionWriter {
         constexpr std::size_t width = panel_width<float>;
         memory_.linear[(c / width * n_features_ + feature) * width + c % width] = narrowed(weight);
     }
-    // The support vector in that lane, with a weight for each class.
+    // Adds the support vector in this lane, with one weight per class.
     void add_landmark(std::size_t lane, const float* weights) {
         constexpr std::size_t width = panel_width<float>;
         landmarks_.add(lane, [=](std::size_t c) { return weights[c]; });
@@ -65,8 +65,8 @@ class PresumptionWriter {
         for (std::size_t j = 0; j < n_features_; ++j) to[j * width] = from[j * width];
         memory_.half_sq_norms[n_added_++] = kernels_.half_sq_norms[lane];
     }
-    // Complete after all of these.
-    Presumption presumption() {
+    // Complete after all landmarks have been added.
+    Speculation speculation() {
         landmarks_.end_list();
         KernelSum<float> copies = kernels_;
         copies.n_sv = n_added_;
@@ -81,20 +81,20 @@ class PresumptionWriter {
 
     const KernelSum<float>& kernels_;
     ListWriter landmarks_;
-    const PresumptionMemory memory_;
+    const SpeculationMemory memory_;
     const std::size_t n_classes_, n_features_;
     std::size_t n_added_ = 0;
 };
 
-// The section's weights are of z - center; those of the engine whose vectors are `kernels` are of scaled rows about its
-// own center, or zeros where that is null.
-APPROXSVM_COLD inline Presumption fill_presumption(const ModelView& view, const PresumptionMemory& memory,
+// The weights of the section apply to z - center. Those of the engine that has the vectors `kernels` apply to scaled
+// rows about its own center, or about zero if the center is null.
+APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelSum<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {
-    const PresumptionView stored = presumption_of(view);
+    const SpeculationView stored = speculation_of(view);
     const std::size_t n = view.n_labels, d = view.n_features;
     const float *const of_features = stored.weights + n, *const of_landmarks = of_features + d * n;
-    PresumptionWriter writer(kernels, memory, n);
+    SpeculationWriter writer(kernels, memory, n);
     for (std::size_t c = 0; c < n; ++c) {
         double constant = static_cast<double>(stored.weights[c]);
         for (std::size_t j = 0; j < d; ++j) {
@@ -108,48 +108,49 @@ APPROXSVM_COLD inline Presumption fill_presumption(const ModelView& view, const 
     for (std::size_t m = 0; m < stored.n_landmarks; ++m) {
         writer.add_landmark(lane_of[stored.landmarks[m]], of_landmarks + m * n);
     }
-    return writer.presumption();
+    return writer.speculation();
 }
 
-// The class with the best score for each row of a block. `scores` has room for n_classes rounded up to tiles times the
-// rows of the block.
+// The class with the best score for each row of a block. `scores` has space for n_classes, rounded up to tiles, times
+// the rows of the block.
 template <int Registers>
-inline void presumed_classes_block(const KernelSum<float>& kernels, const Presumption& presumption, const float* block,
-                                   const float* half_sq_norm, float* scores, std::uint32_t* presumed) {
+inline void speculated_classes_block(const KernelSum<float>& kernels, const Speculation& speculation,
+                                     const float* block, const float* half_sq_norm, float* scores,
+                                     std::uint32_t* speculated) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    const std::size_t n = presumption.n_classes;
-    products_block<Registers>(presumption.linear, kernels.n_features, n, block, scores);
+    const std::size_t n = speculation.n_classes;
+    products_block<Registers>(speculation.linear, kernels.n_features, n, block, scores);
     for (std::size_t c = 0; c < n; ++c) {
-        for (std::size_t r = 0; r < stride; ++r) scores[c * stride + r] += presumption.constants[c];
+        for (std::size_t r = 0; r < stride; ++r) scores[c * stride + r] += speculation.constants[c];
     }
-    for (std::size_t first = 0; first < presumption.n_tiles; first += listed_tiles) {
-        const std::size_t left = presumption.n_tiles - first;
-        add_listed<Registers>(kernels, presumption.landmarks, n, first, left < listed_tiles ? left : listed_tiles,
+    for (std::size_t first = 0; first < speculation.n_tiles; first += listed_tiles) {
+        const std::size_t left = speculation.n_tiles - first;
+        add_listed<Registers>(kernels, speculation.landmarks, n, first, left < listed_tiles ? left : listed_tiles,
                               block, half_sq_norm, scores);
     }
-    for (std::size_t r = 0; r < stride; ++r) presumed[r] = 0;
+    for (std::size_t r = 0; r < stride; ++r) speculated[r] = 0;
     for (std::size_t c = 1; c < n; ++c) {
         for (std::size_t r = 0; r < stride; ++r) {  // scores[r] is the best so far
             const bool better = scores[c * stride + r] > scores[r];
-            presumed[r] = better ? static_cast<std::uint32_t>(c) : presumed[r];
+            speculated[r] = better ? static_cast<std::uint32_t>(c) : speculated[r];
             scores[r] = better ? scores[c * stride + r] : scores[r];
         }
     }
 }
 
-// As presumed_classes_block. `scores` has room for whole panels of classes, `values` for whole panels of landmarks,
-// `room` for n_classes * tile_rows numbers and `sums` for n_classes.
-inline std::size_t presumed_class_row(const Presumption& presumption, const float* u, float half_sq_norm, float* scores,
-                                      float* values, double* room, double* sums) {
-    const std::size_t n = presumption.n_classes;
-    products_row(presumption.linear, presumption.copies.n_features, kernel_expansion_panels<float>(n), u, scores);
-    kernels_row(presumption.copies, u, half_sq_norm, values);
+// Does for one row what speculated_classes_block does for a block. `scores` has space for whole panels of classes,
+// `values` for whole panels of landmarks, `room` for n_classes * tile_rows numbers and `sums` for n_classes.
+inline std::size_t speculated_class_row(const Speculation& speculation, const float* u, float half_sq_norm,
+                                        float* scores, float* values, double* room, double* sums) {
+    const std::size_t n = speculation.n_classes;
+    products_row(speculation.linear, speculation.copies.n_features, kernel_expansion_panels<float>(n), u, scores);
+    kernels_row(speculation.copies, u, half_sq_norm, values);
     const auto value_of = [=](std::size_t k) { return values[k]; };
-    listed_sums_row(presumption.landmarks, n, 0, presumption.n_tiles, value_of, room, sums);
+    listed_sums_row(speculation.landmarks, n, 0, speculation.n_tiles, value_of, room, sums);
     std::size_t best = 0;
     double highest = 0.0;
     for (std::size_t c = 0; c < n; ++c) {
-        const double score = sums[c] + static_cast<double>(scores[c]) + static_cast<double>(presumption.constants[c]);
+        const double score = sums[c] + static_cast<double>(scores[c]) + static_cast<double>(speculation.constants[c]);
         if (c == 0 || score > highest) {
             highest = score;
             best = c;
@@ -158,22 +159,22 @@ inline std::size_t presumed_class_row(const Presumption& presumption, const floa
     return best;
 }
 
-// --- its work in multiply-adds (predict/row_work.hpp)
+// --- work in multiply-adds (predict/row_work.hpp)
 
-// So many entries of a list as tiles of any target's width.
+// Number of list entries, rounded up to tiles of any target's width.
 constexpr std::size_t listed_at_most(std::size_t n_vectors) {
     return n_vectors + 7;
 }
 
-// Of the kernel values of so many lanes.
+// Work of the kernel values of these lanes.
 inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
     return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
 }
 
-// Of the network at a row; 0 without one.
+// Work of the network at a row; 0 without one.
 inline double work_of_network(const ModelView& view) {
-    if (!view.sections[section::presumption]) return 0.0;
-    const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = presumption_of(view).n_landmarks;
+    if (!view.sections[section::speculation]) return 0.0;
+    const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = speculation_of(view).n_landmarks;
     return static_cast<double>(KernelSumMemory<float>::n_lanes(n) * d + listed_at_most(n_landmarks) * n) +
            work_of_kernels(KernelSumMemory<float>::n_lanes(n_landmarks), d);
 }
@@ -183,25 +184,26 @@ inline double work_of_network(const ModelView& view) {
 struct WinnerEngine {
     bool is_usable;
     WinnerKernelSum sums;
-    Presumption presumption;
+    Speculation speculation;
 
-    bool presumes() const { return presumption.n_classes > 0; }
-    std::size_t presumed_class(const float* u, float half_sq_norm, float* scores, float* values, double* room,
-                               double* own) const {
-        return presumed_class_row(presumption, u, half_sq_norm, scores, values, room, own);
+    bool speculates() const { return speculation.n_classes > 0; }
+    std::size_t speculated_class(const float* u, float half_sq_norm, float* scores, float* values, double* room,
+                                 double* own) const {
+        return speculated_class_row(speculation, u, half_sq_norm, scores, values, room, own);
     }
     template <int Registers>
-    void presume_block(const float* block, const float* half_sq_norm, float* scores, std::uint32_t* presumed) const {
-        presumed_classes_block<Registers>(*sums.kernels, presumption, block, half_sq_norm, scores, presumed);
+    void speculate_block(const float* block, const float* half_sq_norm, float* scores,
+                         std::uint32_t* speculated) const {
+        speculated_classes_block<Registers>(*sums.kernels, speculation, block, half_sq_norm, scores, speculated);
     }
 };
 
 struct WinnerEngineMemory {
     WinnerMemory lists;
-    PresumptionMemory presumption;
+    SpeculationMemory speculation;
 
-    WinnerEngineMemory(const ModelView& view, const PairCoefficients& pairs, Carver& carver)
-        : lists(pairs, carver), presumption(view, lists.is_usable && view.sections[section::presumption], carver) {}
+    WinnerEngineMemory(const ModelView& view, const PairCoefficients& pairs, Arena& arena)
+        : lists(pairs, arena), speculation(view, lists.is_usable && view.sections[section::speculation], arena) {}
 };
 
 APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
@@ -211,8 +213,8 @@ APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, con
     engine.is_usable = memory.lists.is_usable;
     if (!engine.is_usable) return engine;
     engine.sums = fill_winner(pairs, kernels, memory.lists);
-    if (view.sections[section::presumption])
-        engine.presumption = fill_presumption(view, memory.presumption, kernels, memory.lists.lane_of, engine_center);
+    if (view.sections[section::speculation])
+        engine.speculation = fill_speculation(view, memory.speculation, kernels, memory.lists.lane_of, engine_center);
     return engine;
 }
 

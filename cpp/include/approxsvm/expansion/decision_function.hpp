@@ -31,7 +31,7 @@ APPROXSVM_INLINE float* align_workspace(void* workspace) {
 
 // --- one expansion
 
-// One decision function about one center.
+// One decision function around one center.
 struct Expansion {
     const float* center;
     const float* linear;
@@ -62,11 +62,11 @@ inline Expansion expansion_of(const ModelView& model, std::size_t center, std::s
             model.decisions[decision_of(model, center, form)].intercept};
 }
 
-// Value of an expansion up to degree 2, before the intercept and the Gaussian factor.
+// An expansion up to degree 2, before the intercept and the Gaussian factor.
 struct Value {
     double inner;  // constant + forms
     float half_s;
-    double gaussian;  // output_scale exp(-half_s); 0 where float32 cannot hold the factor
+    double gaussian;  // output_scale exp(-half_s); 0 if float32 cannot hold the factor
 };
 
 // The factor is also 0 for rows so far out that their forms overflow.
@@ -79,7 +79,7 @@ APPROXSVM_INLINE Value make_value(const Expansion& expansion, float form, float 
             half_s <= -exp_min_argument ? expansion.numbers->output_scale * static_cast<double>(gaussian) : 0.0};
 }
 
-// linear.u and ||u||^2 of a block, a lane for each row, and of one row.
+// Computes linear.u and ||u||^2 of a block, with one lane per row, and of one row.
 template <int Registers, class Real>
 inline void linear_block(const Real* linear, std::size_t n_features, const Real* block, Real* form, Real* sq_norm) {
     using Register = typename RegisterOf<Real>::type;
@@ -107,7 +107,7 @@ inline void linear_row(const float* linear, std::size_t n_features, const float*
     }
 }
 
-// The rows in `block`; true if all their squared norms are finite.
+// Evaluates the rows in `block`; true if all their squared norms are finite.
 template <int Registers>
 inline bool evaluate_block(const ModelView& model, const Expansion& expansion, const float* block, float* scratch,
                            std::size_t n_rows, Value* values) {
@@ -157,10 +157,10 @@ inline const float* part_of_degree(const Expansion& expansion, std::size_t n_var
     return expansion.higher + n_higher(n_varying, k - 1);
 }
 
-// --- features that vary
+// --- varying features
 
-// Moves the coordinates of the features that vary to the front of a block; `off_sq` becomes the squared distance of
-// each lane to the slice, in scaled coordinates.
+// Moves the varying features to the front of a block; `off_sq` becomes the squared distance of each lane to the slice,
+// in scaled coordinates.
 template <int Registers>
 inline void keep_varying_block(const ModelView& model, float* block, float* off_sq) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -183,7 +183,7 @@ inline void keep_varying_block(const ModelView& model, float* block, float* off_
     APPROXSVM_UNROLL for (int v = 0; v < Registers; ++v) store(off_sq + v * lanes, off[v]);
 }
 
-// The same for one row; returns its squared distance.
+// Does the same for one row; returns its squared distance.
 inline float keep_varying_row(const ModelView& model, float* u) {
     float off_sq = 0.0f;
     std::size_t kept = 0;
@@ -289,7 +289,7 @@ inline Status decision_function_about(const ModelView& model, std::size_t center
     return Status::ok;
 }
 
-// Values of all decision functions, each row about a center near it. `memory` is of decision_function_bytes.
+// Values of all decision functions; each row uses a center near it. `memory` has decision_function_bytes.
 template <class Real>
 inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, double* decision_values, void* memory) {
     if (model.n_centers == 1 && model.n_decisions == 1)

@@ -15,44 +15,45 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Decision functions of the pairs of several classes.
+// Number of pairs of classes, if there is a decision function per pair.
 inline bool has_classes(const ModelView& model) {
     return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
 }
-// Of an ensemble: whether its members are the decision functions of the pairs of its labels.
+// Whether an ensemble's members are the decision functions of the pairs of its labels.
 inline bool is_of_pairs(const ModelView& ensemble) {
     return ensemble.outputs.decision_shape == DecisionShape::ovr && ensemble.outputs.label_rule == LabelRule::scores;
 }
-// Of an ensemble: whether its members are decision functions, of its labels or of the pairs of these.
+// Whether an ensemble's members are decision functions, of its labels or of their pairs.
 inline bool is_of_functions(const ModelView& ensemble) {
     return ensemble.outputs.decision_shape == DecisionShape::each || is_of_pairs(ensemble);
 }
-// Of such: whether they are weighted sums of what all members have.
+// Whether such members are weighted sums of shared terms.
 inline bool is_of_sums(const ModelView& ensemble) {
     return is_of_functions(ensemble) && ensemble.outputs.weights;
 }
-// Of an ensemble: whether its members' labels are side by side, one of each target.
+// Whether an ensemble has its members' labels side by side, one per target.
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.outputs.label_rule == LabelRule::targets;
 }
-// Whether its members' labels are votes.
+// Whether the members' labels are votes.
 inline bool counts_votes(const ModelView& ensemble) {
     return ensemble.task == Task::classification && ensemble.outputs.label_rule == LabelRule::votes;
 }
-// Whether the weighted sum of its members' values, or of probabilities of their first label, labels rows, of two.
+// For two labels: whether a weighted sum of the members' values, or of probabilities of their first label, gives the
+// label.
 inline bool is_labeled_sum(const ModelView& ensemble) {
     return ensemble.task == Task::classification && ensemble.outputs.weights && !is_of_functions(ensemble) &&
            weighs_values(ensemble.outputs.label_rule, ensemble.outputs.probability);
 }
-// How many labels a row has, each with a certificate; a regression has a certificate of all its values.
+// Number of labels per row, each with a certificate. A regression has one certificate for all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
     return is_of_targets(model) ? model.n_targets : 1;
 }
-// Several decision functions that share all terms, one of each class or target.
+// Several decision functions that share all terms, one per class or target.
 inline bool has_several(const ModelView& model) {
     return model.n_decisions > 1 && !has_classes(model);
 }
-// Where the label of one decision function changes: at 0, or at a threshold.
+// The value at which the label of one decision function changes: 0, or a threshold.
 inline double label_change(const ModelView& model) {
     const OutputsView& outputs = model.outputs;
     if (outputs.label_rule != LabelRule::value_threshold) return 0.0;
@@ -61,14 +62,14 @@ inline double label_change(const ModelView& model) {
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
-// Kernels that are functions of inner products, polynomial and sigmoid ones: all their values are exact. They have no
-// engine in float32, so that float64 is their first stage (answers.hpp), and one row has room (evaluation_memory.hpp).
+// Kernels that are functions of inner products, polynomial and sigmoid. Their values are always exact. They have no
+// float32 engine, so float64 is their first stage (answers.hpp), and one row has memory (evaluation_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
-// Numbers of one decision function: constant, how far rounding may have moved the constant, the linear term (norm) and
-// the triangle (Frobenius norm of the symmetric matrix), then the linear term and the triangle, in panels as
-// quadratic.hpp wants them, entries off the diagonal doubled.
+// Numbers per decision function: the constant; bounds of the rounding errors of the constant, the linear term (norm)
+// and the triangle (Frobenius norm of the symmetric matrix); then the linear term, and the triangle in the panels of
+// quadratic.hpp, with off-diagonal entries doubled.
 namespace form_part {
 constexpr std::size_t constant = offsetof(FormHeader, constant) / sizeof(double),
                       constant_error = offsetof(FormHeader, constant_error) / sizeof(double),
@@ -93,13 +94,13 @@ inline PolynomialForm form_of(const ModelView& model, std::size_t decision) {
 }
 
 struct FormNorms {
-    double linear, quadratic;  // not below ||linear|| and the Frobenius norm of the symmetric matrix
+    double linear, quadratic;  // upper bounds of ||linear|| and of the Frobenius norm of the symmetric matrix
 };
 APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::size_t n_features) {
     FormNorms norms{norm_above(form.linear, n_features), 0.0};
     if (!form.triangle) return norms;
-    // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, for entries off the diagonal count twice in one and are doubled
-    // in the other; as shares of the triangle's norm, so that no square leaves float64.
+    // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, because off-diagonal entries count twice in Q and are doubled in
+    // the triangle. Computed relative to the triangle's norm, so that no square leaves float64.
     const double whole = norm_above(form.triangle, triangle_size(n_features));
     double diagonal_sq = 0.0;
     for (std::size_t j = 0; j < n_features && whole > 0.0; ++j) {
@@ -113,23 +114,23 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
     return norms;
 }
 
-// Error bound of the form's value at a row, without value_error; `norm` is an upper bound of the row's norm and of that
-// of the exact row, which is `row_error` away.
+// Error bound of the form's value at a row, without value_error. `norm` bounds the norms of the row and of the exact
+// row, which is `row_error` away.
 //
-// A product of the form has at most 2 n_features + 8 roundings, in any order of summation, and the moduli of all
+// A product of the form goes through at most 2 n_features + 8 roundings, in any order of summation. The moduli of all
 // products add up to at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow is less than 2^-1050 in a sum of
-// products, and as much times a coordinate.
+// products, and in each product with a coordinate.
 inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std::size_t n_features, double norm,
                          double row_error) {
-    const double path = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
+    const double depth = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
     const double* numbers = form.numbers;
-    // Multiply by one norm at a time: the square of a small one may be zero.
+    // Multiply by one norm at a time, because the square of a small one may be zero.
     const double moduli = std::fabs(numbers[form_part::constant]) + norms.linear * norm + norms.quadratic * norm * norm;
     const double terms = numbers[form_part::constant_error] + numbers[form_part::linear_error] * norm +
                          numbers[form_part::quadratic_error] * norm * norm;
     const double moved =
         row_error != 0.0 ? row_error * (norms.linear + norms.quadratic * (2.0 * norm + row_error)) : 0.0;
-    return (path * moduli + terms + moved) * (1.0 + 1e-9) + 0x1p-1000 * (1.0 + norm);
+    return (depth * moduli + terms + moved) * (1.0 + 1e-9) + 0x1p-1000 * (1.0 + norm);
 }
 
 }  // namespace APPROXSVM_TARGET

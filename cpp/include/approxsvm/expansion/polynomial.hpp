@@ -1,4 +1,4 @@
-// The part of degree k > 2 of an expansion, a homogeneous polynomial in the coordinates u, by nested products:
+// The part of degree k > 2 of an expansion, a homogeneous polynomial in the coordinates u, computed by nested products:
 //
 //     part_k(u_0 ... u_{n-1}) = sum_i u_i part_{k-1}(u_i ... u_{n-1}),     part_2 a quadratic form (quadratic.hpp).
 //
@@ -20,7 +20,7 @@ constexpr Integer n_monomials(Integer n, int k) {
     return count;
 }
 
-// Coefficients of degree 3 ... degree together.
+// Number of coefficients of degrees 3 ... degree.
 template <class Integer>
 constexpr Integer n_higher(Integer n_features, int degree) {
     Integer count = 0;
@@ -28,7 +28,7 @@ constexpr Integer n_higher(Integer n_features, int degree) {
     return count;
 }
 
-// The same, but `limit` or more where it is that large: for sizes that a file claims.
+// The same number, but at least `limit` if it would exceed that; for sizes that a file claims.
 constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, std::uint64_t limit) {
     double count = 0.0, term = 1.0;
     for (int k = 1; k <= degree; ++k) {
@@ -38,7 +38,7 @@ constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, s
     return count < static_cast<double>(limit) ? static_cast<std::uint64_t>(count) : limit;
 }
 
-// part_k of Registers * lanes rows, a lane each. `zeros` holds as many zeros as there are features.
+// part_k of Registers * lanes rows, one per lane. `zeros` holds as many zeros as there are features.
 template <int Registers>
 APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features,
                                    const float* block, float* part) {
@@ -60,7 +60,7 @@ APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float
     }
 }
 
-// Of one row, lanes that add up to part_k: each level adds up n of them, as in a block, and the lanes come last.
+// part_k of one row, in lanes that add up to it. Each level adds up n of them, as in a block; the lanes are added last.
 inline f32x8 part_lanes(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
     f32x8 total = set1x8(0.0f);
     if (k == 2) return quadratic_lanes<false>(coefficients, zeros, n_features, u, total);
@@ -78,8 +78,8 @@ inline float part_row(const float* coefficients, int k, const float* zeros, std:
     return sum8(part_lanes(coefficients, k, zeros, n_features, u));
 }
 
-// part_k of a row by its non-zeros u = values[a] in the columns columns[a] >= first, in float64: n_nonzero^k / k!
-// multiply-adds. The variables are those of the columns first ... n_features - 1.
+// part_k of a row from its non-zeros u = values[a] in the columns columns[a] >= first, in float64: n_nonzero^k / k!
+// multiply-adds. The variables are the columns first ... n_features - 1.
 template <class Real, class Index>
 APPROXSVM_NOINLINE inline double part_sparse(const float* coefficients, int k, std::size_t first,
                                              std::size_t n_features, const Real* values, const Index* columns,

@@ -1,11 +1,10 @@
 // The quadratic part of an expansion: linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, for
 // one row and for a sparse row.
 //
-// Storage order of the packed triangle ("panels"): matrix rows are taken eight at a time. A panel of t <= 8
-// rows starting at row p holds its own t x t triangle by columns (column p + k: rows p .. p + k), then, for
-// every later column in ascending order, the eight entries of that column. Only the last panel has t < 8, and
-// it has no later columns, so a panel entry is always eight numbers from its right-hand neighbour and the
-// whole takes d (d + 1) / 2 numbers.
+// Storage order of the packed triangle ("panels"): each panel takes eight matrix rows. A panel of t <= 8 rows starting
+// at row p holds its own t x t triangle by columns (column p + k: rows p .. p + k), then, for every later column in
+// ascending order, the eight entries of that column. Only the last panel has t < 8, and it has no later columns. So a
+// panel entry is always eight numbers before its right-hand neighbour, and the triangle takes d (d + 1) / 2 numbers.
 #pragma once
 
 #include "../simd/simd.hpp"
@@ -21,15 +20,15 @@ constexpr Integer triangle_size(Integer n_features) {
     return n_features * (n_features + 1) / 2;
 }
 
-// Where panel number `panel` starts, in numbers.
+// The start of panel number `panel`, in numbers.
 constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
     return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
 }
 
 // --- a block of rows, one SIMD lane per row
 
-// The matrix rows first_row .. first_row + tile_rows of one full panel, against all columns from their own
-// diagonal on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
+// The matrix rows first_row .. first_row + tile_rows of one full panel, times all columns from the diagonal on. `block`
+// is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
 template <int FirstRow, bool WithNorm, int Registers, class Real>
 APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
                                const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
@@ -78,8 +77,8 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
     }
 }
 
-// Rows of the last, short panel, the matrix rows first_row .. first_row + Rows against all columns from their own
-// diagonal on; u is the block from the panel's first column on, of which there are n_columns.
+// The matrix rows first_row .. first_row + Rows of the last, short panel, times all columns from the diagonal on; u is
+// the block from the panel's first column on, n_columns columns.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,
                                      typename RegisterOf<Real>::type (&total)[Registers],
@@ -112,7 +111,7 @@ APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, cons
     }
 }
 
-// All of that panel at once, of Rows matrix rows: parts of high degree consist of many such forms.
+// The whole short panel of Rows matrix rows at once: parts of high degree consist of many such forms.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
                                       typename RegisterOf<Real>::type (&total)[Registers]) {
@@ -200,7 +199,7 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
 
 // --- one row, one SIMD lane per matrix row
 
-// Of a single row u of n_features floats, lanes that add up to linear.u + sum_{i <= j} quadratic_ij u_i u_j, and, if
+// For a single row u of n_features floats: lanes that add up to linear.u + sum_{i <= j} quadratic_ij u_i u_j, and, if
 // WithNorm, to ||u||^2.
 template <bool WithNorm>
 APPROXSVM_INLINE f32x8 quadratic_lanes(const float* quadratic, const float* linear, std::size_t n_features,
@@ -239,7 +238,7 @@ APPROXSVM_INLINE f32x8 quadratic_lanes(const float* quadratic, const float* line
     return fmadd8(x, add8(sum[0], sum[1]), total);
 }
 
-// The same two numbers as of a block.
+// Computes the same two numbers as for a block.
 inline void quadratic_row(const float* quadratic, const float* linear, std::size_t n_features, const float* u,
                           float& form, float& sq_norm) {
     f32x8 sq = set1x8(0.0f);

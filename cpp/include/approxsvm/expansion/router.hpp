@@ -1,8 +1,9 @@
 // Finds a center near a row in two steps: the nearest of about sqrt(n_centers) groups, then the nearest of its members.
-// Every center gives a valid bound, a near one a small bound: nothing here needs to be exact.
+// Every center gives a valid bound, and a near one a small bound, so nothing here needs to be exact.
 //
-// A panel holds router_width points, one lane each: half of ||x||^2 of all, then their negated coordinates, feature by
-// feature, x = input_scale (point - model.center). The nearest point of y has the least ||x||^2 / 2 - x.y.
+// A panel holds router_width points, one per lane: first half of ||x||^2 of each, then their negated coordinates,
+// feature by feature, with x = input_scale (point - model.center). The point nearest to y has the least ||x||^2 / 2 -
+// x.y.
 #pragma once
 
 #include "../model_view.hpp"
@@ -18,19 +19,19 @@ constexpr std::size_t router_panels(std::size_t n_points) {
     return (n_points + router_width - 1) / router_width;
 }
 
-// Rows that are routed together, and panels that they are compared with at a time: eight independent sums keep the
-// multiply-add units busy, and every number that is loaded is used more than once.
+// Number of rows that are routed together, and of panels that they are compared with at a time. Eight independent sums
+// keep the multiply-add units busy, and every loaded number is used more than once.
 constexpr int routed_rows = lanes == 16 ? 4 : 2;
 constexpr int routed_panels = lanes >= 8 ? 2 : 1;
 constexpr int router_registers = static_cast<int>(router_width) / lanes;
 
-// The best scores so far of each lane, with the panel that they came from in their lowest eight bits.
+// The best scores so far in each lane, with the number of their panel in the lowest eight bits.
 template <int Rows>
 struct BestScores {
     f32v score[Rows][router_registers];
 };
 
-// Few sums are split in chains, for the latency of fmadd: those of a row alone in as many as eight.
+// Few sums are split into chains to hide the latency of fmadd; a single row has up to eight.
 template <int Panels, int Rows>
 APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
                                           const float* y, std::size_t stride, BestScores<Rows>& best) {
@@ -76,7 +77,7 @@ APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first
     }
 }
 
-// The slot, router_width * panel + lane, of the best score, without a branch; any slot where some are NaN.
+// The slot, router_width * panel + lane, of the best score, without a branch; any slot if some scores are NaN.
 APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std::size_t n_panels) {
     float score[router_width];
     APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) store(score + v * lanes, best[v]);
@@ -90,7 +91,7 @@ APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std
     return panel < n_panels ? panel * router_width + lane : 0;
 }
 
-// For each of the first n of Rows rows y, `stride` floats apart, the slot of the nearest point of some panels.
+// For each of the first n of Rows rows y, `stride` floats apart: the slot of the nearest point in these panels.
 template <int Rows>
 inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
                           std::size_t stride, std::size_t n, std::size_t* nearest) {
@@ -107,8 +108,8 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
     for (std::size_t r = 0; r < n; ++r) nearest[r] = best_slot(best.score[r], n_panels);
 }
 
-// The groups of the first n of Rows rows whose coordinates are y = input_scale (z - model.center); Rows is routed_rows,
-// or 1 where rows come one by one, whose sums may round otherwise.
+// The groups of the first n of Rows rows with the coordinates y = input_scale (z - model.center). Rows is routed_rows,
+// or 1 for single rows, whose sums may round differently.
 template <int Rows>
 inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t n,
                             std::size_t* groups) {

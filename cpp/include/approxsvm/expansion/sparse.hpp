@@ -1,12 +1,12 @@
-// Sparse rows: the center is folded into the constant and linear terms, so that the work is proportional to the
+// Sparse rows. The center is folded into the constant and linear terms, so that the work is proportional to the
 // non-zeros.
 //
 //     u = input_scale (z - center)   =>   constant + linear.u + u'Qu = folded_constant + folded_linear.z +
 //     scale^2 z'Qz
 //
-// If the data lie far from the origin, the terms are much larger than the sum. So everything is float64, and the
-// folding is exact to the last bit or two: products of two float32 numbers are exact in float64, and their sums keep
-// the rounding error in a second float64.
+// If the data are far from the origin, the terms are much larger than the sum. Therefore everything is float64, and the
+// folding is exact to the last bit or two: products of two float32 numbers are exact in float64, and a second float64
+// keeps the rounding error of their sums.
 #pragma once
 
 #include "../simd/compensated.hpp"
@@ -15,7 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Doubles that fold_center needs: the folded linear term and its rounding errors.
+// Number of doubles that fold_center needs: the folded linear term and its rounding errors.
 constexpr std::size_t folded_doubles(std::size_t n_features) {
     return 2 * n_features;
 }
@@ -26,8 +26,8 @@ APPROXSVM_INLINE void add_exactly(double& sum, double& error, double term) {
     error += lost;
 }
 
-// linear - 2 Q m with m = input_scale * center, Q the symmetric matrix that the packed triangle stands for,
-// and constant - (linear + folded linear).m / 2, which equals constant - linear.m + m'Qm.
+// Computes linear - 2 Q m with m = input_scale * center and Q the symmetric matrix of the packed triangle, and constant
+// - (linear + folded linear).m / 2, which equals constant - linear.m + m'Qm.
 APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* memory) {
     const std::size_t n = model.n_features;
     double* sum = memory;
@@ -62,7 +62,7 @@ APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* me
         sum[i] = (sum[i] + error[i]) * model.input_scale;
         linear_sq_norm += sum[i] * sum[i];
     }
-    double form_sq_norm = 0.0;  // of the triangle, which bounds that of the matrix
+    double form_sq_norm = 0.0;  // of the triangle; bounds the matrix' norm
     for (std::size_t k = 0; k < triangle_size(n) && model.quadratic; ++k) {
         form_sq_norm += static_cast<double>(model.quadratic[k]) * static_cast<double>(model.quadratic[k]);
     }
@@ -77,7 +77,7 @@ inline bool worth_densifying(std::size_t n_nonzero, std::size_t n_features) {
     return n_nonzero * n_nonzero * static_cast<std::size_t>(lanes) > n_features * n_features;
 }
 
-// The non-zeros of one row. Features unknown to the model are kept apart, as they count in the norm only.
+// The non-zeros of one row. Features unknown to the model are kept separately, because they only enter the norm.
 template <class Real, class Index>
 struct SparseRow {
     const Real* values;
@@ -86,15 +86,15 @@ struct SparseRow {
     double unseen_sq_norm;
 };
 
-// Cuts unknown columns off both ends of a row and checks it: columns strictly ascending, values finite. Values that are
-// not finite stay part of the row.
+// Cuts unknown columns off both ends of a row and checks it: columns strictly ascending, values finite. Non-finite
+// values remain part of the row.
 template <class Real, class Index>
 inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::size_t n_features,
                           SparseRow<Real, Index>& row) {
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
-    double unseen_error = 0.0;  // there may be more unknown features than the bound's path allows for
+    double unseen_error = 0.0;  // there may be more unknown features than the summation depth of the bound allows for
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];
@@ -104,11 +104,12 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
             ++row.n_nonzero;
         } else {
             add_exactly(row.unseen_sq_norm, unseen_error, static_cast<double>(value) * static_cast<double>(value));
-            if (value != Real{0} && row.unseen_sq_norm == 0.0) row.unseen_sq_norm = 0x1p-1074;  // not 0: it exists
+            if (value != Real{0} && row.unseen_sq_norm == 0.0)
+                row.unseen_sq_norm = 0x1p-1074;  // not 0, the feature exists
             if (column < 0) ++row.values, ++row.columns;
         }
     }
-    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // else the error is NaN
+    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // otherwise the error would be NaN
     return status;
 }
 
@@ -119,7 +120,7 @@ struct SparseValue {
     double row_norm;  // ||z||, including unknown features
 };
 
-// One sparse row by its non-zeros alone, about the only center.
+// Evaluates one sparse row from its non-zeros alone, around the only center.
 template <class Real, class Index>
 inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folded, const SparseRow<Real, Index>& row) {
     const double scale = model.input_scale;

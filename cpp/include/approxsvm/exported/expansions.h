@@ -1,9 +1,9 @@
-/* Expansions about centers in exported headers: forms, norms, the nearest center. Sums are in an order of their own
-   (backends/c99/source.py). `model` stands for the name of the header, and each part is
-   taken where a model needs it (backends/c99/program.py). */
+/* Expansions around centers in exported headers: forms, norms, the nearest center. Sums are added in a different
+   order than in the core (backends/c99/source.py). `model` is a placeholder for the header's name, and a header
+   contains only the parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_CELL
-/* The cell of half_s = s / 2 that model_bounds_ has a number for. */
+/* The index in model_bounds_ for half_s = s / 2. */
 static inline int model_cell_(float half_s) {
     const uint32_t first = model_first_cell_;
     uint32_t cell;
@@ -87,7 +87,7 @@ static inline float model_sq_norm_(const float u[]) {
 #endif
 
 #ifdef MODEL_PART_2
-/* Homogeneous polynomials, sum_i u_i part(u_i ...); *next is where their coefficients are, and moves behind them. */
+/* Homogeneous polynomials, sum_i u_i part(u_i ...); *next points to their coefficients and moves past them. */
 static inline float model_part_2_(const model_T** next, int n, const float u[]) {
     const model_T* const q = *next;
     *next += n * (n + 1) / 2;
@@ -96,8 +96,8 @@ static inline float model_part_2_(const model_T** next, int n, const float u[]) 
 #endif
 
 #ifdef MODEL_ROUTER
-/* Of the slots of panels first ... end - 1 the one nearest to y: the least ||x||^2 / 2 - x.y, a panel's number in its
- * lowest eight bits. */
+/* Among the slots of panels first ... end - 1, the one nearest to y: it has the least ||x||^2 / 2 - x.y. The lowest
+   eight bits of a score hold the panel's number. */
 static inline int model_nearest_(int first, int end, const float y[]) {
     float best = FLT_MAX;
     int found = (int)model_panel_slots_[first], panel, slot, j;
@@ -124,7 +124,8 @@ static inline int model_center_(const float y[]) {
 #endif
 
 #ifdef MODEL_SLICE
-/* Brings the features that vary to the front; the squared distance to the center's slice, in scaled coordinates. */
+/* Moves the varying features to the front; returns the squared distance to the center's slice, in scaled coordinates.
+ */
 static inline float model_keep_varying_(float u[]) {
     float off_sq = 0.0f;
     int j, kept = 0;
@@ -137,7 +138,7 @@ static inline float model_keep_varying_(float u[]) {
     }
     return off_sq;
 }
-/* Not below sqrt(2 gamma) times the distance to the slice; infinite where that is 1.415 or more. */
+/* An upper bound of sqrt(2 gamma) times the distance to the slice; infinite if that is 1.415 or more. */
 static inline float model_slice_distance_(float off_sq) {
     const float x = model_theta_above_ * off_sq;
     float root;

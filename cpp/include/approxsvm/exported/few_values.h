@@ -1,8 +1,8 @@
-/* Sums over support vectors on a grid of few values in exported headers. `model` stands for the name of the header, and
-   each part is taken where a model needs it (backends/c99/program.py). */
+/* Sums over support vectors on a grid with few values, in exported headers. `model` is a placeholder for the header's
+   name, and a header contains only the parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_BITS
-/* The squared distance of two rows in steps: bits that differ. */
+/* The squared distance of two rows in steps: the number of different bits. */
 static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
     uint32_t sum = 0;
     int w;
@@ -50,7 +50,7 @@ static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #endif
 
 #ifdef MODEL_SQ_DISTANCE
-/* That of a row beside the grid. */
+/* The squared distance of a row that is not on the grid. */
 static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     float s[4];
     int j;

@@ -1,8 +1,9 @@
-/* The exponential function and roots in float, of exported headers. `model` stands for the name of the header, and each
-   part is taken where a model needs it (backends/c99/program.py). */
+/* Exponential function and square root in float, for exported headers. `model` is a placeholder for the header's
+   name, and a header contains only the parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_EXP
-/* exp(x) within 1.5 ULP for -87.33 <= x <= 0: x = n ln 2 + r, n ln 2 in two parts, a polynomial in r. 0 below. */
+/* exp(x) within 1.5 ULP for -87.33 <= x <= 0: x = n ln 2 + r, n ln 2 in two parts, a polynomial in r. 0 for smaller x.
+ */
 static inline float model_exp32_(float x) {
     const float shift = 12582912.0f;
     const int is_far = x < -87.33f;
@@ -31,7 +32,7 @@ static inline float model_above_(double error) {
 #endif
 
 #ifdef MODEL_ROOT
-/* Not below the root of x >= 0, nor of what x may have lost by underflow. */
+/* An upper bound of the square root of x >= 0, including what x may have lost by underflow. */
 static inline float model_root_above_(float x) {
     float root;
     if (!(x > 1e-30f)) return 2e-15f;

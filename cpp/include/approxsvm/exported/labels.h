@@ -1,8 +1,8 @@
-/* Labels of one model in exported headers, and whether they are proven. `model` stands for the name of the header, and
-   each part is taken where a model needs it (backends/c99/program.py). */
+/* Labels of one model in exported headers, and their certificates. `model` is a placeholder for the header's name,
+   and a header contains only the parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_VOTES
-/* The class with the most votes, the first of several; a value above 0 is a vote for the first class of its pair. */
+/* The first class with the most votes; a value above 0 is a vote for the first class of its pair. */
 static inline int model_winner_(const double values[]) {
     int votes[model_n_labels];
     int pair = 0, best = 0, i, j;
@@ -18,7 +18,7 @@ static inline int model_winner_(const double values[]) {
     for (i = 1; i < model_n_labels; ++i) best = votes[i] > votes[best] ? i : best;
     return best;
 }
-/* Whether the winner is the same however the pairs turn out whose sign the bounds leave open. */
+/* Whether the winner is the same for every outcome of the pairs whose sign the bounds leave undecided. */
 static inline int model_is_settled_(const double values[], const float bounds[], int winner) {
     int sure[model_n_labels], possible[model_n_labels];
     int pair = 0, i, j;
@@ -74,7 +74,7 @@ static inline void model_scores_(const double values[], double scores[]) {
     }
     for (i = 0; i < model_n_labels; ++i) scores[i] += model_confidence_(sums[i]);
 }
-/* Between what they lie for all values within the bounds. */
+/* Intervals of the scores for all values within the bounds. */
 static inline void model_score_ends_(const double values[], const float bounds[], double lowest[], double highest[]) {
     const double n = (double)model_n_labels, u = DBL_EPSILON;
     int c, i, j;
@@ -107,7 +107,7 @@ static inline void model_scores_(const double values[], double scores[]) {
     int c;
     for (c = 0; c < model_n_labels; ++c) scores[c] = values[c];
 }
-/* Between what they lie for all values within the bounds. */
+/* Intervals of the scores for all values within the bounds. */
 static inline void model_score_ends_(const double values[], const float bounds[], double lowest[], double highest[]) {
     int c;
     for (c = 0; c < model_n_labels; ++c) {
@@ -119,7 +119,7 @@ static inline void model_score_ends_(const double values[], const float bounds[]
 #endif
 
 #ifdef MODEL_BEST_SCORE
-/* The first of the best scores. */
+/* The first class with the best score. */
 static inline int model_winner_(const double values[]) {
     double scores[model_n_labels];
     int best = 0, c;
@@ -147,8 +147,8 @@ static inline float model_with_narrowing_(double value, float bound) {
 #endif
 
 #ifdef MODEL_LABEL
-/* The position of a row's label@ZERO@; whether it is proven to be the exact model's, -1 for
-   @STRANGE@, unless nobody asks. */
+/* The position of a row's label@ZERO@. Unless is_proven is null, it tells whether the label is proven to be the exact
+   model's; -1 for @STRANGE@. */
 static inline int model_label_(const model_ROW row[], int* is_proven) {
     double values[model_n_values];
     float bounds[model_n_values];
@@ -163,31 +163,31 @@ static inline int model_label_(const model_ROW row[], int* is_proven) {
 static inline int model_predict(const model_ROW row[]) {
     return model_label_(row, (int*)0);
 }
-/* The same, but -1 where the label is not proven to be the exact model's. */
+/* The position of the row's label, or -1 if the label is not proven to be the exact model's. */
 static inline int model_predict_if_certain(const model_ROW row[]) {
     int is_proven;
     const int label = model_label_(row, &is_proven);
     return is_proven > 0 ? label : -1;
 }
-/* 1 where the label is proven to be the exact model's, else 0. */
+/* 1 if the label is proven to be the exact model's, else 0. */
 static inline int model_is_certain(const model_ROW row[]) {
     return model_predict_if_certain(row) >= 0;
 }
 #endif
 
 #ifdef MODEL_CLASSIFY_TARGETS
-/* The positions of the row's labels in model_labels, model_n_targets of them; no matter which for @STRANGE@. */
+/* The positions of the row's model_n_targets labels in model_labels; unspecified for @STRANGE@. */
 static inline void model_predict(const model_ROW row[], int labels[]) {
     int is_proven[model_n_targets];
     model_targets_(row, labels, is_proven);
 }
-/* The same, but -1 where a label is not proven to be the exact model's. */
+/* The positions of the row's labels; -1 for a label that is not proven to be the exact model's. */
 static inline void model_predict_if_certain(const model_ROW row[], int labels[]) {
     int is_proven[model_n_targets], k;
     model_targets_(row, labels, is_proven);
     for (k = 0; k < model_n_targets; ++k) labels[k] = is_proven[k] > 0 ? labels[k] : -1;
 }
-/* 1 where all labels are proven to be the exact model's, else 0. */
+/* 1 if all labels are proven to be the exact model's, else 0. */
 static inline int model_is_certain(const model_ROW row[]) {
     int labels[model_n_targets], k;
     model_predict_if_certain(row, labels);

@@ -1,5 +1,5 @@
-/* Probabilities in exported headers, and bounds of the exact ones. `model` stands for the name of the
-   header, and each part is taken where a model needs it (backends/c99/program.py). */
+/* Probabilities in exported headers, and bounds of their errors. `model` is a placeholder for the header's name, and
+   a header contains only the parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_ENDS
 /* 1 / (1 + exp(x)). */
@@ -7,23 +7,23 @@ static inline double model_sigmoid_(double x) {
     const double e = approxsvm_exp(x < 0.0 ? x : -x);
     return x >= 0.0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
 }
-/* Between what the exact value lies. */
+/* The interval of the exact value. */
 static inline void model_around_(double value, double bound, double* low, double* high) {
     const double reach = bound * (1.0 + 0x1p-40) + 0x1p-50 * approxsvm_abs(value);
     *low = value - reach;
     *high = value + reach;
 }
-/* Between what 1 / (1 + exp(slope f + intercept)) lies for all f from low to high; large terms may cancel. */
+/* The interval of 1 / (1 + exp(slope f + intercept)) for all f from low to high; large terms may cancel. */
 static inline void model_sigmoid_ends_(double low, double high, double slope, double intercept, double* least,
                                        double* most) {
     const double below = slope * (slope < 0.0 ? high : low), above = slope * (slope < 0.0 ? low : high);
     const double from = below + intercept - 0x1p-50 * (approxsvm_abs(below) + approxsvm_abs(intercept));
     const double to = above + intercept + 0x1p-50 * (approxsvm_abs(above) + approxsvm_abs(intercept));
-    const int is_known = from <= to; /* not infinity times zero */
+    const int is_known = from <= to; /* false after infinity times zero */
     *least = is_known ? model_sigmoid_(to) : 0.0;
     *most = is_known ? model_sigmoid_(from) : 1.0;
 }
-/* Wider by the rounding of probabilities, and by `slack`. */
+/* Widens intervals by the rounding of probabilities and by `slack`. */
 static inline void model_widen_(int n, double slack, double lowest[], double highest[]) {
     int c;
     slack += (256.0 + 16.0 * (double)n) * 0x1p-53;
@@ -42,7 +42,7 @@ static inline double model_clipped_(double p) {
 #endif
 
 #ifdef MODEL_CALIBRATED
-/* A calibrator's share of a score; a sigmoid has its slope and intercept in place of knots and heights. */
+/* The calibrated probability of a score; a sigmoid has slope and intercept in place of knots and heights. */
 static inline double model_calibrated_(int c, double score) {
     const double *const knots = model_knots_ + model_knot_ends_[c], *const heights =
                                                                         model_heights_ + model_knot_ends_[c];
@@ -74,15 +74,14 @@ static inline void model_calibrated_ends_(int c, double low, double high, double
 #endif
 
 #ifdef MODEL_SHARE_ENDS
-/* Ends of x_c / sum(x) over all x between lo and hi, which are at least 0: share_interval() of the core, with wider
-   ends. */
+/* Intervals of x_c / sum(x) over all x between lo >= 0 and hi: share_interval() of the core, with wider ends. */
 static inline void model_share_ends_(double lo[], double hi[], double lowest[], double highest[]) {
     double sum_lo = 0.0, sum_hi = 0.0;
     int c;
     for (c = model_n_labels - 1; c >= 0; --c) {
         lo[c] = lo[c] > 2e-300 ? lo[c] * (1.0 - 0x1p-44) : 0.0;
         hi[c] = hi[c] * (1.0 + 0x1p-44) + 1e-300;
-        lowest[c] = sum_hi; /* over the classes after c */
+        lowest[c] = sum_hi; /* sum over the classes after c */
         highest[c] = sum_lo;
         sum_lo += lo[c];
         sum_hi += hi[c];
@@ -108,7 +107,7 @@ static inline void model_one_share_(double value, double bound, double* p, doubl
 #endif
 
 #ifdef MODEL_SOFTMAX
-/* Probabilities, and bounds of the exact ones. */
+/* Probabilities, and intervals of the exact ones. */
 static inline void model_shares_(const double values[], const float bounds[], double p[], double lowest[],
                                  double highest[]) {
     const double beta = model_inverse_temperature_[0];
@@ -178,7 +177,7 @@ static inline void model_probabilities(const model_ROW row[], float probabilitie
     const int is_known = model_row_shares_(row, p, lowest, highest);
     for (c = 0; c < model_n_labels; ++c) probabilities[c] = is_known ? (float)p[c] : approxsvm_nan32();
 }
-/* What |probability - that of the exact values| never exceeds, for each of model_probabilities; 1 for @STRANGE@. */
+/* Upper bounds of |probability - exact probability|, for each of model_probabilities; 1 for @STRANGE@. */
 static inline void model_probability_bounds(const model_ROW row[], float bounds[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     int c;
@@ -192,7 +191,7 @@ static inline void model_probability_bounds(const model_ROW row[], float bounds[
 #endif
 
 #ifdef MODEL_ROW_SHARES
-/* Probabilities of a row, and their bounds; 0 for @STRANGE@. */
+/* Probabilities of a row and their intervals; returns 0 for @STRANGE@. */
 static inline int model_row_shares_(const model_ROW row[], double p[], double lowest[], double highest[]) {
     double values[model_n_values];
     float bounds[model_n_values];
@@ -220,8 +219,8 @@ static inline int model_is_elected_(const double lowest[], const double highest[
 #endif
 
 #ifdef MODEL_LABEL_BY_SHARES
-/* The position of a row's label, by its probability@ZERO@; whether it is proven to be the exact model's, -1 for
-   @STRANGE@. */
+/* The position of a row's label, by its probability@ZERO@; is_proven tells whether it is proven to be the exact
+   model's, -1 for @STRANGE@. */
 static inline int model_label_(const model_ROW row[], int* is_proven) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     const int is_known = model_row_shares_(row, p, lowest, highest), winner = is_known ? model_elected_(p) : 0;

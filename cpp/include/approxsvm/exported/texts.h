@@ -1,8 +1,8 @@
-/* Codes of texts in exported headers. `model` stands for the name of the header, and each part is
-   taken where a model needs it (backends/c99/program.py). */
+/* Codes of texts in exported headers. `model` is a placeholder for the header's name, and a header contains only the
+   parts that its model needs (backends/c99/program.py). */
 
 #ifdef MODEL_CATEGORY_CODE
-/* What stands for a text (UTF-8, ended by 0) in a row, in a column of texts: -1 for one that the model does not know. A
+/* The code of a text (UTF-8, ended by 0) in a row, in a column of texts: -1 for one that the model does not know. A
    null pointer is a missing value. */
 static inline float model_category_code(int column, const char* text) {
     int i, k;

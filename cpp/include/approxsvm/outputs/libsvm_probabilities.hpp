@@ -10,8 +10,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// LIBSVM's constants: no pairwise probability is closer to 0 or 1; coupling ends when the classes differ by less than a
-// share of the tolerance, or after a number of sweeps that is at least the number of classes.
+// LIBSVM's constants. Pairwise probabilities are clipped to this distance from 0 and 1. Coupling ends when the classes
+// differ by less than a share of the tolerance, or after a number of sweeps that is at least the number of classes.
 constexpr double least_probability = 1e-7, coupling_tolerance = 0.005;
 constexpr std::size_t coupling_sweeps = 100;
 

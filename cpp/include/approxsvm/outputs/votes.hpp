@@ -1,4 +1,4 @@
-// Labels from decision values by LIBSVM's votes, and which labels are certain if some values are not.
+// Computes labels from decision values by LIBSVM's votes, and which labels are certain if some values are not.
 //
 // A one-vs-one model of n_classes classes has a decision function per pair (i, j), i < j, in the order (0, 1), (0, 2),
 // ..., (1, 2), ...; a positive value is a vote for i, any other for j. The class with the most votes wins; ties go to
@@ -44,7 +44,7 @@ inline std::size_t label_position(double decision_value) {
     return decision_value > 0.0 ? 0 : 1;
 }
 
-// The class that the values elect. `votes`, (n_classes,) of any type that counts, is filled.
+// The class that the values elect. Fills `votes`, (n_classes,) of any integer type.
 template <class Count>
 inline std::size_t vote_winner(std::size_t n_classes, const double* values, Count* votes) {
     for (std::size_t c = 0; c < n_classes; ++c) votes[c] = 0;
@@ -96,13 +96,13 @@ inline void tally_votes(std::size_t n_classes, const PairKnowledge& known, Count
 }
 
 // Whether class w precedes class c for every outcome of the unknown pairs. The worst case is exact: w loses all its
-// unknown pairs while c wins all of its own, and (w, c) can be one of both.
+// unknown pairs and c wins all of its own; (w, c) can be one of both.
 template <class Count>
 APPROXSVM_INLINE bool precedes(std::size_t w, Count certain_of_w, std::size_t c, Count possible_of_c) {
     return certain_of_w > possible_of_c || (certain_of_w == possible_of_c && w < c);
 }
 
-// Whether the same class wins for every outcome of the unknown pairs, and which.
+// Whether the same class wins for every outcome of the unknown pairs, and which one.
 template <class Count>
 inline bool certain_winner(std::size_t n_classes, const Count* certain, const Count* possible, std::size_t& winner) {
     if (n_classes == 0) return false;

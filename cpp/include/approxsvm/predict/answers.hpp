@@ -1,9 +1,9 @@
-// Answers of any model: labels by votes, scores or probabilities, values, probabilities and what bounds them, of raw
-// rows.
+// Answers of any model for raw rows: labels by votes, scores or probabilities; values; probabilities; and their bounds.
 //
-// Where a label is not by votes, it is proven by the bounds of the values, or else made of exact values. An ensemble
-// averages the probabilities of its members, counts their labels as votes, adds up their values, or gives labels or
-// values side by side; where they are the functions of its classes, they go on as those of a single model do.
+// A label that does not come from votes is proven by the bounds of the values, or computed from exact values. An
+// ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives labels or
+// values side by side. If its members are the functions of its classes, their values are treated like those of a single
+// model.
 #pragma once
 
 #include "../outputs/outputs.hpp"
@@ -12,7 +12,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Rows that are answered at a time where their values are kept: they stay in a cache, and fill an engine's blocks.
+// Number of rows answered at a time if their values are kept: they stay in a cache and fill an engine's blocks.
 inline std::size_t answer_piece_rows(const ModelView& model) {
     const std::size_t n_signs = is_of_targets(model) ? model.n_targets : 0;
     const std::size_t per_row = model.n_decisions + n_signs + 3 * std::size_t{model.n_labels} + 1;
@@ -20,7 +20,7 @@ inline std::size_t answer_piece_rows(const ModelView& model) {
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
 
-// Whether answers take more than evaluate_raw() gives.
+// Whether answers need more than evaluate_raw() computes.
 inline bool has_own_label_rule(const ModelView& model) {
     return model.task != Task::regression && model.outputs.label_rule != LabelRule::votes;
 }
@@ -28,49 +28,49 @@ inline bool keeps_values(const ModelView& model) {
     return has_own_label_rule(model) || n_probabilities(model) > 0 || model.mode == Mode::approximate;
 }
 
-// Labels of a model: of one class those of inliers and outliers.
+// Labels of a model. A one-class model has inlier and outlier.
 inline std::size_t n_answers(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
 }
 
-// The values of a piece of rows, one row's probabilities and their ends.
+// The values of a chunk of rows; for one row, the probabilities and their intervals.
 struct ValueMemory {
     double *values, *bounds, *shares, *lowest, *highest, *room;
     std::uint8_t *stages, *open_stages;
     std::size_t* open;
 
-    ValueMemory(const ModelView& model, const CallRows& call, Carver& carver)
-        : ValueMemory(model, call.at_most(answer_piece_rows(model)), carver) {}
+    ValueMemory(const ModelView& model, const CallRows& call, Arena& arena)
+        : ValueMemory(model, call.at_most(answer_piece_rows(model)), arena) {}
 
   private:
-    ValueMemory(const ModelView& model, std::size_t n_rows, Carver& carver)
-        : values(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
-          bounds(carver.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
-          shares(carver.take<double>(n_answers(model))),
-          lowest(carver.take<double>(n_answers(model))),
-          highest(carver.take<double>(n_answers(model))),
-          room(carver.take<double>(outputs_doubles(n_answers(model)))),
-          stages(carver.take<std::uint8_t>(n_rows)),
-          open_stages(carver.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
-          open(carver.take<std::size_t>(keeps_values(model) ? n_rows : 0)) {}
+    ValueMemory(const ModelView& model, std::size_t n_rows, Arena& arena)
+        : values(arena.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
+          bounds(arena.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
+          shares(arena.take<double>(n_answers(model))),
+          lowest(arena.take<double>(n_answers(model))),
+          highest(arena.take<double>(n_answers(model))),
+          room(arena.take<double>(outputs_doubles(n_answers(model)))),
+          stages(arena.take<std::uint8_t>(n_rows)),
+          open_stages(arena.take<std::uint8_t>(keeps_values(model) ? n_rows : 0)),
+          open(arena.take<std::size_t>(keeps_values(model) ? n_rows : 0)) {}
 };
 
-// Of one model, with what its rows need on their way.
+// For one model, including the memory that its rows need.
 struct AnswerMemory {
     ValueMemory values;
     MappingMemory mapping;
 
     template <Parts parts>
-    AnswerMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : values(*prepared.view, call, carver), mapping(prepared, call, carver) {}
+    AnswerMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : values(*prepared.view, call, arena), mapping(prepared, call, arena) {}
 };
 
-// Whether members of an ensemble are asked for their labels, rather than for values.
+// Whether an ensemble asks its members for labels instead of values.
 inline bool asks_for_labels(const ModelView& ensemble) {
     return counts_votes(ensemble) || is_of_targets(ensemble);
 }
 
-// Of an ensemble: sums over the members, of a piece of rows, and what any member needs.
+// For an ensemble: sums over the members for a chunk of rows, and the memory that any member needs.
 struct EnsembleMemory {
     ValueMemory of_functions;
     double *values, *bounds, *sums, *lowest, *highest, *shares, *low, *high, *room;
@@ -80,14 +80,14 @@ struct EnsembleMemory {
     void* member;
 
     template <Parts parts>
-    EnsembleMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : of_functions(*prepared.view, call, carver) {
+    EnsembleMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : of_functions(*prepared.view, call, arena) {
         const ModelView& model = *prepared.view;
         const std::size_t n_rows = call.at_most(answer_piece_rows(model)), n_labels = model.n_labels;
         std::size_t n_decisions = 1, member_bytes = 0;
         for (std::size_t k = 0; k < model.n_members; ++k) {
             const ModelView& view = *prepared.members[k]->view;
-            Carver counter(nullptr);
+            Arena counter(nullptr);
             if (asks_for_labels(model)) {
                 [[maybe_unused]] const AnswerMemory memory(*prepared.members[k], call, counter);
             } else {
@@ -96,34 +96,34 @@ struct EnsembleMemory {
             n_decisions = view.n_decisions > n_decisions ? view.n_decisions : n_decisions;
             member_bytes = counter.bytes_anywhere() > member_bytes ? counter.bytes_anywhere() : member_bytes;
         }
-        values = carver.take<double>(n_rows * n_decisions);
-        bounds = carver.take<double>(n_rows * n_decisions);
+        values = arena.take<double>(n_rows * n_decisions);
+        bounds = arena.take<double>(n_rows * n_decisions);
         const std::size_t n_sums = n_labels > 0 ? n_labels : 1;
-        sums = carver.take<double>(n_rows * n_sums);
-        lowest = carver.take<double>(n_rows * n_sums);
-        highest = carver.take<double>(n_rows * n_labels);
-        shares = carver.take<double>(n_labels);
-        low = carver.take<double>(n_labels);
-        high = carver.take<double>(n_labels);
-        room = carver.take<double>(outputs_doubles(n_labels));
-        stages = carver.take<std::uint8_t>(n_rows);
-        certified = carver.take<std::uint8_t>(n_rows);
-        labels = carver.take<std::uint32_t>(n_rows);
-        open = carver.take<std::size_t>(n_rows);
-        member = carver.take<unsigned char>(member_bytes);
+        sums = arena.take<double>(n_rows * n_sums);
+        lowest = arena.take<double>(n_rows * n_sums);
+        highest = arena.take<double>(n_rows * n_labels);
+        shares = arena.take<double>(n_labels);
+        low = arena.take<double>(n_labels);
+        high = arena.take<double>(n_labels);
+        room = arena.take<double>(outputs_doubles(n_labels));
+        stages = arena.take<std::uint8_t>(n_rows);
+        certified = arena.take<std::uint8_t>(n_rows);
+        labels = arena.take<std::uint32_t>(n_rows);
+        open = arena.take<std::size_t>(n_rows);
+        member = arena.take<unsigned char>(member_bytes);
     }
 };
 
-// As many as the call has that rows are a part of.
+// Number of rows in the call that these rows are part of.
 template <Parts parts>
 inline CallOf<parts> rows_of_call(const RowSource& rows, const Request& request) {
     return CallOf<parts>(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
 }
 
-// Bytes of scratch memory for answer(), one for each thread, in calls of up to so many rows.
+// Bytes of scratch memory for answer() per thread, in calls of up to n_rows rows.
 template <Parts parts = all_parts>
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     if constexpr (has(parts, ensembles)) {
         if (prepared.view->n_members > 0) {
             [[maybe_unused]] const EnsembleMemory memory(prepared, CallOf<parts>(n_rows), counter);
@@ -134,14 +134,14 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     return counter.bytes_anywhere();
 }
 
-// --- what is asked for
+// --- checking the request
 
 template <class T>
 inline bool is_large_enough(const Span<T>& span, std::size_t n_rows, std::size_t per_row) {
     return !span || (per_row > 0 && span.size / per_row >= n_rows);
 }
 
-// Whether a model has what is asked of it, and the caller room for that.
+// Whether the model has the requested outputs, and the caller's buffers are large enough.
 inline Status check_request(const ModelView& model, std::size_t n_rows, const Request& request, const Evaluation& out) {
     if (out.labels && model.task == Task::regression) return Status::no_labels;
     if (wants_values(out) && model.n_decisions == 0) return Status::no_values;
@@ -158,7 +158,7 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
     return enough ? Status::ok : Status::buffer_too_small;
 }
 
-// Calls answer(piece of the rows, how they are to be evaluated, what is wanted of them) until one fails.
+// Calls answer(chunk of rows, its Request, its outputs) until one fails.
 template <class Answer>
 inline Status for_pieces(const ModelView& model, const RowSource& rows, const Request& request, const Evaluation& out,
                          const Answer& answer) {
@@ -176,7 +176,7 @@ inline Status for_pieces(const ModelView& model, const RowSource& rows, const Re
     return Status::ok;
 }
 
-// Whether the stage is one that rows come to first.
+// Whether this is a first stage.
 inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
     if (model.mode != Mode::exact) return stage <= by_higher_degree;
     return stage <= (is_of_products(model) ? by_float64 : by_float32);
@@ -184,8 +184,8 @@ inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
 
 // --- one model
 
-// `evaluate(rows, request, out)` finds values, bounds and stages, labels by votes and, where out.certified is wanted,
-// which rows are answered by what comes first.
+// `evaluate(rows, request, out)` computes values, bounds and stages, labels by votes and, if out.certified is wanted,
+// which rows the first stage answered.
 template <Parts parts, class Evaluate>
 class ValueAnswers {
   public:
@@ -209,10 +209,10 @@ class ValueAnswers {
         wanted.probabilities = wanted.probability_bounds = nullptr;
         if (by_rule) wanted.labels = nullptr;
         const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
-        request.keeps_promise = wants_values(out) || shares;  // what labels are made of is nobody's value
+        request.keeps_promise = wants_values(out) || shares;  // no caller sees the values that labels are computed from
         if (by_rule || shares || proves_by_values) {
             const std::size_t n = rows.n_rows() * view_.n_decisions;
-            // Labels need no more of values than what settles them.
+            // Labels only need values that decide them.
             if (!wants_values(out) && !shares) request.values = Values::settled;
             if (!wanted.values) wanted.values = {memory_.values, n};
             if (!wanted.bounds) wanted.bounds = {memory_.bounds, n};
@@ -228,7 +228,7 @@ class ValueAnswers {
         return Status::ok;
     }
 
-    // With engines behind it the first stage answers only what it proves by votes; other labels are proven by values.
+    // If engines come after the first stage, it answers only rows that it proves by votes; values prove other labels.
     void certify(const Evaluation& found) const {
         for (std::size_t i = 0; i < found.certified.size; ++i) {
             found.certified[i] = found.certified[i] && proves(found, i);
@@ -268,7 +268,7 @@ class ValueAnswers {
         }
     }
 
-    // Labels by scores or probabilities; rows whose bounds leave theirs open are evaluated exactly.
+    // Labels by scores or probabilities. Rows whose bounds leave the label undecided are evaluated exactly.
     Status label(const RowSource& rows, Request request, const Evaluation& found,
                  const Span<std::uint32_t>& labels) const {
         const std::size_t n_decisions = view_.n_decisions;
@@ -282,7 +282,7 @@ class ValueAnswers {
             if (!certain && has_engines(view_) && request.values != Values::exact) memory_.open[n_open++] = i;
         }
         if (n_open == 0) return Status::ok;
-        // These values are not the caller's, who may have asked for others.
+        // The caller may have requested other values than these.
         request.values = Values::exact;
         request.by_sign = true;
         const SelectedRows open(rows, memory_.open, n_open);
@@ -305,7 +305,7 @@ class ValueAnswers {
     const ValueMemory& memory_;
 };
 
-// Of a model that is no ensemble.
+// For a model that is not an ensemble.
 template <Parts parts>
 inline Status answer_single(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                             const Evaluation& out, std::uint64_t* counts, const AnswerMemory& memory) {
@@ -334,7 +334,7 @@ class EnsembleAnswers {
         if (is_of_functions(view_) || is_labeled_sum(view_)) {
             const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
                 const bool adds_up = !is_of_functions(view_) || is_of_sums(view_);
-                // Values of a sum, and of pairs, are exact, whatever tolerance members have.
+                // Values of a sum, and of pairs, are exact, whatever tolerance the members have.
                 if (own.values == Values::promised && (adds_up || is_of_pairs(view_))) own.values = Values::exact;
                 return by_pieces(some, own, wanted,
                                  adds_up ? &EnsembleAnswers::add_values : &EnsembleAnswers::side_by_side);
@@ -386,7 +386,7 @@ class EnsembleAnswers {
         return n_open > 0 ? label_exactly(rows, n_open, request, out.labels) : Status::ok;
     }
 
-    // Rows whose bounds leave their label open; members without an exact model have nothing better to say.
+    // Rows whose bounds leave their label undecided. Members without an exact model cannot improve their answer.
     Status label_exactly(const RowSource& rows, std::size_t n_open, Request request,
                          const Span<std::uint32_t>& labels) const {
         for (std::size_t k = 0; k < view_.n_members; ++k) {
@@ -404,9 +404,9 @@ class EnsembleAnswers {
         return status;
     }
 
-    // Weighted means of the members' probabilities, summed in their order, and of what they lie between. The total of
-    // the weights, products, sums and divisions round by less than 2 n_members + 2 units of numbers up to 1: here, and
-    // where the source adds up in an order of its own.
+    // Weighted means of the members' probabilities, summed in order, and of the ends of their intervals. The total of
+    // the weights, products, sums and divisions have less than 2 n_members + 2 roundings of numbers up to 1, both here
+    // and if the source adds up in another order.
     Status add_up(const RowSource& rows, const Request& request, const Span<std::uint8_t>& stages) const {
         const std::size_t n = rows.n_rows(), n_sums = n * n_classes_;
         for (std::size_t i = 0; i < n_sums; ++i) memory_.sums[i] = memory_.lowest[i] = memory_.highest[i] = 0.0;
@@ -438,7 +438,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Values, bounds and stages of one member; `stages` keeps the last stage of any.
+    // Values, bounds and stages of one member; `stages` keeps the last stage of any member.
     Status evaluate_member(std::size_t k, const RowSource& rows, Request request,
                            const Span<std::uint8_t>& stages) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -448,8 +448,8 @@ class EnsembleAnswers {
         wanted.values = {memory_.values, n_values};
         wanted.bounds = {memory_.bounds, n_values};
         wanted.stages = {memory_.stages, n};
-        Carver carver(memory_.member);
-        const MappingMemory memory(member, rows_of_call<parts>(rows, request), carver);
+        Arena arena(memory_.member);
+        const MappingMemory memory(member, rows_of_call<parts>(rows, request), arena);
         const Status status = evaluate_raw<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
@@ -462,16 +462,16 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // Each member counts by its weight for its own label, and by the addend times that for all others; it may know some
-    // of the labels alone. Of equal sums the first label wins. It is certain where that is so whatever members say that
-    // are not: their labels are exact nonetheless wherever there is an exact model.
+    // Each member adds its weight to its own label, and its weight times the addend to all others; it may know only
+    // some of the labels. The first label with the greatest sum wins. The label is certain if uncertain members cannot
+    // change it; an uncertain member's label is nonetheless exact if it has an exact model.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows();
         const double against = view_.outputs.addend;
         request.keeps_promise = false;
         if (request.values != Values::exact) request.values = Values::settled;
         for (std::size_t i = 0; i < n * n_classes_; ++i) memory_.sums[i] = memory_.lowest[i] = 0.0;
-        for (std::size_t i = 0; i < n; ++i) memory_.bounds[i] = 0.0;  // weights of those that are not certain
+        for (std::size_t i = 0; i < n; ++i) memory_.bounds[i] = 0.0;  // weights of uncertain members
         double total = 0.0;
         const std::uint32_t* positions = prepared_.label_positions;
         for (std::size_t k = 0; k < view_.n_members; ++k) {
@@ -493,7 +493,7 @@ class EnsembleAnswers {
         }
         for (std::size_t i = 0; i < n; ++i) {
             double* const sums = memory_.sums + i * n_classes_;
-            // As scikit-learn does, which brings together what rounding has told apart.
+            // As in scikit-learn, sums that differ only by rounding count as equal.
             for (std::size_t c = 0; against != 0.0 && c < n_classes_; ++c) sums[c] /= total;
             if (out.labels) out.labels[i] = static_cast<std::uint32_t>(first_largest(n_classes_, sums));
             if (out.certified) out.certified[i] = is_certain_vote(memory_.lowest + i * n_classes_, memory_.bounds[i]);
@@ -501,9 +501,9 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Sums of the members that are certain, and the weight of all others, each of which may move one label's sum
-    // against another's by (1 - addend) times its weight. Where there are none, the sums are what they are, unless they
-    // are divided by their total, by a number that the source may round otherwise.
+    // Compares the sums of the certain members with the total weight of the others. Each other member may move one
+    // label's sum relative to another's by (1 - addend) times its weight. If all members are certain, the sums are
+    // exact, unless they are divided by their total, which the source may round differently.
     bool is_certain_vote(const double* sums, double open_weight) const {
         if (open_weight == 0.0 && view_.outputs.addend == 0.0) return true;
         double scale = open_weight;
@@ -519,7 +519,7 @@ class EnsembleAnswers {
         return true;
     }
 
-    // The labels of one member, and, where that is wanted, whether its first stage proves them.
+    // The labels of one member and, if wanted, whether its first stage proves them.
     Status labels_of_member(std::size_t k, const RowSource& rows, Request request, const Span<std::uint8_t>& stages,
                             bool certify) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -529,8 +529,8 @@ class EnsembleAnswers {
         wanted.labels = {memory_.labels, n};
         if (certify) wanted.certified = {memory_.certified, n};
         wanted.stages = {memory_.stages, n};
-        Carver carver(memory_.member);
-        const AnswerMemory memory(member, rows_of_call<parts>(rows, request), carver);
+        Arena arena(memory_.member);
+        const AnswerMemory memory(member, rows_of_call<parts>(rows, request), arena);
         const Status status = answer_single<parts>(member, rows, request, wanted, counts_, memory);
         if (status == Status::ok) note_stages(k, n, stages);
         return status;
@@ -538,7 +538,7 @@ class EnsembleAnswers {
 
     // --- labels side by side
 
-    // A member's labels are those of a target; of a regression each value is a target's: the second label above 0.
+    // A member's labels belong to one target. For a regression, each value is a target; its second label means above 0.
     Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
         request.keeps_promise = false;
         if (request.values != Values::exact) request.values = Values::settled;
@@ -561,7 +561,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Signs of a regression's values, from column `first` on; rows of which any is left open are evaluated exactly.
+    // Signs of a regression's values, from column `first` on. Rows with an undecided sign are evaluated exactly.
     Status signs_of_member(std::size_t k, std::size_t first, const RowSource& rows, Request request,
                            const Evaluation& out) const {
         const ModelView& member = *prepared_.members[k]->view;
@@ -639,7 +639,7 @@ class EnsembleAnswers {
                     add_products(width, weights + s * stride + first, x, e, u, sums[i * n_sums + s],
                                  bounds[i * n_sums + s]);
                 }
-                // Labels of sums go by their bounds, whichever stage these are from.
+                // Labels of sums are decided by their bounds, whichever stage these come from.
                 if (out.certified) out.certified[i] = (k == 0 || out.certified[i]) && (of_sums || is_proven(member, i));
             }
             first += width;
@@ -657,7 +657,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Products of a subnormal weight lose up to 2^-1074 of a value. What counts nothing may be unbounded.
+    // Products with a subnormal weight lose up to 2^-1074 of a value. Values with weight zero may be unbounded.
     static void add_products(std::size_t n, const double* weights, const double* x, const double* e, double u,
                              double& sum, double& bound) {
         for (std::size_t j = 0; j < n; ++j) {
@@ -668,7 +668,7 @@ class EnsembleAnswers {
         }
     }
 
-    // A classifier's probabilities, or its scores where it has none, with what bounds them: `shares` and `low`.
+    // A classifier's probabilities, or its scores if it has none, with their bounds: `shares` and `low`.
     void find_columns(const ModelView& member, const double* values, const double* bounds) const {
         const std::size_t n = member.n_labels;
         double *const found = memory_.shares, *const low = memory_.low, *const high = memory_.high;
@@ -719,9 +719,9 @@ class EnsembleAnswers {
 
 // --- any model
 
-// Answers for all rows of a source. `counts[stage]` grows by the number of rows that each stage answered, once for each
-// member of an ensemble and for each time that a row is looked at. The workspace is of workspace_bytes() for as many
-// rows as the call has.
+// Answers all rows of a source. `counts[stage]` grows by the number of rows that each stage answered, once per member
+// of an ensemble and once per evaluation of a row. The workspace has workspace_bytes() for the number of rows in the
+// call.
 template <Parts parts = all_parts>
 inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                      const Evaluation& out, std::uint64_t* counts, void* workspace,
@@ -729,22 +729,22 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
     const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
     if (status != Status::ok) return status;
     const CallOf<parts> call = rows_of_call<parts>(rows, request);
-    Carver carver(workspace);
+    Arena arena(workspace);
     if constexpr (has(parts, ensembles)) {
         if (prepared.view->n_members > 0) {
-            const EnsembleMemory memory(prepared, call, carver);
-            if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
+            const EnsembleMemory memory(prepared, call, arena);
+            if (arena.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
             return EnsembleAnswers<parts>(prepared, counts, memory).answer(rows, request, out);
         }
     }
-    const AnswerMemory memory(prepared, call, carver);
-    if (carver.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
+    const AnswerMemory memory(prepared, call, arena);
+    if (arena.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
     return answer_single<parts>(prepared, rows, request, out, counts, memory);
 }
 
 // --- rows as callers have them
 
-// Sparse rows that lie within their arrays.
+// Sparse rows whose indices stay within their arrays.
 template <class Real, class Index>
 inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real, Index>& checked) {
     const std::size_t n_starts = rows.row_starts.size;
@@ -760,7 +760,7 @@ inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real
     return Status::ok;
 }
 
-// with_source(rows, model, call): what call(RowSource) returns.
+// with_source(rows, model, call) returns what call(RowSource) returns.
 template <Parts parts = all_parts, class Real, class Call>
 inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
     return call(DenseSource<Real, parts>(rows, model.n_raw_features));
@@ -791,20 +791,20 @@ inline Status with_source(Span<const double> numbers, const ModelView& model, co
     return with_whole_rows<parts>(numbers, model, call);
 }
 
-// Blocks say that something is wrong with one of their rows, not with which.
+// A block only reports that one of its rows is faulty, not which one.
 inline std::size_t first_unsorted_row(const RowSource& rows) {
     std::size_t i = 0;
     while (i + 1 < rows.n_rows() && rows.check(i) != Status::unsorted_indices) ++i;
     return i;
 }
 
-// A number that is not finite; its column is n_raw_features where it is none of the model's.
+// A non-finite number. Its column is n_raw_features if the model does not know the feature.
 struct BadNumber {
     std::size_t row, column;
     double value;
 };
-// Whether a raw row may hold such a number: a finite one, NaN where the model replaces it, any in a column that is not
-// used.
+// Whether a raw row may contain this number: a finite one, NaN if the model replaces it, any number in an unused
+// column.
 template <Parts parts = all_parts>
 inline bool takes(const ModelView& model, std::size_t column, double value) {
     bool taken = is_finite(value) || model.has_input_map || model.n_members > 0;
@@ -822,7 +822,7 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
         taken = taken && (map.checked[k].column != column || takes(map.checked[k], value));
     return taken;
 }
-// The first of rows that have one among the columns that the model looks at.
+// The first row with a rejected number in a column that the model uses.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};
@@ -850,7 +850,7 @@ APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const R
     return first;
 }
 
-// Raw rows of any kind that with_source() knows; a fault names the row.
+// Raw rows of any kind that with_source() accepts; a fault names the row.
 template <Parts parts = all_parts, class Rows>
 inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
                        Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {

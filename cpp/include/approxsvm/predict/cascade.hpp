@@ -1,15 +1,15 @@
-// Values with a proof: each row is answered by the cheapest stage whose error bound suffices.
+// Values with a proof: the cheapest stage whose error bound suffices answers each row.
 //
 //     expansion to degree 2 -> the same value with a bound that knows the row's direction, or higher degrees, one by
 //     one
 //     -> kernel sums in few coordinates -> exact engine in float32 -> in float64 -> the definition, term after term in
 //     LIBSVM's order
 //
-// A model of mode exact starts with the exact engine; an approximate one has only the expansion and reports its bound.
-// A row suffices when its label cannot differ from the exact one, |value| > bound, and its bound is within the model's
-// tolerance, if values are wanted. Who wants exact ones gets them from the engine in float64. Rows that a stage leaves
-// open are collected and go on to the next one together, a full block at a time; each lane computes what it would
-// compute alone, so results do not depend on who shares a block.
+// A model of mode exact starts with the exact engine. An approximate model has only the expansion, and reports its
+// bound. A value suffices if its label cannot differ from the exact one, |value| > bound, and, if values are wanted,
+// its bound is within the model's tolerance. Exact values come from the float64 engine. Rows that a stage leaves
+// undecided are collected and sent to the next one a full block at a time. Each lane computes what it would compute
+// alone, so results do not depend on the other rows of a block.
 #pragma once
 
 #include "../artifact/reader.hpp"
@@ -30,7 +30,7 @@ class RbfFunction {
     using Sums64 = SingleSums<double>;
     static constexpr bool refuses = false;
 
-    // `memory` is of definition_bytes.
+    // `memory` has definition_bytes.
     RbfFunction(const PreparedModel& prepared, float* memory)
         : prepared_(prepared),
           decision_(prepared.view->decisions[0]),
@@ -68,29 +68,28 @@ class RbfFunction {
 
     const PreparedModel& prepared_;
     const DecisionNumbers& decision_;
-    const double slope_;  // of the kernel, at most
+    const double slope_;  // upper bound of the kernel's slope
     float* const memory_;
 };
 
 // --- bounds of expansions
 
-// Bound of the parts from degree 3 up to the remainder, together: exp(-s/2) sqrt(v'G v) times the square root of
-// sum_k 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
+// Bounds the sum of the degrees from 3 up to the remainder: exp(-s/2) sqrt(v'G v) times the square root of sum_k
+// 2^(k-3) s^(k-1) / k!, v = sqrt(2 gamma) (z - center), ||v||^2 = s.
 inline double direction_bound(const ModelView& model, const ExpansionNumbers& numbers, float form, float half_s) {
     const double widen = s_error(model.n_features);
     const double s = 2.0 * static_cast<double>(half_s) * (1.0 + widen);
     const double theta = 2.0 * static_cast<double>(model.half_theta) * (1.0 + 0x1p-20);
     const double computed = form > 0.0f ? theta * numbers.direction_scale * static_cast<double>(form) : 0.0;
     const double rounding =
-        1.01 * unit32 * (form_path(model.n_features, 2) + 4.0) * numbers.direction_trace + numbers.direction_error;
+        1.01 * unit32 * (form_depth(model.n_features, 2) + 4.0) * numbers.direction_trace + numbers.direction_error;
     const double gaussian = std::exp(-static_cast<double>(half_s) * (1.0 - widen));
     double sum = 1.0;
     for (int k = model.first_remainder_degree - 1; k > 3; --k) sum = 1.0 + sum * 2.0 * s / k;
     return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) * sum / 6.0);
 }
 
-// What float64 rounding adds for a sparse row (docs/derivation.md, Prediction); infinite where s itself is too
-// uncertain.
+// The float64 rounding error of a sparse row (docs/derivation.md, Prediction); infinite if s itself is too uncertain.
 inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& folded, const SparseValue& row,
                                     std::size_t n_nonzero) {
     const double n = static_cast<double>(n_nonzero), scaled_norm = model.input_scale * row.row_norm;
@@ -98,7 +97,7 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     const double s_uncertainty = 4.0 * model.gamma * (n + 5.0) * unit64 * reach * reach;
     const double s = 2.0 * row.half_s;
     if (!(s_uncertainty <= 0x1p-12 * (s > 0x1p-20 ? s : 0x1p-20))) return infinity;
-    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the bare intercept: the table knows all
+    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the intercept alone: the table covers it
     const double moduli = std::fabs(folded.constant) + folded.linear_norm * row.row_norm +
                           folded.quadratic_norm * scaled_norm * scaled_norm;
     double kept = 0.0;
@@ -108,14 +107,14 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
 
 // --- the cascade
 
-// Squared norms that are not contained in the coordinates u: of the features unknown to the model, and of the scaled
-// distances to the slice.
+// Squared norms not contained in the coordinates u: of the features unknown to the model, and of the scaled distances
+// to the slice.
 struct OutsideNorms {
     const double* unseen;
     const float* off_sq;
 };
 
-// The factor that features unknown to the model add to the Gaussian.
+// The factor of the Gaussian that comes from features unknown to the model.
 inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
     if (unseen_sq_norm == 0.0) return;
     value.half_s += static_cast<float>(model.gamma * unseen_sq_norm);
@@ -130,12 +129,13 @@ class Cascade {
     static constexpr Parts list = parts;
 
   private:
-    // Types that are deduced come before what uses them.
+    // Deduced types must be declared before their use.
     auto offer_subspace() {
         return [this](std::size_t i, double sum, double bound) {
             const double intercept = view_.decisions[0].intercept, value = sum + intercept;
             bound += exact_.slack_of(i) + 0x1p-51 * std::fabs(intercept);
-            if (!(bound < infinity && exact_.suffices(value, bound))) return false;  // a row beyond the stage
+            // a row beyond the range of the stage
+            if (!(bound < infinity && exact_.suffices(value, bound))) return false;
             exact_.settle(i, value, bound, by_subspace);
             return true;
         };
@@ -160,7 +160,7 @@ class Cascade {
 
     static constexpr bool expands() { return true; }
 
-    // What follows comes from the expansion about this center.
+    // The following rows use the expansion around this center.
     void begin_center(std::size_t center) {
         settle_open();
         expansion_ = expansion_of(view_, center);
@@ -168,14 +168,14 @@ class Cascade {
     }
     const float* center() const { return expansion_.center; }
 
-    // n rows of that center, in the lanes of `block`.
+    // Evaluates n rows of this center, in the lanes of `block`.
     template <int Registers>
     Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
                       float* scratch) {
         Value values[block_rows];
         const bool finite = evaluate_block<Registers>(view_, expansion_, block, scratch, n, values);
         for (std::size_t r = 0; r < n; ++r) {
-            if (!finite) {  // an overflow is legitimate, NaN and infinity are not
+            if (!finite) {  // overflow is possible, but NaN and infinity are rejected
                 const Status status = source_.check(rows[r]);
                 if (status != Status::ok) return status;
             }
@@ -185,7 +185,7 @@ class Cascade {
         return Status::ok;
     }
 
-    // One row of that center.
+    // Evaluates one row of this center.
     Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
         Value value = evaluate_row(view_, expansion_, u);
         if (!(value.half_s <= largest_float)) {
@@ -197,7 +197,7 @@ class Cascade {
         return Status::ok;
     }
 
-    // Takes a value of degree up to 2; `extra` is what the table does not know of its error.
+    // Takes a value of degree up to 2; `extra` is the part of its error that is not in the table.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
         extra += exact_.slack_of(i);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
@@ -222,7 +222,7 @@ class Cascade {
     }
     void send_to_float64(std::size_t i) { exact_.send_to_float64(i); }
 
-    // Answers every row that is still open.
+    // Answers all remaining rows.
     Status finish() {
         settle_open();
         if constexpr (has(parts, subspaces)) subspaces_.finish(offer_subspace(), pass_on());
@@ -236,22 +236,22 @@ class Cascade {
         double extra;
     };
 
-    // --- refining what the first bound leaves open
+    // --- refining rows that the first bound leaves undecided
 
     double table_bound(std::size_t basis, float half_s) const {
         const std::size_t cell = basis * n_cells + cell_of(half_s);
         return prepared_.bounds ? prepared_.bounds[cell] : bound_of(prepared_.basis + cell * n_bound_terms, weights_);
     }
 
-    // Whether all degrees together may certify a row: values change little by them, bounds do. Without them nothing is
-    // lost but time.
+    // Whether the bound of all degrees together might certify a row: higher degrees change values little, and bounds a
+    // lot. A wrong answer only costs time.
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
         const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
         return bound <= exact_.tolerance() && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
     }
 
-    // No expansion helps any more: a row far from all support vectors may still have a bound of its own.
+    // Expansions cannot help any more. A row far from all support vectors may still have a bound of its own.
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
         const double beyond = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
         if (beyond < bound) bound = beyond;
@@ -301,7 +301,7 @@ class Cascade {
         loaded_ = 0;
     }
 
-    // Rows whose coordinates are loaded.
+    // The rows whose coordinates are loaded.
     void refine(Open* rows, std::size_t n) {
         bool open[block_rows];
         for (std::size_t r = 0; r < n; ++r) open[r] = true;
@@ -340,7 +340,7 @@ class Cascade {
         *form = part_row(coefficients, k, zeros, n, block_);
     }
 
-    // The same values, the parts of the next degrees bounded by the direction of the row.
+    // Same values, with the next degrees bounded by the direction of the row.
     void try_direction(const Open* rows, std::size_t n, bool* open) {
         float form[block_rows], rest[n_bound_terms];
         for (int t = 0; t < static_cast<int>(n_bound_terms); ++t) {
@@ -357,7 +357,7 @@ class Cascade {
         }
     }
 
-    // Adds the part of degree k; true when no row is open any more.
+    // Adds degree k; returns true if no row is undecided any more.
     bool try_degree(int k, Open* rows, std::size_t n, bool* open) {
         float part[block_rows];
         forms(part_of_degree(expansion_, view_.n_varying, k), k, part);
@@ -366,7 +366,7 @@ class Cascade {
             if (!open[r]) continue;
             rows[r].value.inner += static_cast<double>(part[r]);
             all = false;
-            if (view_.mode == Mode::approximate) continue;  // all of the expansion, and its bound
+            if (view_.mode == Mode::approximate) continue;  // the whole expansion, and its bound
             const double decision = decision_value(expansion_, rows[r].value);
             const double bound = table_bound(static_cast<std::size_t>(k) - 2, rows[r].value.half_s) + rows[r].extra;
             open[r] = !exact_.suffices(decision, bound);
@@ -377,8 +377,8 @@ class Cascade {
 
     // --- the exact engine
 
-    // float32 takes half the time of float64 and settles the rows whose value lies between its bound and the one
-    // before: it pays where that is more than half of them.
+    // float32 takes half the time of float64, and settles the rows whose value lies between its bound and the previous
+    // one. It pays if these are more than half of the rows.
     void send_to_engine(std::size_t i, double bound) {
         if (bound > 2.0 * prepared_.typical_float32_bound) return exact_.send_to_float32(i);
         exact_.send_to_float64(i);
@@ -392,13 +392,14 @@ class Cascade {
     const Batch batch_;
     ExactCascade<RbfFunction<parts>> exact_;
     IfPart<parts, subspaces, SubspaceStage<parts>> subspaces_;
-    const bool by_nonzeros_;  // higher degrees about the origin: of rows with few non-zeros by those alone
+    const bool by_nonzeros_;  // higher degrees around the origin, evaluated by non-zeros alone if a row has few
     struct {
         float* values;
         std::int32_t* columns;
         std::size_t n;
     } nonzeros_{};
-    int loaded_ = 0;  // what is in block_: rows in the lanes of so many registers; 0, one row; -1, the non-zeros of one
+    // contents of block_: the number of registers of rows in lanes; 0, one row; -1, the non-zeros of one row
+    int loaded_ = 0;
     Expansion expansion_{};
     const float* weights_ = nullptr;
     std::size_t n_open_ = 0;

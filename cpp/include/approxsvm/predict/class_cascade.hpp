@@ -1,11 +1,11 @@
-// The cascade of models with several classes, one decision function for each pair of them (votes.hpp).
+// The cascade of models with several classes and one decision function per pair of classes (votes.hpp).
 //
-// When labels alone are wanted, a row is settled as soon as its winner is certain, and a class that wins all its n - 1
-// pairs for certain needs no other pair. So every stage begins with one presumed winner's: about a center that is its
-// majority class, then in the exact engine (winner_stage.hpp) that class again or one that beats it, or whom a small
-// network presumes; what is left goes to the exact engines of all pairs. When decision values are wanted, a row is
-// settled once the sign of every pair is certain and every bound within the model's tolerance; exact values come from
-// the engine in float64.
+// If only labels are wanted, a row is settled as soon as its winner is certain: a class that certainly wins all its n -
+// 1 pairs needs no other pair. So every stage first evaluates the pairs of one guessed winner. For expansions this is
+// the majority class of the center. In the exact engine (winner_stage.hpp) it is the same class, a class that beats it,
+// or the guess of a small network. The remaining rows go to the exact engines of all pairs. If decision values are
+// wanted, a row is settled once the sign of every pair is certain and every bound is within the model's tolerance.
+// Exact values come from the float64 engine.
 #pragma once
 
 #include "../outputs/votes.hpp"
@@ -17,7 +17,7 @@ inline namespace APPROXSVM_TARGET {
 
 template <Parts parts>
 class ClassCascade : public CommonExpansions {
-    // Types that are deduced come before what uses them.
+    // Deduced types must be declared before their use.
     auto settle_winner() {
         return [this](std::size_t i, std::size_t winner, Stage stage) { settle_label(i, winner, stage); };
     }
@@ -45,7 +45,7 @@ class ClassCascade : public CommonExpansions {
           block_wins_(memory.block_wins),
           block_(memory.later_block),
           winner_(prepared, source, request, batch, slope_, block_, memory.winner, memory.subspaces),
-          presumes_(labels_only_ && winner_.is_there()),
+          speculates_(labels_only_ && winner_.is_there()),
           engine32_(prepared, source, batch, {prepared.class32.expansion, memory.products32}, block_, memory.nonzeros32,
                     memory.sums32),
           engine64_(prepared, source, batch, {prepared.class64.expansion, memory.products64}, block_, memory.nonzeros64,
@@ -53,10 +53,10 @@ class ClassCascade : public CommonExpansions {
           few_(&prepared.few, source, memory.few),
           few_is_first_(prepared.subspaces.n_stages == 0) {}
 
-    // Whether expansions say what is wanted: of all pairs, or of those of a class that labels alone need.
+    // Whether expansions decide what is wanted: all pairs, or for labels alone the pairs of one class.
     bool expands() const { return labels_only_ || !view_.majority_only; }
 
-    // n rows near the center, in the lanes of `block`.
+    // Evaluates n rows near the center, in the lanes of `block`.
     template <int Registers>
     Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
                       float* scratch) {
@@ -93,7 +93,7 @@ class ClassCascade : public CommonExpansions {
         return Status::ok;
     }
 
-    // One row near the center.
+    // Evaluates one row near the center.
     Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
         RowAlone row;
         std::uint32_t wins = 0;
@@ -121,7 +121,7 @@ class ClassCascade : public CommonExpansions {
 
     void send_to_float32(std::size_t i) {
         if (few_is_first_ && answer_by_few_values(i)) return;
-        if (!presumes_ || !winner_.presumes()) return engine32_.send(i, offer32());
+        if (!speculates_ || !winner_.speculates()) return engine32_.send(i, offer32());
         if (begins_sparse(i)) return;
         winner_.send(i, settle_winner(), pass_on());
     }
@@ -130,7 +130,7 @@ class ClassCascade : public CommonExpansions {
     }
 
     Status finish() {
-        if (presumes_) winner_.finish(settle_winner(), pass_on());
+        if (speculates_) winner_.finish(settle_winner(), pass_on());
         engine32_.finish(offer32());
         engine64_.finish(offer64());
         return Status::ok;
@@ -138,11 +138,11 @@ class ClassCascade : public CommonExpansions {
 
   private:
     std::size_t majority_class() const { return view_.majority_classes[center_]; }
-    // Which form of the center is that of the pair of its majority class and class c.
+    // The number of the center's form for the pair of its majority class and class c.
     std::size_t form_of(std::size_t pair, std::size_t c) const {
         return view_.majority_only ? c - (c > majority_class()) : pair;
     }
-    // Calls visit(pair, outcome that is a win of w, other class) for the pairs of class w.
+    // Calls visit(pair, outcome if w wins, other class) for the pairs of class w.
     template <class Visit>
     void for_pairs_of(std::size_t w, const Visit& visit) const {
         for (std::size_t c = 0; c < n_classes_; ++c) {
@@ -153,22 +153,22 @@ class ClassCascade : public CommonExpansions {
 
     // --- expansions
 
-    // The majority class wins so many pairs for certain, whose values and bounds come `stride` apart.
+    // The number of pairs that the majority class certainly wins; values and bounds are `stride` apart.
     void refine_label(std::size_t i, std::size_t wins, const double* values, const double* bounds, std::size_t stride) {
         if (wins == n_classes_ - 1) return settle_label(i, majority_class(), by_expansion);
         if (few_is_first_ && answer_by_few_values(i)) return;
-        if (!presumes_) return engine32_.send(i, offer32());
-        // Values are read here: the engine of sparse rows may answer an earlier row now, and uses the same memory.
-        std::size_t presumed = majority_class();
+        if (!speculates_) return engine32_.send(i, offer32());
+        // Values are read here, because the engine of sparse rows may now answer an earlier row in the same memory.
+        std::size_t speculated = majority_class();
         winner_.begin(i, [&](const auto& know) {
             for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
                 const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
-                if (outcome != won && outcome != Outcome::unknown) presumed = c;
+                if (outcome != won && outcome != Outcome::unknown) speculated = c;
                 know(pair, outcome);
             });
         });
         if (begins_sparse(i)) return;
-        winner_.send(i, presumed, settle_winner(), pass_on());
+        winner_.send(i, speculated, settle_winner(), pass_on());
     }
 
     // --- the exact engines
@@ -177,8 +177,8 @@ class ClassCascade : public CommonExpansions {
         if (!answer_by_few_values(i)) engine32_.send(i, offer32());
     }
 
-    // A row on the grid of few values: in float32, in float64, by the definition; false for any other row. All pairs
-    // share the kernel values, and so there is no presuming whose pairs suffice.
+    // Evaluates a row on the grid of few values: in float32, in float64, by the definition. False for any other row.
+    // All pairs share the kernel values, so no winner is guessed.
     bool answer_by_few_values([[maybe_unused]] std::size_t i) {
         if constexpr (has(parts, few_values)) return answer_on_grid(i);
         return false;
@@ -207,7 +207,7 @@ class ClassCascade : public CommonExpansions {
         return true;
     }
 
-    // sum(c, f) is that of class c in its pair f, bound(moduli, decision) what it may err by.
+    // sum(c, f) is the sum of class c in its pair f; bound(moduli, decision) bounds its error.
     template <class Sum, class Bound>
     void note_pairs(std::size_t row, const Sum& sum, const Bound& bound) {
         accurate_ = true;
@@ -221,8 +221,9 @@ class ClassCascade : public CommonExpansions {
         });
     }
 
-    // Rows with few non-zeros are cheaper by these, in all pairs, than by all features in the winner's, but not than in
-    // few coordinates: with up to a fifth of the features where rows share a block, a third where each is by itself.
+    // For rows with few non-zeros, evaluating all pairs by the non-zeros is cheaper than the winner's pairs by all
+    // features, but not than few coordinates. The limit is a fifth of the features if rows share a block, and a third
+    // for single rows.
     bool settled_as_sparse(std::size_t i, std::size_t share) {
         return engine32_.send_sparse(i, view_.n_features / share, offer32());
     }
@@ -262,7 +263,8 @@ class ClassCascade : public CommonExpansions {
         ClassCascade& cascade_;
     };
     Offer32 offer32() { return Offer32(*this); }
-    // Of a block of rows, those with a class that wins all its pairs for certain: side by side, which nearly all have.
+    // In a block of rows, finds those with a class that certainly wins all its pairs, side by side. Nearly all rows
+    // have one.
     void settle_winners(std::size_t stride, const std::size_t* rows, std::size_t n, const double* sums,
                         const float* half_sq_norm, bool* is_settled) {
         const ClassEngine<float>& engine = prepared_.class32;
@@ -284,7 +286,7 @@ class ClassCascade : public CommonExpansions {
                     rounding.of(of_row[r], pair_moduli(sums + r, n_classes_, stride, i, j), narrowing, decision) +
                     row_slack(decision, slope_, row_error[r]);
                 const double modulus = std::fabs(value);
-                const bool is_certain = modulus > bound && modulus <= largest_double;  // not where either is NaN
+                const bool is_certain = modulus > bound && modulus <= largest_double;  // false if either is NaN
                 first[r] += is_certain && value > 0.0;
                 second[r] += is_certain && value < 0.0;
             }
@@ -316,7 +318,7 @@ class ClassCascade : public CommonExpansions {
 
     void settle_by_definition(std::size_t i) {
         for (std::size_t pair = 0; pair < n_decisions_; ++pair) value_[pair] = bound_[pair] = moved_[pair] = 0.0;
-        std::size_t c = 0, end = view_.class_counts[0];  // of the class that support vector k is of
+        std::size_t c = 0, end = view_.class_counts[0];  // class of support vector k
         for_kernels_by_definition(prepared_, source_, i, row_error_of(request_, i), block_,
                                   [&](std::size_t k, double kernel, double moved) {
                                       while (k == end) end += view_.class_counts[++c];
@@ -331,7 +333,7 @@ class ClassCascade : public CommonExpansions {
         settle(i, by_definition);
     }
 
-    // Adds support vector k, of class c, to the values of its pairs and the moduli to their bounds.
+    // Adds support vector k, of class c, to the values of its pairs, and its moduli to their bounds.
     void add_kernel(std::size_t c, std::size_t k, double kernel, double moved) {
         for (std::size_t other = 0; other < n_classes_; ++other) {
             if (other == c) continue;
@@ -346,7 +348,7 @@ class ClassCascade : public CommonExpansions {
 
     // --- answers
 
-    // Settles row i by the values of all pairs, if they suffice, else passes it on.
+    // Settles row i by the values of all pairs if they suffice, else passes it on.
     template <class PassOn>
     void judge(std::size_t i, Stage stage, const PassOn& pass_on) {
         if (view_.mode == Mode::approximate || (labels_only_ ? label_is_certain() : values_suffice()))
@@ -386,17 +388,17 @@ class ClassCascade : public CommonExpansions {
     std::uint64_t* const counts_;
     const std::size_t n_classes_;
     const bool labels_only_, exact_;
-    bool accurate_ = true;  // the engine's sums of a row, as exact values have to be
-    double* const moved_;   // of one row, (n_decisions,)
+    bool accurate_ = true;  // the engine's sums of a row are accurate enough for exact values
+    double* const moved_;   // for one row, (n_decisions,)
     std::uint32_t* const tally_;
     std::uint32_t* const block_wins_;  // (n_labels, block_rows)
     float* const block_;
     WinnerStage<parts> winner_;
-    const bool presumes_;
+    const bool speculates_;
     EngineOf<parts, float, ClassSums<float>> engine32_;
     EngineOf<parts, double, ClassSums<double>> engine64_;
     IfPart<parts, few_values, FewValuesStage> few_;
-    const bool few_is_first_;  // not where subspaces, which take less, were worth having
+    const bool few_is_first_;  // false if subspaces, which take less, are used
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -1,5 +1,5 @@
-// Values of several decision functions that are expanded about the same centers, with what the table of bounds says of
-// them: of a block of rows near a center, or of a row alone. What to make of them is up to the cascade.
+// Values of several decision functions that are expanded around the same centers, with the numbers that the bound table
+// gives for them: for a block of rows near a center, or for a single row. The cascade decides how to use them.
 #pragma once
 
 #include "cascade.hpp"
@@ -26,7 +26,7 @@ class CommonExpansions {
     const float* center() const { return view_.centers + center_ * view_.n_features; }
 
   protected:
-    // Of the rows of a block, (n_decisions, block_rows).
+    // For the rows of a block, (n_decisions, block_rows).
     double* values_of(std::size_t k) { return block_values_ + k * block_rows; }
     double* bounds_of(std::size_t k) { return block_bounds_ + k * block_rows; }
 
@@ -42,20 +42,20 @@ class CommonExpansions {
         return row_slack(view_.decisions[k], slope_, row_error_of(request_, i));
     }
 
-    // What the rows of a block have in common for all functions: Gaussian factors, 0 where float32 cannot hold them,
-    // and the rows of the table of bounds, transposed.
+    // The numbers that all functions share for the rows of a block: Gaussian factors (0 if float32 cannot hold them)
+    // and the rows of the bound table, transposed.
     template <std::size_t Stride>
     struct BlockOfRows {
         double gaussian[Stride];
         float basis[n_bound_terms][Stride];
         float half_s[Stride], off_sq[Stride];
         double row_error[Stride];
-        int degree = 0;  // that the rows of the table are of; 0 before anything is prepared
+        int degree = 0;  // of the rows of the table; 0 before anything is prepared
         bool finite = true;
     };
 
-    // Function k up to a degree, 2 or all of them, by form number `form` of the center, at n rows in the lanes of
-    // `block`.
+    // Evaluates function k up to a degree, 2 or the model's, by form number `form` of the center, at n rows in the
+    // lanes of `block`.
     template <int Registers, std::size_t Stride>
     void evaluate_in_block(std::size_t k, std::size_t form, const std::size_t* rows, std::size_t n, const float* block,
                            const OutsideNorms& outside, float* scratch, BlockOfRows<Stride>& common, int degree) {
@@ -69,7 +69,7 @@ class CommonExpansions {
         note_values(expansion, k, weights_of(form), inner, common);
     }
 
-    // What all functions at one row have in common; the Gaussian factor is 0 where float32 cannot hold it.
+    // The numbers that all functions share at one row. The Gaussian factor is 0 if float32 cannot hold it.
     struct RowAlone {
         bool finite = true, is_prepared = false;
         double gaussian = 0.0;
@@ -98,14 +98,14 @@ class CommonExpansions {
     const ModelView& view_;
     const RowSource& source_;
     const Request request_;
-    const double slope_;  // of the kernel, at most
+    const double slope_;  // upper bound of the kernel's slope
     const std::size_t n_decisions_;
     double *const block_values_, *const block_bounds_;
-    double *const value_, *const bound_;  // of one row, (n_decisions,)
+    double *const value_, *const bound_;  // for one row, (n_decisions,)
     std::size_t center_ = 0;
 
   private:
-    // Constant and forms up to a degree, which the table of bounds is for.
+    // Constant and forms up to a degree, the degree of the bound table.
     template <int Registers>
     void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm,
                         int degree) {
@@ -158,7 +158,7 @@ class CommonExpansions {
         common.degree = degree;
     }
 
-    // The same numbers as decision_value and bound_of give, row by row side by side.
+    // Computes what decision_value and bound_of compute, for rows side by side.
     template <std::size_t Stride>
     void note_values(const Expansion& expansion, std::size_t k, const float* weights, const double* inner,
                      const BlockOfRows<Stride>& common) {

@@ -1,5 +1,5 @@
-// The definition of a sum of RBF kernels, term by term in LIBSVM's order in float64, with a bound of its rounding; and
-// Distances, for any kernel that is a function of them.
+// The definition of a sum of RBF kernels: term by term in LIBSVM's order in float64, with a bound of its rounding
+// error. Also Distances, for any kernel that is a function of squared distances.
 #pragma once
 
 #include "../artifact/support_vectors.hpp"
@@ -9,21 +9,21 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Float64 sums of direct differences: docs/derivation.md, Prediction.
+// Sums in float64 of direct differences: docs/derivation.md, Prediction.
 inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
     const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
     const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
     return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(decision.intercept) +
-           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of coefficients that are denormal themselves
+           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of denormal coefficients
 }
 
-// Squared distances of a row to all support vectors in turn, by differences in the order of the features. If support
-// vectors are stored relative to a reference, features in which neither they nor the row differ from it are left out,
-// as they add zero.
+// Squared distances of a row to each support vector in turn, from differences in the order of the features. If support
+// vectors are stored relative to a reference, features in which neither they nor the row differ from it are skipped, as
+// they add zero.
 class Distances {
   public:
-    // The row is z, (n_features,), followed by room for as many numbers and, if `packed` is compressed, features.
+    // The row is z, (n_features,), followed by space for as many numbers and, if `packed` is compressed, features.
     Distances(const ModelView& model, double* z)
         : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
         if (!packed_.compressed) return;
@@ -69,25 +69,25 @@ inline std::size_t definition_bytes(const ModelView& model) {
     return 2 * model.n_features * sizeof(double);
 }
 
-// Calls visit(k, K(x_k, row), moved) for every support vector in turn; `moved` bounds what a row that is off by
-// row_error does to K: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and little far away. `memory`
-// is of definition_bytes.
+// Calls visit(k, K(x_k, row), moved) for each support vector in turn. `moved` bounds the change of K if the row is off
+// by row_error: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and small far away. `memory` has
+// definition_bytes.
 template <class Visit>
 inline void for_kernels_by_definition(const PreparedModel& prepared, const RowSource& source, std::size_t i,
                                       double row_error, float* memory, const Visit& visit) {
     const ModelView& model = *prepared.view;
     double* const z = reinterpret_cast<double*>(memory);
     const double unseen = source.load(i, nullptr, 1.0, z, 1);
-    const double steepest = kernel_slope(model.gamma), d_path = (static_cast<double>(model.n_features) + 8.0) * unit64;
+    const double steepest = kernel_slope(model.gamma), d_depth = (static_cast<double>(model.n_features) + 8.0) * unit64;
     Distances distances(model, z);
     APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(model.n_sv) * (static_cast<double>(model.n_features) + work_of_exp));
     for (std::size_t k = 0; k < model.n_sv; ++k) {
         const double sq_distance = distances.next() + unseen;
         double moved = 0.0;
         if (row_error != 0.0) {  // or NaN
-            const double r = std::sqrt(sq_distance) * (1.0 + d_path), nearest = r * (1.0 - 2.0 * d_path) - row_error;
+            const double r = std::sqrt(sq_distance) * (1.0 + d_depth), nearest = r * (1.0 - 2.0 * d_depth) - row_error;
             const double least = nearest > 0.0 ? nearest : 0.0, most = r + row_error;
-            // What exp rounds to zero is below 2^-1000, also times a distance that has overflown.
+            // exp rounds to zero only below 2^-1000, even after multiplication by an overflown distance.
             const double gaussian = std::exp(-model.gamma * least * least);
             const double slope = gaussian > 0.0 ? 2.0 * model.gamma * most * gaussian * (1.0 + 1e-12) : 0.0;
             moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;

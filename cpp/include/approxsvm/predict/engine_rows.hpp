@@ -1,4 +1,4 @@
-// What kinds of kernels without expansions have in common.
+// Code shared by all kinds of kernels without expansions.
 #pragma once
 
 #include "exact_cascade.hpp"
@@ -6,7 +6,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Every row straight to the exact engine.
+// Sends every row directly to the exact engine.
 template <class AnyCascade>
 inline Status engine_rows(AnyCascade& cascade, const RowSource& source, bool in_float64) {
     for (std::size_t i = 0; i < source.n_rows(); ++i) {
@@ -26,8 +26,8 @@ inline Status all_rows(AnyCascade&& cascade, const RowSource& source, bool in_fl
     return status == Status::ok ? cascade.finish() : status;
 }
 
-// Whether a label, or a value's tolerance, may depend on a mapped row's error: it changes a value by at most `moved`
-// of A1, and labels are promised down to exact_share A1.
+// Whether a mapped row's error may affect a label or a value's tolerance. The error changes a value by at most `moved`
+// A1, and labels are guaranteed down to exact_share A1.
 inline bool is_felt(const PreparedModel& prepared, double moved) {
     const double tolerance = prepared.view->tolerance;
     return !(moved <= 0.2 * exact_share && moved * prepared.largest_moduli <= 0.2 * tolerance);

@@ -1,6 +1,6 @@
 // Queues of rows for an exact engine. Dense rows wait until a block is full. If the engine's center is the origin, rows
-// with few non-zeros wait in a buffer of their own, as their cost is proportional to the non-zeros. The sums of each
-// row go to a judge, which accepts them or not.
+// with few non-zeros wait in a separate buffer, because their cost is proportional to the non-zeros. Each row's sums
+// are offered to the cascade, which accepts or rejects them.
 #pragma once
 
 #include "prepared.hpp"
@@ -9,24 +9,25 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Whether rows are evaluated one by one or as a block, one row per lane, which adds up in another order. One by one is
-// cheaper for few rows. If values are wanted, a whole call is evaluated in one way, so that no value depends on the
-// other rows. Labels do not depend on the way, so each queue decides by the number of rows that it holds.
+// Whether rows are evaluated one by one or as a block with one row per lane; the two add up in a different order. For
+// few rows, one by one is cheaper. If values are requested, all rows of a call are evaluated in the same way, so that
+// no value depends on other rows. Labels do not depend on the way, so each queue decides by the number of rows that it
+// holds.
 struct Batch {
-    bool rows_alone;     // in an expansion, where its rows are too few to fill the lanes
+    bool rows_alone;     // in an expansion, if it has too few rows to fill the lanes
     bool engines_alone;  // in the exact engines
     bool goes_by_queue;
-    std::size_t alone_eighths;  // of the lanes of a register: rows that an engine takes one by one
+    std::size_t alone_eighths;  // eighths of a register's lanes: so few rows are evaluated one by one
 
-    // Whether n rows that wait for a block of so many lanes are taken one by one.
+    // Whether n rows that wait for a block of this many lanes are evaluated one by one.
     bool alone_in_expansion(std::size_t n) const {
         return goes_by_queue ? engines_alone || 3 * n <= lanes + 2
-                             : rows_alone;  // a small call has no room for a block
+                             : rows_alone;  // a small call has no memory for a block
     }
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
         return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));
     }
-    // How many of n rows: those beyond full registers, which cost about half of what the first one does.
+    // How many of n rows: those beyond full registers, which cost about half as much as the first one.
     std::size_t n_alone_in_engine(std::size_t n, std::size_t n_lanes) const {
         if (alone_in_engine(n, n_lanes)) return n;
         const std::size_t beyond = n % n_lanes;
@@ -37,24 +38,25 @@ struct Batch {
     std::size_t most_alone(std::size_t n_lanes) const { return alone_eighths * n_lanes / 8; }
 };
 
-// A row alone has support vectors in the lanes and waits for them to be loaded. Of what a full register of rows costs,
-// it takes a third more than its share where lanes are few or exp is most of the work, and with sixteen lanes 1.7 times
-// as much from the first-level cache, else 2.6 times (ijcnn1, usps, covtype, pendigits and svmguide1 on a Zen 5).
+// For a single row, the support vectors are in the lanes, and loading them takes most of the time. Compared with its
+// share of a full register of rows, it costs 4/3 as much if lanes are few or exp is most of the work. With sixteen
+// lanes it costs 1.7 times as much from the first-level cache, else 2.6 times (ijcnn1, usps, covtype, pendigits and
+// svmguide1 on a Zen 5).
 inline std::size_t alone_eighths_of(const ModelView& model) {
     constexpr std::size_t first_level_bytes = std::size_t{1} << 14;
     if (lanes < 16 || model.n_features <= 8) return 6;
     return model.n_sv * model.n_features * sizeof(float) <= first_level_bytes ? 4 : 3;
 }
 
-// How many rows a call may have, which says what memory it needs: where all are taken one by one (batch_of), none for
-// rows side by side.
+// Number of rows that a call may have, which determines its memory. If all rows are evaluated one by one (batch_of),
+// blocks of rows need no memory.
 struct CallRows {
     std::size_t n, side_by_side;
 
     CallRows(std::size_t n_rows, bool has_batches)
         : n(n_rows), side_by_side(!has_batches || n_rows <= max_single_rows ? 1 : block_rows) {}
 
-    // Of a block as the stages lend each other: rows in its lanes, or one of doubles.
+    // Size of a block that the stages share: rows in its lanes, or one row of doubles.
     std::size_t block_bytes(const ModelView& model) const {
         return side_by_side > 1
                    ? workspace_bytes(model.n_features)
@@ -62,25 +64,26 @@ struct CallRows {
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };
-// The same with the parts that need memory.
+// The batch size, for the parts that need memory.
 template <Parts parts>
 struct CallOf : CallRows {
     explicit CallOf(std::size_t n_rows) : CallRows(n_rows, has(parts, batches)) {}
 };
-// Of any call.
+// For calls of any size.
 constexpr std::size_t any_number_of_rows = ~std::size_t{0};
 
-// The part of a row's bound that is not rounding: how far the source's function may be from this one, and what an error
-// of the row itself changes, at most A1 as kernels are between 0 and 1. `slope` is kernel_slope(gamma).
+// The part of a row's bound that is not rounding: the distance between the source's function and this one, and the
+// effect of the row's own error, at most A1 because kernels are between 0 and 1. `slope` is kernel_slope(gamma).
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
-    if (row_error == 0.0) return decision.value_error;  // and not where it is NaN
+    if (row_error == 0.0) return decision.value_error;  // NaN goes on
     const double moved = slope * row_error;
     return 1.0001 * (decision.value_error + decision.sum_moduli * (moved < 1.0 ? moved : 1.0));
 }
 inline double row_error_of(const Request& request, std::size_t row) {
     return request.row_errors ? request.row_errors[row] : 0.0;
 }
-// Whether a value and its bound are within float64; a bound that is infinite for the error of its row is.
+// Whether a value and its bound are within float64. A bound that is infinite only because of the row's error counts as
+// within.
 inline bool is_within_float64(double value, double bound, double row_error) {
     return bound < HUGE_VAL || (is_finite(value) && !(row_error < HUGE_VAL));
 }
@@ -92,19 +95,19 @@ inline Batch batch_of(const ModelView& model, std::size_t n_rows, bool labels_on
     return {n_rows <= max_single_rows * n_groups, n_rows <= max_single_rows, labels_only, alone_eighths_of(model)};
 }
 
-// --- what engines add up
+// --- sums of engines
 
-// What an engine adds up for a row. The stages below are compiled once for engines of all kinds: next to its sums a
-// virtual call is cheap.
+// The sums that an engine computes for a row. The stages below are compiled once for all kinds of engines: compared
+// with the sums, a virtual call is cheap.
 template <class Real>
 class EngineSums {
   public:
     const KernelSum<Real>& kernels;
     const std::size_t n_sums;
-    const bool by_row;         // of sparse rows: or else sums of a kind lie side by side
-    const bool counts_unseen;  // kernels are of distances, which features count in that the model has never seen
+    const bool by_row;         // layout for sparse rows: row by row, or else sum by sum
+    const bool counts_unseen;  // whether kernels depend on distances, to which features unknown to the model contribute
 
-    // Those of rows in the lanes of a block, of one row, and of sparse rows.
+    // Sums of rows in the lanes of a block, of one row, and of sparse rows.
     virtual void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm, double* sums) const = 0;
     virtual void row(const Real* u, Real half_sq_norm, double* sums) const = 0;
     virtual void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
@@ -116,14 +119,14 @@ class EngineSums {
     ~EngineSums() = default;
 };
 
-// The same for a kind of `Sums`, one of those below.
+// Implements EngineSums for a kind of `Sums`, one of the kinds below.
 template <Parts parts, class Real, class Sums>
 class SumsOf : public EngineSums<Real> {
   public:
     explicit SumsOf(const Sums& sums)
         : EngineSums<Real>(sums.kernels, sums.n_sums(), Sums::by_row, Sums::counts_unseen), sums_(sums) {}
 
-    // Not inlined, as compilers guess what a virtual call may be.
+    // Not inlined, because compilers devirtualize by guessing.
     APPROXSVM_NOINLINE void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm,
                                   double* sums) const override {
         with_registers_for<has(parts, batches)>(
@@ -147,11 +150,11 @@ class SumsOf : public EngineSums<Real> {
 // The sum and the weighted moduli of one decision function.
 template <class Real>
 struct SingleSums {
-    static constexpr bool by_row = false;  // of sparse rows: sums of a kind lie side by side
+    static constexpr bool by_row = false;  // layout for sparse rows: sum by sum
     static constexpr bool counts_unseen = true;
 
     const KernelSum<Real>& kernels;
-    Real* const products;  // room_for_products
+    Real* const products;  // see room_for_products
     static std::size_t n_sums() { return 2; }
 
     template <int Registers>
@@ -168,13 +171,13 @@ struct SingleSums {
     }
 };
 
-// Those of all pairs of classes, or of several functions.
+// The sums of all pairs of classes, or of several functions.
 template <class Real>
 struct ClassSums {
     static constexpr bool by_row = true, counts_unseen = true;
 
     const ClassKernelSum<Real>& expansion;
-    Real* const products;  // room_for_products
+    Real* const products;  // see room_for_products
     const KernelSum<Real>& kernels = expansion.kernels;
     std::size_t n_sums() const { return expansion.n_sums(); }
 
@@ -191,7 +194,7 @@ struct ClassSums {
     }
 };
 
-// Room for the sums of the rows that are taken together; fewer sparse rows where there are many sums.
+// Space for the sums of the rows that are evaluated together; fewer sparse rows if there are many sums.
 constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
     return n_sums <= 128 ? sparse_block_rows : static_cast<std::size_t>(rows_together) * 4;
 }
@@ -200,7 +203,7 @@ inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
     return n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
 }
 
-// Room for the inner products of a row by columns.
+// Space for the inner products of a row by columns.
 template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
@@ -208,20 +211,21 @@ inline std::size_t room_for_products(const ModelView& model) {
     return KernelSumMemory<Real>::n_lanes(model.n_sv);
 }
 
-// The non-zeros that wait for an engine: of many rows, for all of these pass over a panel while it is in the cache, but
-// by columns of one row alone, with as many as there are features.
+// Capacity for the non-zeros that wait for an engine. Many rows wait, because all of them pass over a panel while the
+// cache holds it. By columns only one row waits, with up to as many non-zeros as there are features.
 struct NonzeroRoom {
     unsigned char* memory;
     std::size_t n_bytes;
 
     template <class Real>
-    static NonzeroRoom of(const ModelView& model, const CallRows& call, Carver& carver) {
-        const std::size_t d = model.n_features, of_one = by_columns(model) ? d : d / 3;  // what a row may have
+    static NonzeroRoom of(const ModelView& model, const CallRows& call, Arena& arena) {
+        // non-zeros that a row may have
+        const std::size_t d = model.n_features, of_one = by_columns(model) ? d : d / 3;
         const bool is_for_one = by_columns(model) || call.side_by_side == 1;
         const std::size_t n_bytes = !has_engines(model) ? 0
                                     : is_for_one        ? of_one * (sizeof(Real) + sizeof(std::int32_t))
                                                         : workspace_bytes(d);
-        return {carver.take<unsigned char>(n_bytes), n_bytes};
+        return {arena.take<unsigned char>(n_bytes), n_bytes};
     }
     template <class Real>
     std::size_t capacity() const {
@@ -229,7 +233,7 @@ struct NonzeroRoom {
     }
 };
 
-// n rows about the engines' center into the lanes of a block, zeros into those left over.
+// Loads n rows around the engines' center into the lanes of a block, and zeros into the unused lanes.
 template <class Real>
 APPROXSVM_NOINLINE void load_engine_block(const PreparedModel& prepared, const RowSource& source,
                                           const std::size_t* rows, std::size_t n, std::size_t n_registers, Real* block,
@@ -237,7 +241,7 @@ APPROXSVM_NOINLINE void load_engine_block(const PreparedModel& prepared, const R
     const std::size_t stride = n_registers * static_cast<std::size_t>(lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
-        if (!model.packed.reference) {  // a center in float32: many rows side by side
+        if (!model.packed.reference) {  // a center in float32: load many rows side by side
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
             return source.load_block(n_registers, rows, n, center, model.input_scale, block, unseen);
         }
@@ -252,28 +256,28 @@ APPROXSVM_NOINLINE void load_engine_block(const PreparedModel& prepared, const R
 
 // --- one engine
 
-// What an engine found out about a row: sum f is sums[f * stride].
+// The sums that an engine computed for a row: sum f is sums[f * stride].
 template <class Real>
 struct RowSums {
     const double* sums;
     std::size_t stride;
     Real half_sq_norm;
-    std::size_t n_terms;  // coordinates that may not be zero
+    std::size_t n_terms;  // number of possibly non-zero coordinates
 };
 
-// What takes the sums of rows.
+// Receives the sums of rows.
 template <class Real>
 class Offer {
   public:
     virtual void take(std::size_t i, const RowSums<Real>& sums) const = 0;
-    // Before that, those of a block of `stride` lanes; is_settled notes the rows that need no more.
+    // Called first, with the sums of a block of `stride` lanes. is_settled marks the rows that are finished.
     virtual void take_block(std::size_t, const std::size_t*, std::size_t, const double*, const Real*, bool*) const {}
 
   protected:
     ~Offer() = default;
 };
 
-// An offer that takes row by row.
+// An Offer that processes row by row.
 template <class Real, class TakeRow>
 class OfferByRow final : public Offer<Real> {
   public:
@@ -288,11 +292,11 @@ inline OfferByRow<Real, TakeRow> offer_by_row(const TakeRow& take_row) {
     return OfferByRow<Real, TakeRow>(take_row);
 }
 
-// Of a list without sparse rows all are dense.
+// If the list has no sparse rows, all rows are dense.
 template <Parts parts, class Real>
 class EngineStage {
   public:
-    // `block` is room for a block of rows and may be shared, `nonzeros` and `room` for sums_room() may not.
+    // `block` has space for a block of rows and may be shared; `nonzeros` and `room` (sums_room()) may not.
     APPROXSVM_NOINLINE EngineStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch,
                                    const EngineSums<Real>& sums, float* block, const NonzeroRoom& nonzeros,
                                    double* room)
@@ -314,14 +318,14 @@ class EngineStage {
         starts_[0] = 0;
     }
 
-    // Takes row i; offers the sums of it and others as soon as they are worth adding up.
+    // Adds row i. Offers the sums of all waiting rows as soon as computing them pays.
     void send(std::size_t i, const Offer<Real>& offer) {
         if (send_sparse(i, most_nonzeros_, offer)) return;
         dense_[n_dense_++] = i;
         if (n_dense_ == dense_capacity) settle_dense(offer);
     }
-    // Takes row i if it is cheap by its non-zeros, of which it may have up to `limit`, a third of the features at most;
-    // by columns every row is.
+    // Adds row i if its non-zeros make it cheap. It may have up to `limit` of them, at most a third of the features; by
+    // columns every row qualifies.
     bool send_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
         if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit, offer);
         return false;
@@ -336,12 +340,12 @@ class EngineStage {
     static constexpr std::size_t width = static_cast<std::size_t>(lanes_of<Real>);
     static constexpr std::size_t dense_capacity = max_registers * width;
 
-    // What features that the model has never seen add to half_sq_norm: nothing where kernels are of inner products.
+    // The contribution of unknown features to half_sq_norm; zero for kernels of inner products.
     Real weight_of(double unseen) const {
         return sums_.counts_unseen ? static_cast<Real>(view_.gamma * unseen) : Real{0};
     }
 
-    // False for a row that is cheaper as a dense one: with more than `limit` non-zeros.
+    // False for a row with more than `limit` non-zeros, which is cheaper as a dense row.
     APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit, const Offer<Real>& offer) {
         if (n_sparse_ == sparse_rows_ || capacity_ - starts_[n_sparse_] < limit) settle_sparse(offer);
         const std::size_t r = n_sparse_, start = starts_[r];
@@ -391,7 +395,7 @@ class EngineStage {
         }
     }
 
-    // n rows, one SIMD lane each, zeros in the lanes left over.
+    // Evaluates n rows, one SIMD lane each, with zeros in the unused lanes.
     void add_up_block(std::size_t n_registers, std::size_t n, Real* half_sq_norm) {
         double unseen[dense_capacity] = {};
         load_engine_block(prepared_, source_, dense_, n, n_registers, block_, unseen);
@@ -402,7 +406,7 @@ class EngineStage {
         sums_.block(n_registers, block_, half_sq_norm, room_);
     }
 
-    // One row; returns its half_sq_norm.
+    // Evaluates one row; returns its half_sq_norm.
     Real add_up_row(std::size_t i) {
         const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, block_, 1);
         const Real seen = half_sq_norm_row(sums_.kernels, block_, view_.n_features);
@@ -430,7 +434,7 @@ class EngineStage {
     std::int32_t* const columns_;
 };
 
-// One with the sums of a kind.
+// An engine with the sums of a kind.
 template <Parts parts, class Real, class Sums>
 class EngineOf : SumsOf<parts&(sparse | batches), Real, Sums>, public EngineStage<parts&(sparse | batches), Real> {
   public:

@@ -1,5 +1,5 @@
-// Rows as the kernel sees them in, values with bounds out. Each row goes to a center near it, the rows of a center go
-// through its expansion together, and what that leaves open goes down the cascade.
+// Takes rows in the kernel's coordinates and computes values with bounds. Each row is assigned to a near center. The
+// rows of a center go through its expansion together, and undecided rows go down the cascade.
 #pragma once
 
 #include "cascade.hpp"
@@ -12,9 +12,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// --- rows of one center
+// --- the rows of one center
 
-// Rows that come one after the other, taken together as soon as they fill a block, side by side or one by one.
+// Rows of one center, collected until they fill a block, then evaluated side by side or one by one.
 template <class Cascade>
 class Gatherer {
   public:
@@ -41,7 +41,7 @@ class Gatherer {
     Status take_block(std::size_t n) {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
-        float off_sq[block_rows] = {};  // as compilers cannot tell that all that is read is written
+        float off_sq[block_rows] = {};  // initialized because compilers cannot tell that only written elements are read
         source_.load_block(Registers, rows_, n, cascade_.center(), model_.input_scale, block, unseen);
         keep_varying_block<Registers>(model_, block, off_sq);
         for (std::size_t r = 0; r < n; ++r) {
@@ -61,7 +61,7 @@ class Gatherer {
         }
         return Status::ok;
     }
-    // What lies off the slice may be NaN or infinite, too.
+    // Coordinates off the slice may be NaN or infinite, too.
     Status check(std::size_t i, float off_sq) const { return off_sq <= largest_float ? Status::ok : source_.check(i); }
 
     Cascade& cascade_;
@@ -75,7 +75,7 @@ class Gatherer {
 
 // --- one center
 
-// True when a sparse row has been dealt with by its non-zeros; dense rows never are, nor are those of several classes.
+// True if a sparse row has been evaluated by its non-zeros. This never happens to dense rows, or with several classes.
 template <class AnyCascade>
 inline bool expand_sparse(AnyCascade&, const PreparedModel&, const RowSource& source, std::size_t i, Status& status) {
     status = source.check_order(i);
@@ -109,17 +109,17 @@ inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepare
 
 // --- many centers
 
-// Rows [first, first + n) of the source in the order of their centers, counted from `first`. On the way there
-// `center_of` holds their groups.
+// Orders the rows [first, first + n) of the source by their centers, counted from `first`. Meanwhile, `center_of` holds
+// their groups.
 struct Routing {
     std::uint32_t *center_of, *order, *counts;
 
-    // For up to n_rows rows at a time.
+    // For at most n_rows rows at a time.
     Routing(std::uint32_t* memory, std::size_t n_rows)
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
-    // So many rows at a time; `y` is room for them. A single row of a group goes by itself where labels alone count, as
-    // its center may depend on the way, if two are about as near.
+    // Processes up to `capacity` rows at a time; `y` has space for them. If only labels are wanted, a single row of a
+    // group is routed alone. If two centers are about equally near, that may choose the other one.
     template <std::size_t Together>
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, bool labels_only,
                 float* y) {
@@ -153,7 +153,7 @@ struct Routing {
         return Status::ok;
     }
 
-    // The end of the rows from `begin` on, in their order, that have one center, or group.
+    // The end of the rows in order, from `begin` on, that have the same center or group.
     std::size_t end_of_run(std::size_t begin, std::size_t n) const {
         std::size_t end = begin + 1;
         while (end < n && center_of[order[end]] == center_of[order[begin]]) ++end;
@@ -161,8 +161,8 @@ struct Routing {
     }
 
   private:
-    // The rows order[k] ... order[end - 1], at most so many of them; returns their number. What is left over of `y`
-    // keeps what it held.
+    // Loads the rows order[k] ... order[end - 1], at most `capacity` of them; returns their number. The unused part of
+    // `y` keeps its contents.
     template <std::size_t Together>
     std::size_t load(const ModelView& model, const RowSource& source, std::size_t first, std::size_t k, std::size_t end,
                      float* y) const {
@@ -173,7 +173,7 @@ struct Routing {
         return m;
     }
 
-    // Sorts the rows by center_of, each kind in ascending order: few rows by insertion, as counting looks at all kinds.
+    // Sorts the rows by center_of, stably: few rows by insertion, because counting looks at all centers.
     void sort(std::size_t n, std::size_t n_kinds) {
         if (n <= few_rows) {
             for (std::size_t i = 0; i < n; ++i) {
@@ -220,7 +220,7 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
     return Status::ok;
 }
 
-// --- everything together
+// --- all centers
 
 template <class AnyCascade>
 inline Status evaluate_with(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
@@ -235,7 +235,7 @@ inline Status evaluate_with(AnyCascade& cascade, const PreparedModel& prepared, 
 
 // --- kinds of kernels
 
-// call(cascade) of a Gaussian kernel, by how many functions there are.
+// Calls call(cascade) for a Gaussian kernel; the cascade depends on the number of functions.
 template <Parts parts, class Call>
 inline Status with_cascade(const Call& call, const PreparedModel& prepared, const RowSource& source,
                            const Evaluation& out, std::uint64_t* counts, const Request& request, const Batch& batch,
@@ -274,9 +274,8 @@ struct EvaluatorOf<GaussianKernels> {
     }
 };
 
-// Evaluates all rows of a source, mapped already: values, bounds, stages, labels by votes. `counts[stage]` grows by the
-// number of rows that each stage answered. The memory is for as many rows as
-// the request says the call has, or more.
+// Evaluates all rows of a mapped source: values, bounds, stages, labels by votes. `counts[stage]` grows by the number
+// of rows that each stage answered. The memory must suffice for as many rows as the request says the call has.
 template <Parts parts = all_parts>
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
                               const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {

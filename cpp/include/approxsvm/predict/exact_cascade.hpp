@@ -1,18 +1,18 @@
-// One decision function by the exact engines: in float32; in float64 if that bound leaves the label open or exceeds the
-// tolerance; and by the definition if this bound does, too. A value suffices if its label cannot differ from the exact
-// one, |value| > bound (or where labels change at another value than 0, |value - that| > bound), and, if values are
-// requested, its bound is within the model's tolerance.
+// The exact stages of one decision function: float32; float64, if the float32 bound leaves the label undecided or
+// exceeds the tolerance; and the definition, if the float64 bound does, too. A value suffices if its label cannot
+// differ from the exact one, |value - label change| > bound (labels usually change at 0). If values are requested, its
+// bound must also be within the model's tolerance.
 //
-// A Kernel says what it is a sum of:
-//     Sums32, Sums64                 what the engines add up (engine_stage.hpp)
-//     sums(products)                 either of them, by the type of the memory for products
-//     rounding(RowSums<Real>)        bound of an engine's sum
-//     slack(row_error)               what every bound holds besides rounding
-//     parts                          of the list that matter here: sparse, few_values
-//     few()                          the engine of few values, or null
+// A Kernel defines the terms of the sum:
+//     Sums32, Sums64                 sums that the engines compute (engine_stage.hpp)
+//     sums(products)                 one of them, by the type of the memory for products
+//     rounding(RowSums<Real>)        bound of an engine's rounding errors
+//     slack(row_error)               part of every bound that is not rounding
+//     parts                          the parts that matter here: sparse, few_values
+//     few()                          engine for few values, or null
 //     define(source, i, row_error)   value and bound of row i by the definition
-//     refuses                        whether a row is an error where the definition has no finite bound, or misses a
-//                                    tolerance that was asked for
+//     refuses                        whether a row is an error if the definition has no finite bound, or misses a
+//                                    requested tolerance
 #pragma once
 
 #include "definition.hpp"
@@ -26,15 +26,15 @@ inline bool wants_values(const Evaluation& out) {
     return out.values || out.bounds;
 }
 
-// Whether rows go straight to the engine in float64.
+// Whether rows skip the float32 engine.
 inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
     if (is_of_products(model)) return false;  // all of its values are exact
     if (request.values != Values::promised) return request.values == Values::exact;
     return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
 }
 
-// An exact value errs by less than this share of the sum of the coefficients' moduli: where the bound of float64 is
-// larger, among support vectors hundreds of kernel widths away, the definition takes over.
+// An exact value has an error below this share of the sum of the coefficients' moduli. If the float64 bound is larger,
+// which happens hundreds of kernel widths from all support vectors, the definition takes over.
 constexpr double exact_share = 1e-10;
 
 // A value with a bound on its error.
@@ -42,7 +42,7 @@ struct BoundedValue {
     double value, bound;
 };
 
-// What is wrong with the first row that is refused: one beyond float64 before any that misses a tolerance.
+// The fault of the first rejected row. A row beyond float64 takes precedence over any that misses a tolerance.
 class RefusedRow {
   public:
     explicit RefusedRow(Fault* fault) : fault_(fault) {}
@@ -94,7 +94,7 @@ class ExactCascade {
         if (!answer_by_few_values(i)) engine64_.send(i, offer64());
     }
 
-    // Answers every row that was sent; returns what is wrong with the first one that is refused.
+    // Answers every row that was sent; returns the fault of the first rejected one.
     Status finish() {
         engine32_.finish(offer32());
         engine64_.finish(offer64());
@@ -132,7 +132,8 @@ class ExactCascade {
     bool settle_by_sums(std::size_t i, const RowSums<Real>& row, Stage stage) {
         return settle_by_sum(i, row.sums[0], kernel_.rounding(row), stage);
     }
-    // A row on the grid, in float32 where that may do, in float64, by the definition; false for any other row.
+    // Evaluates a row on the grid: in float32 if that may suffice, in float64, by the definition. False for any other
+    // row.
     bool answer_by_few_values([[maybe_unused]] std::size_t i) {
         if constexpr (has(Kernel::parts, few_values)) return answer_on_grid(i);
         return false;
@@ -154,7 +155,7 @@ class ExactCascade {
 
     bool settle_by_sum(std::size_t i, double sum, double rounding, Stage stage) {
         const double value = sum + view_.decisions[0].intercept, bound = rounding + slack_of(i);
-        // Not where a bound is NaN or infinite, which a row beyond the engine brings.
+        // False if a bound is NaN or infinite, as for a row beyond the engine's range.
         if (!(rounding < infinity && rounding <= engine_tolerance_ && suffices(value, bound))) return false;
         settle(i, value, bound, stage);
         return true;
@@ -177,9 +178,9 @@ class ExactCascade {
     const Evaluation out_;
     std::uint64_t* const counts_;
     const Request request_;
-    const double tolerance_;         // of values, where they are wanted
-    const double label_change_;      // the value that labels change at
-    const double engine_tolerance_;  // of what the engines themselves may err by
+    const double tolerance_;         // of values, if values are wanted
+    const double label_change_;      // the value at which labels change
+    const double engine_tolerance_;  // for the error of the engines themselves
     RefusedRow refused_;
     EngineOf<Kernel::parts, float, typename Kernel::Sums32> engine32_;
     EngineOf<Kernel::parts, double, typename Kernel::Sums64> engine64_;

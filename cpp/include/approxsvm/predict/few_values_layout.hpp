@@ -1,7 +1,7 @@
-// Which models exact/few_values.hpp is for, and their support vectors laid out for it: all values are origin + k step,
-// computed like this in float64 and compared exactly, with few values of k in each feature, and the squared distances
-// are small. Found out from the dictionary of the packed support vectors, without arithmetic on all of them. Or else
-// each feature takes at most 16 values, whatever they are.
+// Decides which models exact/few_values.hpp can handle, and lays out their support vectors. In such a model, all values
+// are origin + k step, computed like this in float64 and compared exactly; each feature has few values of k, and
+// squared distances are small. This is found from the dictionary of the packed support vectors, without arithmetic on
+// all of them. Without a grid, each feature may take at most 16 values of any size.
 #pragma once
 
 #include "../artifact/support_vectors.hpp"
@@ -13,9 +13,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // of more classes, a winner's pairs take less
+constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, a winner's pairs take less
 
-// Whether the values of support vectors are a dictionary's, so small that a feature may have few of them.
+// Whether the support vectors have a dictionary that is small enough for features to have few values.
 inline bool has_dictionary(const ModelView& view, bool has_factors = registers_hold_factors) {
     const std::size_t of_features = has_factors ? 16 * view.n_features : 0;
     const std::size_t most = of_features > 256 ? of_features : 256;
@@ -23,7 +23,7 @@ inline bool has_dictionary(const ModelView& view, bool has_factors = registers_h
            view.n_labels <= most_few_labels;
 }
 
-// How support vectors are taken together, see few_values.hpp.
+// How support vectors are grouped, see few_values.hpp.
 class FewSegments {
   public:
     explicit FewSegments(const ModelView& view)
@@ -33,7 +33,7 @@ class FewSegments {
     std::size_t n_functions() const { return has_classes_ ? n_ - 1 : 1; }
     double coef(std::size_t i, std::size_t f) const { return view_.dual_coef[f * view_.n_sv + i]; }
 
-    // Support vectors of a segment.
+    // Number of support vectors in a segment.
     std::size_t count(std::size_t segment) const {
         if (has_classes_) return view_.class_counts[segment];
         std::size_t n_negative = 0;
@@ -50,7 +50,7 @@ class FewSegments {
         for (std::size_t s = 0; s < n_; ++s) starts[s + 1] = starts[s] + padded(count(s));
     }
 
-    // Calls visit(i, segment, lane) for all support vectors in turn.
+    // Calls visit(i, segment, lane) for each support vector in turn.
     template <class Visit>
     void for_each(const std::size_t* starts, const Visit& visit) const {
         std::size_t next[2] = {starts[0], starts[1]}, segment = 0, lane = 0, end = has_classes_ ? count(0) : 0;
@@ -68,7 +68,7 @@ class FewSegments {
         }
     }
 
-    // Whether the coefficients of each function have one sign in each segment.
+    // Whether each function's coefficients have one sign within every segment.
     bool have_signs() const {
         if (!has_classes_) return true;
         std::size_t i = 0;
@@ -102,7 +102,7 @@ class FewSegments {
     const std::size_t n_;
 };
 
-// Bytes of a panel's vectors at most: one for each feature and vector until they are grouped.
+// Upper bound of the bytes of a panel's vectors: one per feature and vector before grouping.
 inline std::size_t panel_bytes_before(std::size_t n_features) {
     const std::size_t of_planes = sizeof(std::uint32_t) * ((n_features + 31) / 32);
     return few_panel * (n_features > of_planes ? n_features : of_planes);
@@ -116,31 +116,31 @@ struct FewValuesMemory {
     float *coef, *digits;
     std::uint32_t *first_features, *run_ends, *first_squares;
 
-    FewValuesMemory(const ModelView& view, bool is_candidate, Carver& carver) {
+    FewValuesMemory(const ModelView& view, bool is_candidate, Arena& arena) {
         const FewSegments segments(view);
         const std::size_t d = is_candidate ? view.n_features : 0, n_lanes = is_candidate ? segments.n_lanes() : 0;
-        lowest = carver.take<double>(is_candidate ? d + lanes64 : 0);  // whole registers
-        range = carver.take<double>(is_candidate ? d + lanes64 : 0);
-        codes_of_zeros = carver.take<std::uint8_t>(d);
-        squares = carver.take<std::uint8_t[16]>(d, most_steps + 1);
-        joint = carver.take<std::uint8_t[16]>(d);
-        joint_values = carver.take<double[16]>(d);
-        first_features = carver.take<std::uint32_t>(is_candidate ? d + 1 : 0);
-        run_ends = carver.take<std::uint32_t>(d);
-        first_squares = carver.take<std::uint32_t>(d);
-        starts = carver.take<std::size_t>(is_candidate ? segments.n() + 1 : 0);
-        vectors = carver.take<unsigned char>(n_lanes / few_panel, is_candidate ? panel_bytes_before(d) : 0);
-        coef = carver.take<float>(n_lanes, is_candidate ? segments.n_functions() : 0);
-        coef64 = carver.take<double>(n_lanes, is_candidate ? segments.n_functions() : 0);
-        digits = carver.take<float>(is_candidate ? most_digits * digit_values : 0);
-        kernels64 = carver.take<double>(is_candidate ? most_sq_steps + 1 : 0);
+        lowest = arena.take<double>(is_candidate ? d + lanes64 : 0);  // whole registers
+        range = arena.take<double>(is_candidate ? d + lanes64 : 0);
+        codes_of_zeros = arena.take<std::uint8_t>(d);
+        squares = arena.take<std::uint8_t[16]>(d, most_steps + 1);
+        joint = arena.take<std::uint8_t[16]>(d);
+        joint_values = arena.take<double[16]>(d);
+        first_features = arena.take<std::uint32_t>(is_candidate ? d + 1 : 0);
+        run_ends = arena.take<std::uint32_t>(d);
+        first_squares = arena.take<std::uint32_t>(d);
+        starts = arena.take<std::size_t>(is_candidate ? segments.n() + 1 : 0);
+        vectors = arena.take<unsigned char>(n_lanes / few_panel, is_candidate ? panel_bytes_before(d) : 0);
+        coef = arena.take<float>(n_lanes, is_candidate ? segments.n_functions() : 0);
+        coef64 = arena.take<double>(n_lanes, is_candidate ? segments.n_functions() : 0);
+        digits = arena.take<float>(is_candidate ? most_digits * digit_values : 0);
+        kernels64 = arena.take<double>(is_candidate ? most_sq_steps + 1 : 0);
     }
 };
 
 // --- the grid
 
-// The value k steps from the origin. A compiler may fuse this; the fused result is no farther from the exact one than
-// any other number, and so grid_gap holds for both.
+// The value k steps from the origin. A compiler may fuse this. The fused result is the number closest to the exact one,
+// so grid_gap holds for both.
 APPROXSVM_INLINE double on_grid(double origin, double step, double k) {
     return origin + k * step;
 }
@@ -150,13 +150,13 @@ inline double grid_gap(double origin, double step, double k) {
     two_sum(origin, product, lost);
     return std::fabs(std::fma(k, step, -product)) + std::fabs(lost);
 }
-// The k nearest to a value, below 2^31; NaN for NaN.
+// The k closest to a value, below 2^31; NaN for NaN.
 APPROXSVM_INLINE double steps_to(double value, double origin, double inverse_step) {
     constexpr double shift = 0x1.8p52;
     return ((value - origin) * inverse_step + shift) - shift;
 }
 
-// The greatest step that two distances are multiples of, but for `tiny`.
+// The greatest step that divides both distances, up to `tiny`.
 inline double common_step(double a, double b, double tiny) {
     while (b > tiny) {
         double rest = std::fmod(a, b);
@@ -197,7 +197,7 @@ class FewValuesWriter {
     FewValuesWriter(const ModelView& view, const FewValuesMemory& memory)
         : view_(view), memory_(memory), segments_(view), d_(view.n_features) {}
 
-    // Not usable where the support vectors are not of this kind; `slope` is kernel_slope(gamma).
+    // Returns an unusable layout if the support vectors do not qualify; `slope` is kernel_slope(gamma).
     APPROXSVM_COLD FewValues write(double slope) {
         FewValues few{};
         few.n_features = d_;
@@ -229,12 +229,13 @@ class FewValuesWriter {
   private:
     APPROXSVM_COLD bool has_small_dictionary() const { return view_.packed.n_dictionary <= 256; }
 
-    // Where there is no grid.
+    // For models without a grid.
     APPROXSVM_COLD FewValues write_factors(FewValues& few, double largest) const {
         const std::size_t n_first = view_.n_sv < few_panel ? view_.n_sv : few_panel;
         if (!registers_hold_factors || view_.n_sv == 0 || !find_values(n_first)) return few;
         few.has_factors = true;
-        // Fewer support vectors make no more groups: where the first few's already take too long, so do all.
+        // Fewer support vectors never make more groups: if the groups of the first few vectors already take too long,
+        // those of all do.
         few.n_groups = groups_of_first(n_first);
         if (work_of(few) >= work_of_engine() || !find_values(view_.n_sv)) return few;
         fill_codes([&](std::size_t j, double value) { return static_cast<double>(code_of(j, value)); });
@@ -258,7 +259,7 @@ class FewValuesWriter {
         while (memory_.joint_values[j][code] != value) ++code;
         return code;
     }
-    // Groups of the first n support vectors alone, a panel's at most.
+    // Groups only the first n support vectors, at most a panel.
     std::size_t groups_of_first(std::size_t n) const {
         for (std::size_t j = 0; j < d_; ++j) {
             const std::size_t code = view_.packed.compressed ? code_of(j, reference_value(view_.packed, j)) : 0;
@@ -267,7 +268,7 @@ class FewValuesWriter {
         }
         SupportVectorReader reader(view_);
         for (std::size_t i = 0; i < few_panel; ++i) {
-            if (i >= n) {  // like the first
+            if (i >= n) {  // copies of the first vector
                 for (std::size_t j = 0; j < d_; ++j) codes_at(0, j)[i] = codes_at(0, j)[0];
                 continue;
             }
@@ -300,8 +301,8 @@ class FewValuesWriter {
         }
         close_gaps(4 * few.n_parts);
     }
-    // The values that each feature takes in the first n support vectors, the last once more where they are less than
-    // 16; false where they are more.
+    // Finds the values of each feature in the first n support vectors; repeats the last one if there are fewer than 16.
+    // False if there are more.
     APPROXSVM_COLD bool find_values(std::size_t n) const {
         std::uint8_t* const counts = memory_.codes_of_zeros;
         for (std::size_t j = 0; j < d_; ++j) {
@@ -326,7 +327,7 @@ class FewValuesWriter {
         return are_few;
     }
 
-    // Of a support vector.
+    // Per support vector.
     double work_of(const FewValues& few) const {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
         const double rest = bits_work.rest + 1.5 * functions;
@@ -335,15 +336,15 @@ class FewValuesWriter {
                      of_row = 16.0 * (2.0 * static_cast<double>(d_) + n_groups);
         return rest + bits_work.factor * n_groups + of_row / static_cast<double>(view_.n_sv);
     }
-    // That of the engine in float32: exp, and as many products as there are features, or values where these are few. Of
-    // many classes it goes by the vectors of one.
+    // Work of the float32 engine: exp, and as many products as there are features (or values, if these are few). With
+    // many classes it is that of one class's vectors.
     double work_of_engine() const {
         const std::size_t stored = view_.packed.n_values / (view_.n_sv > 0 ? view_.n_sv : 1);
         const double n_terms = static_cast<double>(view_.packed.compressed && 3 * stored <= d_ ? stored : d_);
         return (n_terms + 36.0) * (segments_.n_functions() > 3 ? 0.5 : 1.0);
     }
 
-    // Calls visit(value) for all values there are, some of them no support vector's.
+    // Calls visit(value) for all dictionary values, including unused ones.
     template <class Visit>
     void for_values(const Visit& visit) const {
         const PackedVectors& packed = view_.packed;
@@ -386,7 +387,7 @@ class FewValuesWriter {
         double total = 0.0;
         few.codes_of_zeros = has_zero ? memory_.codes_of_zeros : nullptr;
         for (std::size_t j = 0; j < d_; ++j) {
-            // Where all support vectors are the same a row may be a step off: towards zero, or from it.
+            // If all support vectors agree in a feature, a row may be one step off: towards zero, or away from it.
             if (low[j] == high[j]) {
                 const bool lower = has_zero && low[j] > zero;
                 low[j] -= lower;
@@ -416,14 +417,14 @@ class FewValuesWriter {
         return largest;
     }
 
-    // Calls visit(feature, value) for what is stored of the next support vector.
+    // Calls visit(feature, value) for the stored values of the next support vector.
     template <class Visit>
     void for_stored(SupportVectorReader& reader, std::size_t i, const Visit& visit) const {
         if (view_.packed.compressed) return reader.next_stored(visit);
         for (std::size_t j = 0; j < d_; ++j) visit(j, packed_value(view_.packed, i * d_ + j));
     }
 
-    // --- vectors, a byte each at first: (n_panels, n_features, few_panel) with gaps
+    // --- vectors, first with one byte per value: (n_panels, n_features, few_panel) with gaps
 
     unsigned char* codes_at(std::size_t panel, std::size_t j) const {
         return memory_.vectors + panel * panel_bytes_before(d_) + j * few_panel;
@@ -445,7 +446,7 @@ class FewValuesWriter {
                 codes_at(lane / few_panel, j)[lane % few_panel] = static_cast<std::uint8_t>(code_of(j, value));
             });
         });
-        // Lanes left over are like the first support vector: joint values are those of support vectors alone.
+        // Unused lanes repeat the first support vector: only support vectors may contribute joint values.
         for (std::size_t s = 0; s < segments_.n(); ++s) {
             for (std::size_t lane = memory_.starts[s] + segments_.count(s); lane < memory_.starts[s + 1]; ++lane) {
                 for (std::size_t j = 0; j < d_; ++j) {
@@ -498,7 +499,7 @@ class FewValuesWriter {
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
     }
-    // A run ends before the last group where bytes cannot hold that one, too.
+    // If bytes cannot hold the sum including the last group, the run ends before it.
     void end_group(std::size_t n_groups, double of_group, double& of_run, std::size_t& n_runs) const {
         if (of_run + of_group > 255.0) {
             memory_.run_ends[n_runs++] = static_cast<std::uint32_t>(n_groups - 1);
@@ -506,8 +507,8 @@ class FewValuesWriter {
         }
         of_run += of_group;
     }
-    // Whether feature j can share the bytes of the group that begins with `first`, which then hold joint values; of so
-    // many panels.
+    // Whether feature j can join the group that begins with `first`, whose bytes then hold joint values; for this many
+    // panels.
     bool joins(std::size_t first, std::size_t j, std::size_t n_used) const {
         std::uint8_t code_of[256];
         std::uint16_t found[joint_values];
@@ -536,7 +537,7 @@ class FewValuesWriter {
         return true;
     }
 
-    // Panels of so many times few_panel bytes follow each other.
+    // Panels are contiguous, each this many times few_panel bytes.
     APPROXSVM_COLD void close_gaps(std::size_t n) const {
         for (std::size_t panel = 1; panel < n_panels(); ++panel) {
             std::memmove(memory_.vectors + panel * n * few_panel, codes_at(panel, 0), n * few_panel);
@@ -581,7 +582,7 @@ class FewValuesWriter {
     }
 
     APPROXSVM_COLD void fill_kernels(FewValues& few) const {
-        const double g = view_.gamma * (few.step * few.step);  // may be infinite: zero times it is no number
+        const double g = view_.gamma * (few.step * few.step);  // may be infinite, and zero times infinity is NaN
         const auto kernel = [g](double h) { return h == 0.0 ? 1.0 : std::exp(-(g * h)); };
         few.n_digits = digits_of(few.max_sq_steps);
         double unit = 1.0;

@@ -1,6 +1,6 @@
-// A row at a time through the sums of exact/few_values.hpp, with their bounds: where all of its values are on the
-// support vectors' grid, compared exactly, and within the range of each feature. The cost of such a row does not depend
-// on other rows.
+// Evaluates single rows by the sums of exact/few_values.hpp, with their bounds. A row qualifies if all of its values
+// are on the support vectors' grid, compared exactly, and within each feature's range. The cost of a row does not
+// depend on other rows.
 #pragma once
 
 #include "prepared.hpp"
@@ -9,60 +9,61 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Memory of one thread for it.
+// Scratch memory of one thread.
 struct FewRoom {
     double *values, *sums;  // of a row, (n_features,); of segments, (n_segments, n_functions)
     std::int32_t* columns;
     std::uint8_t* codes;
     FewRow row;
-    float* kernels;  // of all lanes, where there are several functions
+    float* kernels;  // of all lanes, for several functions
 
     FewRoom() : values(nullptr), sums(nullptr), columns(nullptr), codes(nullptr), row(), kernels(nullptr) {}
-    FewRoom(const FewValues& few, const ModelView& model, Carver& carver) {
+    FewRoom(const FewValues& few, const ModelView& model, Arena& arena) {
         const FewSegments segments(model);
         const std::size_t d = few.is_usable ? model.n_features : 0;
-        values = carver.take<double>(few.is_usable ? d + lanes64 : 0);
-        sums = carver.take<double>(few.is_usable ? segments.n() : 0, segments.n_functions());
-        columns = carver.take<std::int32_t>(d);
-        codes = carver.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
-        row.planes = carver.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
-        row.tables = carver.take<std::uint8_t[16]>(d);
-        row.factors = carver.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
-        kernels = carver.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
+        values = arena.take<double>(few.is_usable ? d + lanes64 : 0);
+        sums = arena.take<double>(few.is_usable ? segments.n() : 0, segments.n_functions());
+        columns = arena.take<std::int32_t>(d);
+        codes = arena.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
+        row.planes = arena.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
+        row.tables = arena.take<std::uint8_t[16]>(d);
+        row.factors = arena.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
+        kernels = arena.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
     }
 };
 
-// What rounding does to sums of few_values.hpp: `of_moduli` of the moduli that they add up, `of_all` of A1, and
-// `of_scale`, which underflow of coefficients and products loses.
+// Rounding errors of the sums in few_values.hpp: `of_moduli` times the sum's moduli, `of_all` times A1, and `of_scale`,
+// the underflow of coefficients and products.
 //
-// In float32: an entry of a table of digits is off by u of itself, and so are their products, 2 n_digits - 1 roundings
-// in all; the coefficient's is one, its product's another where that is not fused, and a sum takes few_path of them.
-// Moduli are computed, too, which the factor covers. Sums of chunks take float64. Exponents: g = gamma step^2 takes two
-// roundings and g h one, so that K errs by 3 u64 g h of itself, and exp by two units in the last place. An entry below
-// 2^-126 is zero: elsewhere g h is below 88 for each digit, which 2^-40 covers. So kernel values below 2^-126 may be
-// zero, which is of A1. Coefficients are shares of the largest one of all functions, beside which all of another
-// function's may be next to nothing: they and their products lose up to 2^-150 of coef_scale each, whatever A1 is.
+// In float32: an entry of a digit table has the relative error u, and so do products of entries: 2 n_digits - 1
+// roundings in all. Coefficients round once, their products once more unless fused, and a sum has the depth few_depth.
+// The moduli are computed as well, which the factor covers. Chunks are summed in float64. Exponents: g = gamma step^2
+// rounds twice and g h once, so K has the relative error 3 u64 g h; exp adds two units in the last place. An entry
+// below 2^-126 is zero; elsewhere g h is below 88 for each digit, which 2^-40 covers. So kernel values below 2^-126 may
+// be zero, which is a share of A1. Coefficients are divided by the largest one of all functions, so those of another
+// function may be tiny: they and their products lose up to 2^-150 coef_scale each, whatever A1 is.
 //
-// In float64 the same, with one table, whose entries below 2^-1022 may be zero. The grid adds few.grid_error to both.
+// In float64 the same holds, with one table, whose entries below 2^-1022 may be zero. Both add few.grid_error.
 struct FewErrors {
     double of_moduli, of_all, of_scale;
 
     static FewErrors of_float32(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         return {
-            1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_path + 1.0) + 1.01 * n * unit64 + 0x1p-40,
+            1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_depth + 1.0) + 1.01 * n * unit64 + 0x1p-40,
             few.grid_error + 0x1p-120 * n, 0x1p-145 * n * few.coef_scale};
     }
-    // By factors exp(-y_g), y_g = gamma times the squared distance in the features of group g: y_g is off by u of
-    // itself in float32, and by less in float64 before that, exp by 2 u, and each product by u. So K errs by u (3
-    // n_groups + x), x the sum of all y_g: by 20 u more of itself where x <= 20, and elsewhere by u x exp(-x), below
-    // 1e-14, of A1. Exp stops at -87.3, and products below 2^-126 may be zero, which is of A1, too.
+    // By factors exp(-y_g), with y_g = gamma times the squared distance in the features of group g: y_g has the
+    // relative error u in float32, and less in float64 before that; exp adds 2 u, and each product u. So K has the
+    // relative error u (3 n_groups + x), x the sum of all y_g. This is at most 20 u more than 3 n_groups u if x <= 20;
+    // else the error is u x exp(-x), below 1e-14, a share of A1. Exp stops at -87.3, and products below 2^-126 may be
+    // zero; these are shares of A1, too.
     static FewErrors of_factors(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         const double n_groups = static_cast<double>(few.n_groups);
-        const double path = 3.0 * n_groups + 20.0 + few_path + 2.0;
+        const double depth = 3.0 * n_groups + 20.0 + few_depth + 2.0;
         const double in_float64 = 20.0 * (static_cast<double>(few.n_features) + 8.0) * unit64;
-        return {1.02 * (unit32 * path + in_float64) + 1.01 * n * unit64, 1e-13, 0x1p-145 * n * few.coef_scale};
+        return {1.02 * (unit32 * depth + in_float64) + 1.01 * n * unit64, 1e-13, 0x1p-145 * n * few.coef_scale};
     }
     static FewErrors of_float64(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
@@ -85,10 +86,10 @@ class FewValuesStage {
                                         : FewErrors::of_float32(*few_)),
           errors64_(few_ && settles_all() ? FewErrors::of_float64(*few_) : FewErrors{}) {}
 
-    // Whether there are sums in float64, too: no row that those in float32 leave open needs the engines.
+    // Whether there are also sums in float64, so that rows that float32 leaves undecided do not need the engines.
     bool settles_all() const { return !few_ || !few_->has_factors; }
 
-    // Takes row i, if it is on the grid, or there is none.
+    // Loads row i. False if there is a grid and the row is not on it.
     bool takes(std::size_t i) {
         if (!few_) return false;
         if (few_->has_factors) {
@@ -103,7 +104,7 @@ class FewValuesStage {
     double bound32(double moduli, const DecisionNumbers& decision) const { return errors32_.bound(moduli, decision); }
     double bound64(double moduli, const DecisionNumbers& decision) const { return errors64_.bound(moduli, decision); }
 
-    // --- of the row that was loaded
+    // --- functions of the loaded row
 
     // The sum of the only function and its moduli.
     void sum32(double& sum, double& moduli) const {
@@ -117,7 +118,7 @@ class FewValuesStage {
         moduli = room_.sums[0] - room_.sums[1];
     }
 
-    // Of several classes: kernel values, and the sums of class c in its pairs.
+    // For several classes: kernel values, and the sums of class c in its pairs.
     void kernels32() const { few_kernels(*few_, room_.row, room_.kernels); }
     double class_sum32(std::size_t c, std::size_t f) const { return few_sum(*few_, room_.kernels, c, f); }
     void sums64() const {
@@ -150,7 +151,7 @@ class FewValuesStage {
         room_.codes[j] = static_cast<std::uint8_t>(code);
         return true;
     }
-    // The same of all values, side by side, by how far they are from the grid and from their ranges.
+    // Checks all values side by side, by their distances from the grid and from their ranges.
     bool dense_codes() const {
         constexpr std::size_t width = static_cast<std::size_t>(lanes64);
         const std::size_t d = few_->n_features;

@@ -1,5 +1,5 @@
-// Several sums of RBF kernels of the same support vectors, for SeveralFunctions: each kernel value is computed once;
-// and the expansions in front of them.
+// Several sums of RBF kernels of the same support vectors, for SeveralFunctions. Each kernel value is computed once.
+// Also the expansions that come before these sums.
 #pragma once
 
 #include "common_expansions.hpp"
@@ -10,10 +10,10 @@ inline namespace APPROXSVM_TARGET {
 
 template <Parts list>
 class SeveralKernels {
-    // A type that is deduced comes before what uses it.
+    // Deduced types must be declared before their use.
     //
-    // Behind the sums are their moduli, weighted by the largest coefficient of each support vector: not below those of
-    // any function.
+    // After the sums come their moduli, weighted by each support vector's largest coefficient: an upper bound for every
+    // function.
     template <class Real>
     auto rounding_of(const ClassEngine<Real>& engine, const RowSums<Real>& row) const {
         const EngineBound<Real> bound(engine.expansion.kernels, engine.typical_half_sq_norm);
@@ -29,7 +29,7 @@ class SeveralKernels {
     using Sums32 = ClassSums<float>;
     using Sums64 = ClassSums<double>;
 
-    // `memory` is of definition_bytes.
+    // `memory` has definition_bytes.
     SeveralKernels(const PreparedModel& prepared, float* memory)
         : prepared_(prepared), view_(*prepared.view), slope_(kernel_slope(view_.gamma)), memory_(memory) {}
 
@@ -39,7 +39,7 @@ class SeveralKernels {
     auto rounding(const RowSums<double>& row) const { return rounding_of(prepared_.class64, row); }
     double slack(std::size_t k, double row_error) const { return row_slack(view_.decisions[k], slope_, row_error); }
 
-    // What a row that is off does to the values is in the slack. `moduli` is room for (n_decisions,).
+    // The slack covers the effect of the row's error on the values. `moduli` has space for (n_decisions,).
     void define(const RowSource& source, std::size_t i, double* values, double* bounds, double* moduli) const {
         const std::size_t n = view_.n_decisions;
         for (std::size_t k = 0; k < n; ++k) values[k] = moduli[k] = 0.0;
@@ -59,11 +59,11 @@ class SeveralKernels {
   private:
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const double slope_;  // of the kernel, at most
+    const double slope_;  // upper bound of the kernel's slope
     float* const memory_;
 };
 
-// All functions are expanded about the same centers. What their bounds leave open goes to the exact engines.
+// All functions are expanded around the same centers. The exact engines take rows that their bounds leave undecided.
 template <Parts parts>
 class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<SeveralKernels<parts>> {
     using Functions = SeveralFunctions<SeveralKernels<parts>>;
@@ -133,7 +133,7 @@ class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<Sever
         return Status::ok;
     }
 
-    // One row near the center.
+    // Evaluates one row near the center.
     Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
         RowAlone row;
         for (std::size_t k = 0; k < n_decisions_; ++k) evaluate_at_row(i, k, k, u, outside, row, first_degree_);
@@ -160,19 +160,19 @@ class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<Sever
         return true;
     }
 
-    // What the function with the greatest value is at least: whatever stays below is no row's label.
+    // A lower bound of the greatest value: a class whose value is certainly below it is not the row's label.
     double least_of_winner() const {
         if (view_.task == Task::regression) return infinity;
         const std::size_t winner = first_largest(n_decisions_, value_);
         return value_[winner] - bound_[winner];
     }
-    // Whether more of a function's expansion may matter to a row; where a number is NaN it may.
+    // Whether more degrees of a function's expansion may matter to a row; true if a number is NaN.
     bool counts(double value, double bound, double least) const {
         return !(value + bound < least) || !(bound <= tolerance());
     }
 
-    // All degrees at once where each value is wanted, as it is for labels by probabilities, which no bound on one value
-    // settles; else further ones of the functions that may be the greatest.
+    // If every value is wanted, all degrees at once. Labels by probabilities want every value, because no bound of one
+    // value decides them. Otherwise, more degrees only for the functions that may have the greatest value.
     const int first_degree_ =
         view_.degree > 2 && view_.mode != Mode::approximate&& view_.outputs.label_rule != LabelRule::probability
             ? 2

@@ -1,5 +1,5 @@
-// Raw rows in: they are mapped as the source maps them, a piece at a time, and what is uncertain about a mapped row
-// goes into its bounds. Rows of a model without an input map are evaluated as they are.
+// Takes raw rows and maps them as the source does, a chunk at a time. The uncertainty of a mapped row enters its
+// bounds. Rows of a model without an input map are evaluated directly.
 #pragma once
 
 #include "evaluate.hpp"
@@ -8,30 +8,30 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Rows that are mapped at a time: their numbers stay in a cache, but with many centers there should be some rows for
-// each, and with an engine behind it a piece should fill its blocks.
+// Number of rows that are mapped at a time. Their numbers should stay in a cache. With many centers, though, each
+// center should get several rows, and with an engine a chunk should fill its blocks.
 inline std::size_t mapped_piece_rows(const ModelView& model) {
     const std::size_t numbers = std::size_t{1} << (model.n_centers > 1 ? 20 : has_engines(model) ? 16 : 13);
     const std::size_t rows = numbers / model.n_features;
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
 
-// Scratch memory of one thread: a piece of mapped rows, their errors, one raw row and what the stages need.
+// Scratch memory of one thread: a chunk of mapped rows, their errors, one raw row, and the memory of the ops.
 struct MappingMemory {
-    double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *stages = nullptr, *bounds = nullptr;
+    double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *ops = nullptr, *bounds = nullptr;
     EvaluationMemory evaluation;
 
     template <Parts parts>
-    MappingMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : evaluation(prepared, call, carver) {
+    MappingMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : evaluation(prepared, call, arena) {
         const ModelView& model = *prepared.view;
         if (!model.has_input_map) return;
         const std::size_t n = call.at_most(mapped_piece_rows(model));
-        mapped = carver.take<double>(n * model.n_features);
-        errors = carver.take<double>(n);
-        raw = carver.take<double>(model.n_raw_features);
-        stages = carver.take<double>(map_doubles(model.input_map));
-        bounds = carver.take<double>(model.tolerance_asked ? n : 0, model.n_decisions);
+        mapped = arena.take<double>(n * model.n_features);
+        errors = arena.take<double>(n);
+        raw = arena.take<double>(model.n_raw_features);
+        ops = arena.take<double>(map_doubles(model.input_map));
+        bounds = arena.take<double>(model.tolerance_asked ? n : 0, model.n_decisions);
     }
 };
 
@@ -47,9 +47,9 @@ class RowMapping {
           fault_(request.fault),
           source_{request.source_unit > unit64, rows.is_sparse()},
           scaler_(view_.input_map, prepared.map_gains, source_),
-          mapper_(view_.input_map, prepared.map_gains, memory.stages, source_) {}
+          mapper_(view_.input_map, prepared.map_gains, memory.ops, source_) {}
 
-    // Maps the rows [first, first + n) into the memory's first n rows, those whose error matters in twice the
+    // Maps the rows [first, first + n) into the memory's first n rows. Rows whose error matters are mapped in twice the
     // precision.
     Status map(std::size_t first, std::size_t n) const {
         if (scaler_) {
@@ -81,7 +81,7 @@ class RowMapping {
     }
 
   private:
-    // Row i into the memory's row k.
+    // Maps row i into the memory's row k.
     Status scale(std::size_t i, std::size_t k) const {
         double* const selected = mapper_.row(0);
         Status status = load(i, selected, false);
@@ -110,12 +110,12 @@ class RowMapping {
         return Status::ok;
     }
 
-    // Loads the columns that are used and ignores the others. A scaler detects values that are not finite.
+    // Loads the columns that are used and ignores the others. A scaler detects non-finite values.
     Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
         if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;
         double* raw = map.takes_all_columns ? x : memory_.raw;
-        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // NaN neither
+        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // also true for NaN
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }
@@ -156,13 +156,13 @@ inline Span<T> part_of(const Span<T>& span, std::size_t first, std::size_t n) {
     return span ? Span<T>{span.data + first, n} : span;
 }
 
-// Columns of probabilities that a model gives; 0 for none.
+// Number of probability columns of a model; 0 if it has none.
 inline std::size_t n_probabilities(const ModelView& model) {
     if (rules_of(model.outputs.probability).gives != Gives::of_classes) return 0;
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 
-// What is wanted of the rows [first, first + n).
+// The outputs wanted for the rows [first, first + n).
 inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
     const std::size_t d = model.n_decisions, p = n_probabilities(model), t = n_targets_of(model);
     Evaluation part;
@@ -176,7 +176,7 @@ inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::si
     return part;
 }
 
-// Values of a promised tolerance that the error of a mapped row uses up are none.
+// Values are rejected if a tolerance is guaranteed and the mapped row's error alone exceeds it.
 inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
     for (std::size_t k = 0; k < bounds.size; ++k) {
         if (bounds[k] <= model.tolerance) continue;
@@ -186,8 +186,8 @@ inline Status check_tolerance(const ModelView& model, const Span<double>& bounds
     return Status::ok;
 }
 
-// A row whose error is infinite may be refused by a source that maps it in float32, or be no number there: no bound
-// holds, even where kernels are never above 1.
+// If a row's error is infinite, a source that maps rows in float32 may refuse it or compute something that is not a
+// number. Then no bound holds, even for kernels that are at most 1.
 inline void distrust(const ModelView& model, const double* row_errors, std::size_t n, const Evaluation& found) {
     const std::size_t n_targets = n_targets_of(model);
     for (std::size_t i = 0; i < n; ++i) {
@@ -225,7 +225,7 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
     return Status::ok;
 }
 
-// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds MappingMemory.
+// Evaluates all raw rows of a source: values, bounds, ops, and labels by votes. The workspace holds a MappingMemory.
 template <Parts parts>
 inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {

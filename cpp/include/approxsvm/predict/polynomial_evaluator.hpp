@@ -1,9 +1,10 @@
-// Rows through a kernel of inner products: the form or the engine in float64, and where that leaves a label open, the
-// definition, term after term in LIBSVM's order: such labels are a matter of rounding, and then of the source's own.
+// Evaluates rows with a kernel of inner products: by the form or the float64 engine and, if that leaves a label
+// undecided, by the definition, term by term in LIBSVM's order. Such labels depend on rounding, so the source's own
+// rounding decides.
 //
-// Values are exact whatever is asked for, but for rounding; what that may have changed grows with the row, and a row
-// whose value is beyond float64, or not certain to the tolerance that was asked for, is refused. The latter comes out
-// all the same, with its bound, and so do all others.
+// Values are exact except for rounding, whatever is requested. The rounding error grows with the row. A row whose value
+// is beyond float64, or not certain to the requested tolerance, is rejected. A row that misses the tolerance is
+// evaluated all the same, with its bound, and so are all other rows.
 #pragma once
 
 #include "../outputs/outputs.hpp"
@@ -13,7 +14,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// LIBSVM's powi: a product of squares.
+// LIBSVM's powi: powers by repeated squaring.
 inline double libsvm_power(double base, int times) {
     double square = base, power = 1.0;
     for (; times > 0; times /= 2, square *= square) {
@@ -24,7 +25,7 @@ inline double libsvm_power(double base, int times) {
 
 template <Parts parts>
 class PolynomialEvaluator {
-    // Types that are deduced come before what uses them.
+    // Deduced types must be declared before their use.
     auto offer() {
         return offer_by_row<double>([this](std::size_t i, const RowSums<double>& row) {
             if (status_ != Status::ok) return;
@@ -38,7 +39,7 @@ class PolynomialEvaluator {
                     value_[k] = row.sums[k * row.stride] + view_.decisions[k].intercept;
                 }
             }
-            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_path(row.n_terms)), 0.0});
+            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_depth(row.n_terms)), 0.0});
             judge(i, by_float64);
         });
     }
@@ -87,7 +88,8 @@ class PolynomialEvaluator {
     }
 
   private:
-    // As many linear forms stay in the first-level cache while rows pass; more are taken for a block of rows at a time.
+    // Number of linear forms that stay in the first-level cache while rows pass. More forms are processed for a block
+    // of rows at a time.
     static constexpr std::size_t few_decisions = 3;
     static constexpr std::size_t width = lanes64, queue_capacity = max_registers * width;
 
@@ -147,7 +149,7 @@ class PolynomialEvaluator {
         judge_form(i, inner_product(block_, block_, d), block_, d, 1);
     }
 
-    // False for a row that is cheaper as a dense one.
+    // False for a row that is cheaper as a dense row.
     bool take_sparse(std::size_t i) {
         if constexpr (!has(parts, sparse)) return false;
         const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
@@ -163,9 +165,9 @@ class PolynomialEvaluator {
         return true;
     }
 
-    // The values of row i are known, and the numbers of its features, n of them.
+    // Takes the values of row i, and its n feature values.
     void judge_form(std::size_t i, double sq_norm, const double* numbers, std::size_t n, std::size_t stride) {
-        if (!is_finite(sq_norm)) {  // an overflow is legitimate, NaN and infinity are not
+        if (!is_finite(sq_norm)) {  // overflow is possible, but NaN and infinity are rejected
             status_ = source_.check(i);
             if (status_ != Status::ok) return;
         }
@@ -178,7 +180,7 @@ class PolynomialEvaluator {
     }
 
     // Bounds of sums over all support vectors.
-    void find_bounds(std::size_t i, double sq_norm, const ProductPath& path) {
+    void find_bounds(std::size_t i, double sq_norm, const ProductDepth& depth) {
         double norm = 0.0;
         if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) {
             norm = norm_above(sq_norm, nullptr, view_.n_features);
@@ -188,13 +190,13 @@ class PolynomialEvaluator {
         }
         const double moved = row_error(i);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            bound_[k] = polynomial_bound(view_, kernel_.moments, k, path, norm + moved, moved);
+            bound_[k] = polynomial_bound(view_, kernel_.moments, k, depth, norm + moved, moved);
         }
     }
 
     // --- the definition
 
-    // One operation after the other as LIBSVM has them, the linear kernel's gamma and coef0 changing nothing.
+    // Performs LIBSVM's operations one by one. The linear kernel's gamma and coef0 do not change anything.
     void define(std::size_t i) {
         const std::size_t d = view_.n_features;
         double *z = room_, *x = room_ + d;
@@ -232,7 +234,7 @@ class PolynomialEvaluator {
         return finite;
     }
 
-    // tanh is finite of what is not.
+    // tanh of infinity is finite.
     bool is_of_finite_terms(std::size_t i) const {
         for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) {
             if (!is_within_float64(value_[k], bound_[k], row_error(i))) return false;
@@ -258,7 +260,7 @@ class PolynomialEvaluator {
 
     void settle(std::size_t i, Stage stage) {
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            if (!(bound_[k] < infinity)) bound_[k] = infinity;  // NaN, too
+            if (!(bound_[k] < infinity)) bound_[k] = infinity;  // also if NaN
             if (bound_[k] > tolerance_ && imprecise_ == Status::ok) {
                 imprecise_ = Status::beyond_tolerance;
                 if (request_.fault) *request_.fault = {i, bound_[k], tolerance_};
@@ -291,8 +293,8 @@ class PolynomialEvaluator {
     double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows); of one row
     std::uint32_t* const tally_;
     double *const block_, *const room_;  // (n_features, queue_capacity) doubles each
-    Status status_ = Status::ok;         // nothing is evaluated any more when it is not
-    Status imprecise_ = Status::ok;      // all is evaluated, but a row is to be refused
+    Status status_ = Status::ok;         // evaluation stops if this is not ok
+    Status imprecise_ = Status::ok;      // all rows are evaluated, but one must be rejected
     std::size_t n_queued_ = 0;
     std::size_t queue_[queue_capacity];
     EngineOf<parts, double, PolynomialSums> engine_;
@@ -306,7 +308,7 @@ struct EvaluatorOf<ProductKernels> {
                            const EvaluationMemory& memory) {
         return PolynomialEvaluator<parts>(prepared, source, out, counts, request, batch, memory).evaluate();
     }
-    // These kernels grow with rows: it is measured by the row's norm.
+    // These kernels grow with the row, so the error is measured relative to the row's norm.
     static bool feels_error(const PreparedModel& prepared, double error, const double* row) {
         return !(error <= 0.1 * exact_share * norm_above(row, prepared.view->n_features));
     }

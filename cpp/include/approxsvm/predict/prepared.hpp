@@ -1,13 +1,13 @@
 // A model prepared for evaluation: bound tables, the folded center and, if rows may need the exact model, the support
-// vectors in the layout of the exact engine. All of it is in memory that the caller provides.
+// vectors in the layout of the exact engine. The caller provides all memory.
 #pragma once
 
 #include <new>
 
+#include "../arena.hpp"
 #include "../artifact/reader.hpp"
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
-#include "../carver.hpp"
 #include "../exact/kinds.hpp"
 #include "../exact/rbf.hpp"
 #include "../exact/rbf_classes.hpp"
@@ -21,57 +21,57 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The exact engine in one precision, and how far its support vectors are from the model's.
+// The exact engine in one precision, and the distance of its support vectors from the model's.
 template <class Real>
 struct ExactEngine {
-    KernelSum<Real> expansion;    // beside a_i K_i it adds up weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i
+    KernelSum<Real> expansion;    // besides a_i K_i it sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i
     double typical_half_sq_norm;  // of the support vectors; h_i = gamma ||x_i - center||^2
-    double narrowing_error;       // bound on what rounding the support vectors to Real does to f
+    double narrowing_error;       // bounds the change of f by rounding the support vectors to Real
 };
 
-// The same for a model of several classes or functions (rbf_classes.hpp), whose weights are max_r |coef[r]| (typical +
-// h_i).
+// The engine for several classes or functions (rbf_classes.hpp), with the weights max_r |coef[r]| (typical + h_i).
 template <class Real>
 struct ClassEngine {
     ClassKernelSum<Real> expansion;
     double typical_half_sq_norm;
-    const double* narrowing_errors;  // (n_classes,): a pair's is the sum of its classes'; or (n_decisions,)
+    const double* narrowing_errors;  // (n_classes,): a pair has the sum of its classes' errors; or (n_decisions,)
 };
 
 struct PreparedModel {
     const ModelView* view;
     const float* basis;           // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
     const float* weights;         // (n_centers, n_forms, n_bound_terms)
-    const double* bounds;         // (n_bases, n_cells): all there are about a single center; else null
+    const double* bounds;         // (n_bases, n_cells): all bounds for a single center; else null
     const float* zeros;           // (n_features,) and (n_raw_features,)
-    const double* map_gains;      // fill_map_gains', of the input map
+    const double* map_gains;      // of the input map, by fill_map_gains
     const double* engine_center;  // (n_features,): the center, or the reference; null for zeros
     FoldedModel folded;
     ExactEngine<float> exact32;
     ExactEngine<double> exact64;
-    ClassEngine<float> class32;  // of several classes or functions, in place of the two above
+    ClassEngine<float> class32;  // for several classes or functions, in place of the two above
     ClassEngine<double> class64;
-    WinnerEngine winner;  // its support vectors are class32's
-    FewValues few;        // in place of the engines, for rows on its grid
+    WinnerEngine winner;  // shares the support vectors of class32
+    FewValues few;        // replaces the engines for rows on its grid
     Subspaces subspaces;
-    const PreparedModel* subspace_expansion;  // in the coordinates of the first of them, or null
-    double typical_float32_bound;             // of the engine in float32, for a row at the center
-    double largest_moduli;                    // the largest A1 of a decision function
-    bool at_reference, by_columns;            // what engine_at_reference() and by_columns() say of the view
-    const void* of_kind;                      // of a kernel that is not Gaussian, in place of all but zeros and gains
-    const PreparedModel* const* members;      // of an ensemble, which has nothing else ...
-    const std::uint32_t* label_positions;     // ... but where it has the labels of each member, if it knows_positions()
+    const PreparedModel* subspace_expansion;  // in the coordinates of the first subspace stage, or null
+    double typical_float32_bound;             // of the float32 engine, for a row at the center
+    double largest_moduli;                    // the largest A1 of any decision function
+    bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
+    // for a kernel that is not Gaussian; replaces all of the above except zeros and map_gains
+    const void* of_kind;
+    const PreparedModel* const* members;   // for an ensemble, which has only these ...
+    const std::uint32_t* label_positions;  // ... and, if knows_positions(), the labels of each member
 };
 
-// Rows stay sparse in the exact engine when its center is the row that support vectors are stored relative to, most
-// often the origin, and that loses no accuracy when the data are about as far from there as from their mean. Writers
-// see to it that they are, but for the origin.
+// Rows stay sparse in the exact engine if its center is the row that support vectors are stored relative to, usually
+// the origin. This loses no accuracy if the data are about as far from that row as from their mean. Writers ensure
+// this, except for the origin.
 inline bool engine_at_reference(const ModelView& model) {
     return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
 }
 
-// Support vectors with few non-zeros among many features are stored by columns in the engine. Down to a share of
-// non-zeros, panels cost less time and not much more memory.
+// Whether the engine stores support vectors by columns. This pays for few non-zeros among many features. Up to a
+// certain share of non-zeros, panels cost less time and little more memory.
 constexpr std::size_t columns_per_nonzero = 32;
 constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
     return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
@@ -81,13 +81,13 @@ inline bool by_columns(const ModelView& model) {
            are_few(model.packed.n_values, model.n_sv, model.n_features);
 }
 
-// Whether the engine for few values may be worth while (few_values_layout.hpp).
+// Whether the engine for few values may pay (few_values_layout.hpp).
 inline bool may_have_few_values(const ModelView& view, bool has_factors = registers_hold_factors) {
     return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view, has_factors) &&
            !has_several(view);
 }
 
-// Parts that the model has by what it is laid out as, on any target; the reader has noted the others.
+// The parts that the model needs because of its layout, on any target; the reader has noted the others.
 inline Parts parts_laid_out(const ModelView& model) {
     Parts parts = may_have_few_values(model, true) ? few_values : Part{};
     if (is_gaussian(model) && has_engines(model) && engine_at_reference(model)) parts |= sparse;
@@ -105,8 +105,8 @@ APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     return needed;
 }
 
-// All parts of an artifact that is left out, by its header and the headers of its sections, which takes none of their
-// code; none where the bytes are no artifact.
+// All parts of an artifact whose code is left out, from its header and its section headers; this uses none of that
+// code. Empty if the bytes are not an artifact.
 APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size_t n_bytes, bool is_member = false) {
     ModelView model{};
     SectionTable sections{};
@@ -121,7 +121,7 @@ APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size
         if (shape >= number_of(DecisionShape::each)) model.outputs.decision_shape = DecisionShape::each;
     }
     if (model.mode == Mode::ensemble) {
-        if (is_member) return 0;  // refused by who reads it
+        if (is_member) return 0;  // its reader refuses it
         parts |= ensembles;
         const unsigned char* member = sections.at(section::members);
         for (std::size_t n = member ? count_members(member, sections[section::members].bytes) : 0; n > 0; --n) {
@@ -143,19 +143,19 @@ APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
 }
-// Degrees that evaluation may stop behind: the first two at once, then one by one.
+// The degrees after which evaluation may stop: 2, then every higher one.
 inline std::size_t n_bases(const ModelView& model) {
     return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
 }
 
-// Sparse rows are expanded by their non-zeros about a single center, of a single decision function.
+// With a single center and a single decision function, sparse rows are expanded by their non-zeros.
 inline bool has_folded_center(const ModelView& model) {
     return model.n_centers == 1 && model.n_decisions == 1;
 }
 inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
-// Coefficients of each function, and a weight.
+// The coefficients of each function, and a weight.
 inline ClassSizes sizes_of_functions(const ModelView& view) {
     return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
@@ -174,7 +174,7 @@ inline std::size_t n_zeros(const ModelView& view) {
 inline bool has_class_engines(const ModelView& view) {
     return is_gaussian(view) && has_engines(view) && has_classes(view);
 }
-// All that the winner's engine is made of; of other models nothing.
+// Everything that the winner's engine needs; empty for other models.
 inline PairCoefficients pair_coefficients(const ModelView& view) {
     if (!has_class_engines(view) || by_columns(view)) return {};
     return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
@@ -183,7 +183,7 @@ inline PairCoefficients pair_coefficients(const ModelView& view) {
 template <Parts parts>
 inline std::size_t single_prepared_bytes(const ModelView& view);
 
-// An expansion in a subspace, which has been validated.
+// An expansion in a subspace; it has been validated.
 inline ModelView subspace_expansion_of(const ModelView& view) {
     ModelView expansion;
     const unsigned char* const bytes = view.subspaces.expansion;
@@ -191,7 +191,7 @@ inline ModelView subspace_expansion_of(const ModelView& view) {
     return expansion;
 }
 
-// What engines are laid out in.
+// The structures that the engines are laid out in.
 struct EnginePieces {
     PreparedModel* model;
     float *basis = nullptr, *weights = nullptr, *zeros;
@@ -207,74 +207,74 @@ struct PreparedPieces : EnginePieces {
     IfPart<parts, one_vs_one, WinnerEngineMemory> winner;
     IfPart<parts, subspaces, SubspacesMemory> in_subspaces;
     IfPart<parts, few_values, FewValuesMemory> few;
-    ModelView* expansion = nullptr;  // of a subspace, and the memory that it is laid out in
+    ModelView* expansion = nullptr;  // expansion of a subspace, and the memory of its layout
     unsigned char* of_expansion = nullptr;
 
-    APPROXSVM_COLD PreparedPieces(const ModelView& view, Carver& carver, bool only_counts)
-        : winner(view, pair_coefficients(view), carver),
-          in_subspaces(view, carver),
-          few(view, may_have_few_values(view), carver) {
+    APPROXSVM_COLD PreparedPieces(const ModelView& view, Arena& arena, bool only_counts)
+        : winner(view, pair_coefficients(view), arena),
+          in_subspaces(view, arena),
+          few(view, may_have_few_values(view), arena) {
         const std::size_t d = view.n_features;
-        model = carver.take<PreparedModel>(1);
+        model = arena.take<PreparedModel>(1);
         if (view.subspaces.expansion) {
-            expansion = carver.take<ModelView>(1);
-            of_expansion = carver.take<unsigned char>(single_prepared_bytes<parts>(subspace_expansion_of(view)));
+            expansion = arena.take<ModelView>(1);
+            of_expansion = arena.take<unsigned char>(single_prepared_bytes<parts>(subspace_expansion_of(view)));
         }
-        zeros = carver.take<float>(n_zeros(view));
-        map_gains = carver.take<double>(view.has_input_map ? map_gain_doubles<parts>(view.input_map) : 0);
-        of_kind = lay_out_kind<parts>(view, carver, only_counts);
+        zeros = arena.take<float>(n_zeros(view));
+        map_gains = arena.take<double>(view.has_input_map ? map_gain_doubles<parts>(view.input_map) : 0);
+        of_kind = lay_out_kind<parts>(view, arena, only_counts);
         if (!is_gaussian(view)) return;
-        basis = carver.take<float>(n_bases(view) * n_cells * n_bound_terms);
-        weights = carver.take<float>(view.n_centers * view.n_forms, n_bound_terms);
-        bounds = carver.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
-        folded = carver.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
-        vector = carver.take<double>(d);
-        features = carver.take<std::uint32_t>(engine_at_reference(view) ? d : 0);
-        engine_center = carver.take<double>(has_engines(view) ? d : 0);
-        narrowing = carver.take<double>(2 * (has_several(view) ? view.n_decisions : std::size_t{view.n_labels}));
-        exact32 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
-        exact64 = carver.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
+        basis = arena.take<float>(n_bases(view) * n_cells * n_bound_terms);
+        weights = arena.take<float>(view.n_centers * view.n_forms, n_bound_terms);
+        bounds = arena.take<double>(has_folded_center(view) ? n_bases(view) * n_cells : 0);
+        folded = arena.take<double>(has_folded_center(view) ? folded_doubles(d) : 0);
+        vector = arena.take<double>(d);
+        features = arena.take<std::uint32_t>(engine_at_reference(view) ? d : 0);
+        engine_center = arena.take<double>(has_engines(view) ? d : 0);
+        narrowing = arena.take<double>(2 * (has_several(view) ? view.n_decisions : std::size_t{view.n_labels}));
+        exact32 = arena.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
+        exact64 = arena.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
     }
 };
 
-// Those of a model that is no ensemble.
+// For a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     const PreparedPieces<parts> pieces(view, counter, true);
     return counter.bytes_anywhere();
 }
 
-// Whether members of an ensemble may have its labels in another order, or some of them.
+// Whether members of an ensemble may have only some of its labels, or another order.
 inline bool knows_positions(const ModelView& ensemble) {
     return is_of_targets(ensemble) || is_labeled_sum(ensemble) || counts_votes(ensemble);
 }
 
-// An ensemble's own: its members' views and where they are laid out.
+// Data of an ensemble: its members' views and their layouts.
 struct PreparedMembers {
     PreparedModel* model;
     ModelView* views;
     const PreparedModel** members;
     std::uint32_t* label_positions;
 
-    APPROXSVM_COLD PreparedMembers(const ModelView& view, Carver& carver) {
+    APPROXSVM_COLD PreparedMembers(const ModelView& view, Arena& arena) {
         std::size_t n_labels = 0;
         for_members(view, [&](const ModelView& member) {
             n_labels += knows_positions(view) ? member.n_labels : 0;
             return Status::ok;
         });
-        model = carver.take<PreparedModel>(1);
-        views = carver.take<ModelView>(view.n_members);
-        members = carver.take<const PreparedModel*>(view.n_members);
-        label_positions = carver.take<std::uint32_t>(n_labels);
+        model = arena.take<PreparedModel>(1);
+        views = arena.take<ModelView>(view.n_members);
+        members = arena.take<const PreparedModel*>(view.n_members);
+        label_positions = arena.take<std::uint32_t>(n_labels);
     }
 };
 
-// Bytes of memory for prepare(); they must stay where they are for as long as the prepared model is used.
+// Bytes of memory for prepare(). The memory must not move while the prepared model is used.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
-    Carver counter(nullptr);
+    Arena counter(nullptr);
     PreparedMembers pieces(view, counter);
     for_members(view, [&](const ModelView& member) {
         counter.take<unsigned char>(single_prepared_bytes<parts>(member));
@@ -288,30 +288,31 @@ APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
-// The longest path of roundings to an inner product with a row of n_terms coordinates that are not zero, or to the norm
-// of a support vector, which may have many more. Norms are float64: in float32 they hardly err.
+// Upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates, and of the norm of
+// a support vector, which may have many more non-zeros. Norms are computed in float64, so in float32 their error is
+// negligible.
 template <class Real>
-inline std::size_t products_path(const KernelSum<Real>& e, std::size_t n_terms) {
+inline std::size_t products_depth(const KernelSum<Real>& e, std::size_t n_terms) {
     const bool by_columns = e.columns.n_lanes > 0;
     const std::size_t in_common = n_terms < e.columns.max_values ? n_terms : e.columns.max_values;
     const std::size_t of_norm = sizeof(Real) == sizeof(float) ? 0
-                                : by_columns                  ? path_in_lanes(e.columns.max_values)
-                                                              : inner_product_path(e.n_features);
-    std::size_t path = inner_product_path(n_terms);
-    if (by_columns && in_common > path) path = in_common;
-    return of_norm > path ? of_norm : path;
+                                : by_columns                  ? depth_in_lanes(e.columns.max_values)
+                                                              : inner_product_depth(e.n_features);
+    std::size_t depth = inner_product_depth(n_terms);
+    if (by_columns && in_common > depth) depth = in_common;
+    return of_norm > depth ? of_norm : depth;
 }
 
-// What rounding does to an exact engine's sum at a row of n_terms coordinates that are not zero and with
-// h = gamma ||z - center||^2 = half_sq_norm. Infinite where the cancellation in a distance may be harmful.
+// Bounds the rounding error of an exact engine's sum at a row with n_terms non-zero coordinates and h = gamma ||z -
+// center||^2 = half_sq_norm. Infinite if the cancellation in a distance may be harmful.
 //
-// The argument of exp for support vector i errs by d_i = u (path + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (path + 8) (h_i +
-// h), and while d_i <= 2^-5 the kernel value by at most 1.05 (2.125 d_i + 6.1 u) of itself. Summed over |a_i| K_i that
-// is 1.05 (2.125 * 2 u (path + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i K_i. The engine
-// adds up Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
+// The argument of exp for support vector i has the error d_i = u (depth + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (depth + 8)
+// (h_i + h). While d_i <= 2^-5, the kernel value has the relative error 1.05 (2.125 d_i + 6.1 u) at most. Summed over
+// |a_i| K_i this is 1.05 (2.125 * 2 u (depth + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i
+// K_i. The engine computes Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
 struct RowRounding {
     double of_reached, most_reached, row_share, of_all_moduli;
-    double underflow;  // infinite where nothing is known
+    double underflow;  // infinite if there is no bound
 };
 template <class Real>
 class EngineBound {
@@ -324,13 +325,13 @@ class EngineBound {
           root_of_furthest_(std::sqrt(furthest_)),
           of_moduli_(1.05 * 6.1 * unit_of<Real> + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64) {}
 
-    // What a row has to do with the bounds of all decision functions.
+    // The row's part in the bounds of all decision functions.
     APPROXSVM_NOINLINE RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
         constexpr double u = unit_of<Real>;
-        const double per_reach = 1.01 * u * (static_cast<double>(products_path(engine_, n_terms)) + 8.0);
+        const double per_reach = 1.01 * u * (static_cast<double>(products_depth(engine_, n_terms)) + 8.0);
         const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
-        // Rounding moves the row by u times its distance to the center, and f by sqrt(2 gamma / e) A1 times that at
-        // most.
+        // Rounding moves the row by u times its distance to the center, and changes f by at most sqrt(2 gamma / e) A1
+        // times that.
         const double moved = 1.01 * 0.61 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
         return {1.05 * 4.25 * per_reach, furthest_ + half_sq_norm, half_sq_norm > t_ ? half_sq_norm * inverse_t_ : 1.0,
                 moved + 0x1p-120, per_reach * reach * reach <= 0x1p-5 ? 0x1p-1040 : infinity};
@@ -340,7 +341,7 @@ class EngineBound {
     APPROXSVM_INLINE double of(const RowRounding& row, double weighted_moduli, double narrowing_error,
                                const DecisionNumbers& decision) const {
         const double a1 = decision.sum_moduli;
-        // exp does not go below 2^-126.
+        // exp does not return less than 2^-126.
         const double weighted = 1.001 * weighted_moduli + 0x1p-120 * a1 * (t_ + furthest_);
         const double share = weighted * inverse_t_, moduli = share < a1 ? share : a1;
         const double most = a1 * row.most_reached, reached = weighted * row.row_share;
@@ -354,19 +355,20 @@ class EngineBound {
     const double t_, furthest_, inverse_t_, root_of_furthest_, of_moduli_;
 };
 
-// --- the bound of listed sums
+// --- the bound of sums over lists
 
-// What the moduli that listed sums add up, and A1, are multiplied by in the error of a row's sums.
+// The error of a row's sums over lists is a multiple of the sums' moduli plus a multiple of A1; these are the factors.
 struct ListedErrors {
     double of_moduli, of_all_moduli;
 };
 
-// Support vectors that are further from the center than the row by this, in units of 1 / sqrt(gamma), count as far.
+// Support vectors farther from the center than the row by more than this, in units of 1 / sqrt(gamma), count as this
+// far.
 constexpr double far_beyond = 4.0;
 
-// What rounding does to kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
-// distances of row and support vector from the center in units of 1 / sqrt(gamma). As EngineBound says, the argument of
-// exp errs by d_i = p (r_i + r)^2, p = u (path + 8), and K_i by 1.05 (2.125 d_i + 6.1 u) of itself.
+// Rounding errors of kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
+// distances of row and support vector from the center in units of 1 / sqrt(gamma). As EngineBound derives, the argument
+// of exp has the error d_i = p (r_i + r)^2, p = u (depth + 8), and K_i the relative error 1.05 (2.125 d_i + 6.1 u).
 //
 // Up to r_i = r + g, g = far_beyond, that is at most what it is there, or at the furthest support vector: a factor of
 // the moduli. Beyond, with r_i = r + g + t, K_i <= exp(-(g + t)^2) is next to nothing, and so is the rest,
@@ -375,28 +377,28 @@ constexpr double far_beyond = 4.0;
 // as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Rounding of the norms moves g by less than 2^-12,
 // as d_i <= 2^-5, and the rest by less than a hundredth.
 //
-// The sums add listed_path roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
+// The sums add listed_depth roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
 // cancellation in a distance may be harmful.
 APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
-    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_path(e.n_features)) + 8.0);
+    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_depth(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
     if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
     const double listed = own + far_beyond, reach = (listed < furthest ? listed : furthest) + own;
     const double kernels = 1.05 * (2.125 * per_reach * reach * reach + 6.1 * unit32);
-    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
+    const double sums = 1.01 * listed_depth * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
     constexpr double of_gap = 1.1254e-7;  // exp(-far_beyond^2)
     const double of_far = listed < furthest ? 2.3 * per_reach * of_gap * (0.19 * own + 0.38) : 0.0;
     return {1.002 * (kernels + 1.1 * sums), 1.1 * of_far + 0x1p-58};
 }
 
-// The same of kernel values on a grid (rbf_grid.hpp).
+// Bounds the sums of kernel values on a grid (rbf_grid.hpp).
 inline ListedErrors grid_errors(std::size_t n_sv) {
-    const double sums = 1.01 * listed_path * unit32 + 1.01 * (static_cast<double>(n_sv) + 8.0) * unit64;
+    const double sums = 1.01 * listed_depth * unit32 + 1.01 * (static_cast<double>(n_sv) + 8.0) * unit64;
     return {1.002 * (1.05 * (grid_errors_of_moduli + 6.1) * unit32 + 1.1 * sums),
             1.1 * grid_errors_of_far * unit32 + 0x1p-58};
 }
 
-// What a row has to do with the bounds of all pairs.
+// The row's part in the bounds of all pairs.
 inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
     const ListedErrors listed = listed_errors(*model.winner.sums.kernels, half_sq_norm);
     if (!(listed.of_moduli < infinity)) return listed;
@@ -405,17 +407,17 @@ inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_nor
     return {listed.of_moduli, 1.0001 * (rounded + of_row + listed.of_all_moduli)};
 }
 
-// What a pair adds by itself.
+// The pair's own part.
 inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, std::size_t c,
                                    const DecisionNumbers& decision) {
     return 1.0001 * (model.class32.narrowing_errors[w] + model.class32.narrowing_errors[c] + decision.value_error) +
            0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
 }
 
-// --- filling
+// --- filling the engines
 
-// The support vectors one after the other in the engines' coordinates, u = input_scale (x - engine center): those that
-// are not zero, where the center is what support vectors are stored relative to.
+// Visits the support vectors one by one in the engines' coordinates, u = input_scale (x - engine center). If the center
+// is the reference of the stored support vectors, it visits only their non-zeros.
 class EngineVectors {
   public:
     EngineVectors(const ModelView& view, const double* engine_center, const EnginePieces& pieces)
@@ -449,7 +451,7 @@ inline double sq_norm_of(const Coordinates& x) {
     return sq_norm(x.values, x.n);
 }
 
-// What rounding to float32 loses of a support vector, as a distance.
+// The distance by which rounding to float32 moves a support vector.
 APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     double sq_error = 0.0;
     for (std::size_t k = 0; k < x.n; ++k) {
@@ -459,7 +461,7 @@ APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     return std::sqrt(sq_error);
 }
 
-// The mean of gamma ||x_i - center||^2 over the first support vectors, at least 2^-20.
+// The mean of gamma ||x_i - center||^2 over the first support vectors, but at least 2^-20.
 APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
     double sum = 0.0;
@@ -468,12 +470,13 @@ APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double 
     return mean > 0x1p-20 && mean < 0x1p20 ? mean : mean >= 0x1p20 ? 0x1p20 : 0x1p-20;
 }
 
-// exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance: sqrt(theta / e) in scaled coordinates.
+// Slope of the kernel: exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance, sqrt(theta / e) in
+// scaled coordinates.
 inline double kernel_slope(double half_theta) {
     return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
 }
 
-// Tells writers of columns about all values.
+// Counts all values for writers of columns.
 template <class Writer32, class Writer64>
 APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32,
                                         Writer64& writer64) {
@@ -489,8 +492,8 @@ APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vec
     writer64.finish_counting();
 }
 
-// Lays the support vectors out for both engines, adding up |a_i| ||narrowed - exact|| for their bounds, and notes what
-// the bound of the engine in float32 is for a row at the center.
+// Lays the support vectors out for both engines. Adds up |a_i| ||narrowed - exact|| for their bounds, and computes the
+// bound of the float32 engine for a row at the center.
 APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale;
@@ -519,7 +522,7 @@ APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePiece
         bound.of(bound.of_row(t, d), weighted_moduli, model.exact32.narrowing_error, view.decisions[0]);
 }
 
-// The same for several classes.
+// Lays out the engines of several classes.
 APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
@@ -549,7 +552,7 @@ APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const Engin
     model.class64 = {writer64.expansion(), t, errors64};
 }
 
-// The same for several functions of all support vectors, each with its own narrowing error.
+// Lays out several functions of all support vectors, each with its narrowing error.
 APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const EnginePieces& pieces,
                                                 PreparedModel& model) {
     const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
@@ -580,7 +583,7 @@ APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const Eng
     model.class64 = {writer64.expansion(), t, errors64};
 }
 
-// The engines' center: what rows are sparse about, or the model's own.
+// The engines' center: the reference that sparse rows have, or the model's center.
 APPROXSVM_COLD inline const double* fill_engine_center(const ModelView& view, double* center) {
     if (!has_engines(view) || (engine_at_reference(view) && !view.packed.reference)) return nullptr;
     for (std::size_t j = 0; j < view.n_features; ++j) {
@@ -592,12 +595,12 @@ APPROXSVM_COLD inline const double* fill_engine_center(const ModelView& view, do
 template <Parts parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory);
 
-// All that a Gaussian kernel has.
+// Everything that a Gaussian kernel needs.
 template <Parts parts>
 APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces,
                                             PreparedModel& model) {
     model.engine_center = fill_engine_center(view, pieces.engine_center);
-    // Degrees that evaluation may stop behind (n_bases).
+    // The degrees after which evaluation may stop (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
     for (std::size_t e = 0; e < view.n_centers * view.n_forms; ++e) {
         const std::size_t decision = decision_of(view, e / view.n_forms, e % view.n_forms);
@@ -635,8 +638,8 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
 // Fills memory of single_prepared_bytes().
 template <Parts parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
-    Carver carver(memory);
-    const PreparedPieces<parts> pieces(view, carver, false);
+    Arena arena(memory);
+    const PreparedPieces<parts> pieces(view, arena, false);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
     model.at_reference = engine_at_reference(view);
@@ -659,8 +662,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view,
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     if (!has(parts, ensembles) || view.n_members == 0) return lay_out_single<parts>(view, memory);
-    Carver carver(memory);
-    PreparedMembers pieces(view, carver);
+    Arena arena(memory);
+    PreparedMembers pieces(view, arena);
     PreparedModel& model = *new (pieces.model) PreparedModel{};
     model.view = &view;
     model.members = pieces.members;
@@ -673,13 +676,13 @@ APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* 
             *next++ = static_cast<std::uint32_t>(position_in(view, kept, c));
         }
         pieces.members[k++] =
-            &lay_out_single<parts>(kept, carver.take<unsigned char>(single_prepared_bytes<parts>(kept)));
+            &lay_out_single<parts>(kept, arena.take<unsigned char>(single_prepared_bytes<parts>(kept)));
         return Status::ok;
     });
     return model;
 }
 
-// Fills the memory, of prepared_bytes(view); `view` must outlive `prepared`, and is no temporary therefore.
+// Fills the memory, prepared_bytes(view) long. `view` must outlive `prepared`, so it may not be a temporary.
 Status prepare(const ModelView&& view, Span<unsigned char> memory, const PreparedModel*& prepared) = delete;
 inline Status prepare(const ModelView& view, Span<unsigned char> memory, const PreparedModel*& prepared) {
     if (memory.size < prepared_bytes(view)) return Status::buffer_too_small;

@@ -1,5 +1,5 @@
 // Check rows test whether this machine computes the values of the machine that wrote an artifact (models/FORMAT.md).
-// They are rows behind the input map, which is protected by the checksum only.
+// They are rows after the input map; only the checksum protects the map.
 #pragma once
 
 #include "evaluate.hpp"
@@ -14,13 +14,13 @@ struct ReplayMemory {
     double *values, *bounds;
 
     template <Parts parts>
-    ReplayMemory(const PreparedModel& prepared, const CallOf<parts>& call, Carver& carver)
-        : evaluation(prepared, call, carver) {
+    ReplayMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : evaluation(prepared, call, arena) {
         const ModelView& model = *prepared.view;
-        expansion = carver.take<unsigned char>(decision_function_bytes(model.n_features));
-        row = carver.take<float>(model.n_features);
-        values = carver.take<double>(block_rows * model.n_decisions);
-        bounds = carver.take<double>(block_rows * model.n_decisions);
+        expansion = arena.take<unsigned char>(decision_function_bytes(model.n_features));
+        row = arena.take<float>(model.n_features);
+        values = arena.take<double>(block_rows * model.n_decisions);
+        bounds = arena.take<double>(block_rows * model.n_decisions);
     }
 };
 
@@ -29,7 +29,7 @@ template <Parts parts = all_parts>
 inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
     const auto need = [&](const PreparedModel& model) {
-        Carver counter(nullptr);
+        Arena counter(nullptr);
         [[maybe_unused]] const ReplayMemory memory(model, CallOf<parts>(any_number_of_rows), counter);
         most = counter.bytes_anywhere() > most ? counter.bytes_anywhere() : most;
     };
@@ -38,7 +38,7 @@ inline std::size_t replay_bytes(const PreparedModel& prepared) {
     return most;
 }
 
-// A check row: the amplitude is that of the row, the value of one of n_functions has to come out within the tolerance.
+// A check row. Its amplitude is given per row; the value of each of n_functions must agree within the tolerance.
 struct CheckRow {
     std::size_t function;
     double value, tolerance;
@@ -49,7 +49,7 @@ struct CheckRow {
           tolerance(read_at<CheckRecord>(rows, k * check_row_bytes).tolerance) {}
 };
 
-// Rows all about one center, whichever is near them.
+// Treats all rows as rows of one given center, whichever center is near them.
 template <class AnyCascade>
 inline Status evaluate_about(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
                              const Batch& batch, const EvaluationMemory& memory, std::size_t center) {
@@ -62,12 +62,12 @@ inline Status evaluate_about(AnyCascade& cascade, const PreparedModel& prepared,
     return status;
 }
 
-// Checks the check rows of the expansions, alone and in a full block: by the expansion itself and, if predictions use
-// nothing else, by the whole path of a prediction.
+// Checks the expansions' check rows, alone and in a full block: by the expansion and, if predictions use nothing else,
+// by the complete prediction.
 template <Parts parts>
 inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
-    constexpr std::size_t batches[] = {1, block_rows};  // not a braced list: its members are weak symbols
+    constexpr std::size_t batches[] = {1, block_rows};  // not a braced list, whose members are weak symbols
     for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
         const std::size_t center = check_row_position(model.n_centers, k, model.n_check_rows);
         const CheckRow check(model.n_forms, model.check_rows, model.n_check_rows, k);
@@ -102,13 +102,13 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
     return Status::ok;
 }
 
-// The exact check rows, alone and in a block, by whatever stage suffices and by the engines: each value within its own
-// bound of the stored one.
+// Checks the exact check rows, alone and in a block, by the first stage that suffices and by the engines. Each value
+// must be within its own bound of the stored one.
 template <Parts parts>
 inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     const std::size_t n_decisions = model.n_decisions;
-    const std::size_t block = by_columns(model) ? 1 : block_rows;  // rows are never taken together there
+    const std::size_t block = by_columns(model) ? 1 : block_rows;  // by columns, rows are never evaluated together
     const std::size_t batches[] = {1, block, 1, block};
     for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
         const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
@@ -133,7 +133,7 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
     return Status::ok;
 }
 
-// Replays all check rows of a model, or of every member of an ensemble, in memory of replay_bytes().
+// Replays all check rows of a model, or of every member of an ensemble, in replay_bytes() of memory.
 template <Parts parts = all_parts>
 inline Status replay(const PreparedModel& prepared, void* memory) {
     for (std::size_t k = 0; k < prepared.view->n_members; ++k) {
@@ -141,8 +141,8 @@ inline Status replay(const PreparedModel& prepared, void* memory) {
         if (status != Status::ok) return status;
     }
     if (prepared.view->n_members > 0) return Status::ok;
-    Carver carver(memory);
-    const ReplayMemory room(prepared, CallOf<parts>(any_number_of_rows), carver);
+    Arena arena(memory);
+    const ReplayMemory room(prepared, CallOf<parts>(any_number_of_rows), arena);
     const Status status = replay_expansions<parts>(prepared, room);
     return status == Status::ok ? replay_exact_model<parts>(prepared, room) : status;
 }

@@ -1,6 +1,6 @@
-// How much work a row alone can be, whatever the row, where labels are wanted: what each stage takes at most, all
-// stages in turn. Work is counted in multiply-adds of inner products, forms and sums; an exp counts as work_of_exp of
-// them, and one in float64 as two in float32. Loading and mapping a row and looking its bounds up are not counted.
+// Upper bound of the work for a single row whose label is wanted, whatever the row: the sum of what each stage takes at
+// most. The unit of work is a multiply-add of inner products, forms and sums. An exp counts as work_of_exp units, and a
+// float64 operation as two. Loading and mapping a row and looking up its bounds are not counted.
 #pragma once
 
 #include "prepared.hpp"
@@ -11,10 +11,10 @@ inline namespace APPROXSVM_TARGET {
 
 struct RowWork {
     double all_stages = 0.0;       // up to the engine in float64
-    double with_definition = 0.0;  // and by the definition, which rows take that float64 leaves undecided, such as ties
+    double with_definition = 0.0;  // including the definition, for rows that float64 leaves undecided, such as ties
 };
 
-// A form of the parts of degree [first, last] in n features.
+// Work of a form of degree [first, last] in n features.
 inline double work_of_form(std::size_t n, int first, int last) {
     double work = 0.0;
     for (int k = first; k <= last; ++k) work += static_cast<double>(n_monomials(n, k));
@@ -31,7 +31,7 @@ inline double work_of_routing(const ModelView& view) {
     return static_cast<double>((router_panels(view.router.n_groups) + longest) * router_width * view.n_features);
 }
 
-// Every stage in few coordinates, with the group that takes most.
+// Work of all stages in few coordinates, for the most expensive group.
 APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     const std::size_t n_stages = view.subspaces.n_stages, n_forms = n_subspace_forms(view);
     double work = 0.0;
@@ -56,12 +56,12 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Several classes by the pairs of presumed winners (winner_row.hpp), up to float32.
+// Work of several classes, by the pairs of guessed winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
     double work = n_attempts * work_of_subspaces(view) + work_of_kernels(n_lanes, d) + work_of_network(view);
-    // The lists of a class and the two parts of each of its pairs, two sums each: of each presumed class when it is
-    // presumed and when votes are counted, and then of all classes.
+    // The lists of a class and both parts of each of its pairs, two sums each: for each guessed class when it is
+    // guessed and when votes are counted, and then for all classes.
     std::size_t most = 0, all = 0;
     for (std::size_t w = 0; w < n; ++w) {
         const std::size_t own = listed_at_most(KernelSumMemory<float>::n_lanes(view.class_counts[w]));
@@ -88,10 +88,10 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     const std::size_t n_sums = is_of_pairs ? n : n_forms + 1;
     const double engine32 = work_of_kernels(n_lanes, d) + static_cast<double>(n_lanes * n_sums);
     const double engine64 = 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * n_sums));
-    if (may_have_few_values(view)) work += engine32;  // and less, or it would not be used
+    if (may_have_few_values(view)) work += engine32;  // if it is used, it takes less than the engine
     if (is_of_pairs && WinnerTiles(pair_coefficients(view)).is_usable) {
         work += std::fmax(engine32, work_of_winner(view, n_lanes));
-        // Undecided pairs in float64, of as many support vectors as all pairs have.
+        // The undecided pairs in float64, with as many support vectors as all pairs have.
         work += 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * 2 * (n - 1)));
     } else {
         work += work_of_subspaces(view) + engine32;
@@ -101,7 +101,7 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     return {work, work + definition};
 }
 
-// False where nothing is known: of kernels that are not Gaussian.
+// False if the work is unknown, for kernels that are not Gaussian.
 APPROXSVM_COLD inline bool work_of_row(const ModelView& view, RowWork& work) {
     work = {};
     bool is_known = true;

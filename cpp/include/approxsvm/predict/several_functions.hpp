@@ -1,12 +1,12 @@
-// Several decision functions of the same terms, one of each class or of each target, through the exact engines: in
-// float32, in float64 where those bounds leave the label open or a tolerance unmet, and by the definition where these
-// do, too. The label is the first class of the greatest value, and it is settled when that beats each other's by more
+// The exact stages of several decision functions of the same terms, one per class or per target: float32; float64, if
+// the float32 bounds leave the label undecided or a tolerance unmet; and the definition, if the float64 bounds do, too.
+// The label is the first class with the greatest value. It is decided when that value exceeds every other one by more
 // than both bounds.
 //
-// A Kernel is as in exact_cascade.hpp, but
-//     rounding(RowSums<Real>)        says of k the bound of an engine's sum of function k
-//     slack(k, row_error)            what every bound of function k holds besides
-//     define(source, i, values, bounds, room)  all values by the definition, with what rounding may have changed
+// A Kernel is as in exact_cascade.hpp, except for
+//     rounding(RowSums<Real>)        returns a function of k: the bound of function k's rounding errors
+//     slack(k, row_error)            part of every bound of function k that is not rounding
+//     define(source, i, values, bounds, room)  all values by the definition, with bounds of their rounding errors
 #pragma once
 
 #include "../outputs/outputs.hpp"
@@ -17,7 +17,7 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Kernel>
 class SeveralFunctions {
-    // Types that are deduced come before what uses them.
+    // Deduced types must be declared before their use.
     auto offer32() {
         return offer_by_row<float>([this](std::size_t i, const RowSums<float>& row) {
             if (!settle_by_sums(i, row, by_float32)) send_to_float64(i);
@@ -53,7 +53,7 @@ class SeveralFunctions {
     void send_to_float32(std::size_t i) { engine32_.send(i, offer32()); }
     void send_to_float64(std::size_t i) { engine64_.send(i, offer64()); }
 
-    // Answers every row that was sent; returns what is wrong with the first one that is refused.
+    // Answers every row that was sent; returns the fault of the first rejected one.
     Status finish() {
         engine32_.finish(offer32());
         engine64_.finish(offer64());
@@ -63,7 +63,7 @@ class SeveralFunctions {
   protected:
     double tolerance() const { return tolerance_; }
 
-    // Whether the values of a row, and their bounds, say what is wanted.
+    // Whether the values of a row and their bounds decide what is wanted.
     bool suffices() const {
         for (std::size_t k = 0; k < n_; ++k) {
             if (!(bounds_[k] <= tolerance_)) return false;
@@ -93,7 +93,7 @@ class SeveralFunctions {
         for (std::size_t k = 0; k < n_; ++k) {
             const DecisionNumbers& decision = view_.decisions[k];
             const double rounding = rounding_of(k);
-            // Not where a bound is NaN or infinite, which a row beyond the engine brings.
+            // False if a bound is NaN or infinite, as for a row beyond the engine's range.
             if (!(rounding < infinity) || (wants_exact_ && !(rounding <= exact_share * decision.sum_moduli)))
                 return false;
             values_[k] = row.sums[k * row.stride] + decision.intercept;
@@ -124,10 +124,10 @@ class SeveralFunctions {
     const Evaluation out_;
     std::uint64_t* const counts_;
     const Request request_;
-    const double tolerance_;  // of values, where they are wanted
+    const double tolerance_;  // of values, if values are wanted
     const bool wants_exact_;
     const std::size_t n_;
-    double *const values_, *const bounds_, *const room_;  // of one row, (n_decisions,) each
+    double *const values_, *const bounds_, *const room_;  // for one row, (n_decisions,) each
     RefusedRow refused_;
     EngineOf<Kernel::parts, float, typename Kernel::Sums32> engine32_;
     EngineOf<Kernel::parts, double, typename Kernel::Sums64> engine64_;

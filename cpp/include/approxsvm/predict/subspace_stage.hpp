@@ -1,5 +1,5 @@
-// Evaluates rows by kernel sums in few coordinates (rbf_subspace.hpp), from the stage with the fewest to the one with
-// the most, a full block at a time; with bounds of their distance to the model.
+// Evaluates rows by kernel sums in few coordinates (rbf_subspace.hpp), from the stage with the fewest coordinates to
+// the one with the most, a full block at a time, and bounds their difference from the model.
 #pragma once
 
 #include "engine_stage.hpp"
@@ -9,32 +9,32 @@ inline namespace APPROXSVM_TARGET {
 
 // --- bounds
 
-// The row's share in the bounds of all functions.
+// The row's part in the bounds of all functions.
 struct ResidualOfRow {
     bool is_known;       // false if there is no bound
     double gaussian;     // exp(-gamma ||residual||^2), as computed
-    double widened;      // at least the true one
-    double of_value;     // of what is multiplied by it, in modulus
-    double of_total;     // of W: by how much rounding moves the coordinates
-    double of_norms;     // of the norms of the parts in the residual
-    const float* table;  // the row of the residual's cell
+    double widened;      // upper bound of the true one
+    double of_value;     // relative error of the product with `gaussian`
+    double of_total;     // factor of W: how far rounding moves the coordinates
+    double of_norms;     // factor of the norms of the residual parts
+    const float* table;  // the table row of the residual's cell
 };
 
-// half_s = gamma ||z - center||^2 computed from the features, half_s_in its part within the subspace, computed from the
+// half_s = gamma ||z - center||^2 is computed from the features; half_s_in, its part within the subspace, from the
 // coordinates.
 //
-// Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`: sqrt(2 half_s) times what the row,
-// inner products with vectors of length 1, and the skew of the basis are off by. That moves the sum by W moved, as the
-// function on the subspace has no larger norm than the whole one, and changes half_s_in, beside the rounding of its own
-// sum. gamma ||residual||^2 is then between the computed one less and more `off`, and so are the functions in the
-// table, but for a factor exp(2 off), from the end of the cell that it is looked up in.
+// Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`: sqrt(2 half_s) times the errors of
+// the row, of inner products with vectors of length 1, and of the skew of the basis. The sum changes by at most W
+// moved, because the function on the subspace has no larger norm than the whole function. half_s_in changes as well, in
+// addition to the rounding of its own sum. The exact gamma ||residual||^2 is within `off` of the computed one. The
+// functions in the table therefore change by at most a factor exp(2 off) from the end of their cell.
 inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
                                      double half_s, double half_s_in) {
-    const double path = static_cast<double>(inner_product_path(n_features)) + 4.0,
-                 path_in = static_cast<double>(inner_product_path(sums.kernels.n_features)) + 4.0;
-    const double of_products = std::sqrt(static_cast<double>(sums.kernels.n_features)) * path;
+    const double depth = static_cast<double>(inner_product_depth(n_features)) + 4.0,
+                 depth_in = static_cast<double>(inner_product_depth(sums.kernels.n_features)) + 4.0;
+    const double of_products = std::sqrt(static_cast<double>(sums.kernels.n_features)) * depth;
     const double moved = 1.01 * (unit32 * (1.0 + of_products) + sums.skew) * std::sqrt(2.0 * half_s) + 0x1p-60;
-    const double off = 1.01 * (unit32 * (path * half_s + path_in * half_s_in) + std::sqrt(2.0 * half_s_in) * moved +
+    const double off = 1.01 * (unit32 * (depth * half_s + depth_in * half_s_in) + std::sqrt(2.0 * half_s_in) * moved +
                                0.5 * moved * moved) +
                        0x1p-60;
     ResidualOfRow row{};
@@ -51,8 +51,8 @@ inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* tabl
     return row;
 }
 
-// How far gaussian times a computed value may be from the function without its intercept: `error` is what the value may
-// differ from the function on the subspace by, at the coordinates as they were computed.
+// Bounds the difference between `gaussian` times a computed value and the function without its intercept. `error`
+// bounds the difference between the value and the function on the subspace at the computed coordinates.
 inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& known, double modulus, double error) {
     if (!row.is_known) return infinity;
     const double cap = known.total * static_cast<double>(row.table[residual_cap]);
@@ -67,41 +67,41 @@ inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& kn
 
 // --- sums
 
-// Memory of one thread for them.
+// Scratch memory of one thread for the sums.
 struct SubspaceRoom {
-    float *coordinates = nullptr, *partial = nullptr;  // (whole tiles of coordinates, rows side by side) and
+    float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles, rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
     float* scratch = nullptr;                          // (4, block_rows)
     std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
-    float* values = nullptr;                           // of one row: the kernel values of a stage
-    double* lists = nullptr;                           // of one row: (n_forms, tile_rows)
+    float* values = nullptr;                           // for one row: the kernel values of a stage
+    double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
 
     SubspaceRoom() = default;
-    SubspaceRoom(const ModelView& model, const CallRows& call, Carver& carver) {
+    SubspaceRoom(const ModelView& model, const CallRows& call, Arena& arena) {
         if (model.subspaces.n_stages == 0) return;
         const std::size_t room = n_subspace_forms(model) * call.side_by_side;
         const std::size_t n_coordinates = model.subspaces.n_coordinates;
-        coordinates = carver.take<float>(call.side_by_side > 1
-                                             ? tiles_for(n_coordinates) * tile_rows * block_rows
-                                             : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
-        partial = carver.take<float>(room);
-        scratch = carver.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
-        codes = carver.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
-                                          call.side_by_side > 1 ? block_rows : 1);
-        own = carver.take<double>(room);
-        others = carver.take<double>(room);
+        coordinates = arena.take<float>(call.side_by_side > 1
+                                            ? tiles_for(n_coordinates) * tile_rows * block_rows
+                                            : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
+        partial = arena.take<float>(room);
+        scratch = arena.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
+        codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
+                                         call.side_by_side > 1 ? block_rows : 1);
+        own = arena.take<double>(room);
+        others = arena.take<double>(room);
         std::size_t n_lanes = 0;
         for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
             const std::size_t n = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
             if (n > n_lanes) n_lanes = n;
         });
-        values = carver.take<float>(n_lanes);
-        lists = carver.take<double>(n_subspace_forms(model) * tile_rows);
+        values = arena.take<float>(n_lanes);
+        lists = arena.take<double>(n_subspace_forms(model) * tile_rows);
     }
 };
 
-// n rows about the center in the lanes of the block, and their coordinates in one stage in room.coordinates; with what
-// is known of each row, and gamma times the squared norm of the coordinates.
+// Projects n rows around the center, in the lanes of the block, to their coordinates in one stage, room.coordinates.
+// Also computes each row's part in the bounds, and gamma times the squared norm of the coordinates.
 template <int Registers>
 inline void project_rows(const PreparedModel& prepared, const RowSource& source, const SubspaceSums& sums,
                          const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
@@ -121,7 +121,7 @@ inline void project_rows(const PreparedModel& prepared, const RowSource& source,
     }
 }
 
-// A row on the grid has the sums of a row at this distance, squared and in steps. Returns the additional rounding
+// Bounds how far rounding to the grid moves a row, given the squared distance in steps. Returns the additional rounding
 // errors.
 inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float off_sq, ResidualOfRow& residual) {
     const GridKernels& grid = sums.grid;
@@ -132,8 +132,8 @@ inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float
     return grid_errors(sums.kernels.n_sv);
 }
 
-// The sums of n rows in one stage, of the functions of one class or of the only one, side by side in room.own and
-// room.others; what is known of each row, and of the error of its sums.
+// The sums of n rows in one stage, for the functions of one class or the only function, side by side in room.own and
+// room.others. Also each row's part in the bounds and the error of its sums.
 template <int Registers>
 inline void subspace_sums(const PreparedModel& prepared, const RowSource& source, std::size_t group, std::size_t stage,
                           const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
@@ -169,7 +169,7 @@ inline void subspace_sums(const PreparedModel& prepared, const RowSource& source
     }
 }
 
-// The expansion of n rows in the coordinates of the first stage: values with what they may be off by.
+// Expands n rows in the coordinates of the first stage: values with bounds of their errors.
 template <int Registers>
 inline void expand_in_subspace(const PreparedModel& prepared, const RowSource& source, const std::size_t* rows,
                                std::size_t n, float* block, const SubspaceRoom& room, ResidualOfRow* residuals,
@@ -196,15 +196,15 @@ inline void expand_in_subspace(const PreparedModel& prepared, const RowSource& s
 
 // --- one row
 
-// A row about the center in `u`; gamma times its squared norm is returned.
+// Loads a row around the center into `u`; returns gamma times its squared norm.
 inline double load_about_center(const PreparedModel& prepared, const RowSource& source, std::size_t i, float* u) {
     const ModelView& view = *prepared.view;
     const double unseen = source.load_one(i, view.center, view.input_scale, u);
     return static_cast<double>(view.half_theta) * sq_norm(u, view.n_features) + view.gamma * unseen;
 }
 
-// As project_rows, of the row u with half_s = gamma ||z - center||^2; returns gamma times the squared norm of the
-// coordinates.
+// Does the same as project_rows for the row u with half_s = gamma ||z - center||^2; returns gamma times the squared
+// norm of the coordinates.
 inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums, const float* u, double half_s,
                          const SubspaceRoom& room, ResidualOfRow& residual) {
     const ModelView& view = *prepared.view;
@@ -215,7 +215,7 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
     return half_s_in;
 }
 
-// As subspace_sums, of the functions f with is_wanted(f); returns what is known of the error of the sums.
+// Does the same as subspace_sums for one row and the functions f with is_wanted(f); returns the error of the sums.
 template <class IsWanted>
 inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage,
                                          const float* u, double half_s, const IsWanted& is_wanted,
@@ -241,7 +241,7 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
     return errors;
 }
 
-// As expand_in_subspace.
+// Does the same as expand_in_subspace for one row.
 inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u, double half_s,
                                    const SubspaceRoom& room, ResidualOfRow& residual, double& value, double& error) {
     const PreparedModel& inner = *prepared.subspace_expansion;
@@ -262,15 +262,15 @@ inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u
 template <Parts parts>
 class SubspaceStage {
   public:
-    // `block` is room for a block of rows and may be shared.
+    // `block` has space for a block of rows and may be shared.
     SubspaceStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch, float* block,
                   const SubspaceRoom& room)
         : prepared_(prepared), source_(source), batch_(batch), block_(block), room_(room) {}
 
     bool is_there() const { return prepared_.subspaces.n_stages > 0; }
 
-    // Takes row i; calls settle(row, value without the intercept, bound), which says whether that suffices, for it and
-    // others as soon as they fill a block, and pass_on(row) for those that no stage settles.
+    // Adds row i. As soon as the waiting rows fill a block, calls settle(row, value without the intercept, bound) for
+    // each, which says whether that suffices, and pass_on(row) for rows that no stage settles.
     template <class Settle, class PassOn>
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
         if (batch_.engines_alone) return answer_alone(0, i, settle, pass_on);
@@ -282,7 +282,7 @@ class SubspaceStage {
     }
 
   private:
-    // Row i by itself, from a stage on.
+    // Evaluates row i alone, starting at a stage.
     template <class Settle, class PassOn>
     void answer_alone(std::size_t stage, std::size_t i, const Settle& settle, const PassOn& pass_on) {
         const double half_s = load_about_center(prepared_, source_, i, block_);

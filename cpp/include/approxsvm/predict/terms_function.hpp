@@ -1,6 +1,6 @@
-// A sum of terms that are no kernels at support vectors (`Terms`: a record of exact/), for ExactCascade and, several of
-// them, for SeveralFunctions. The reference is the function over the real numbers. A row whose terms are beyond float64
-// is refused, and so is one whose value misses the tolerance that was asked for.
+// Sums of terms that are not kernels at support vectors (`Terms`: a record of exact/), for ExactCascade and, if there
+// are several, for SeveralFunctions. The reference is the function over the real numbers. A row whose terms are beyond
+// float64 is rejected, and so is a row whose value misses the requested tolerance.
 #pragma once
 
 #include "several_functions.hpp"
@@ -10,7 +10,7 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Terms, Parts list>
 class SeveralSums {
-    // A type that is deduced comes before what uses it.
+    // Deduced types must be declared before their use.
     template <class Sum, class Real>
     auto rounding_of(const Sum& sum, const RowSums<Real>& row) const {
         const typename Terms::template Rounding<Real> found(view_, sum, row.half_sq_norm, row.n_terms);
@@ -22,7 +22,7 @@ class SeveralSums {
     using Sums32 = typename Terms::template SeveralEngine<float>;
     using Sums64 = typename Terms::template SeveralEngine<double>;
 
-    // `memory` is room for (n_features,) float64.
+    // `memory` has space for (n_features,) float64.
     SeveralSums(const PreparedModel& prepared, float* memory)
         : view_(*prepared.view),
           terms_(*static_cast<const typename Terms::Sums*>(prepared.of_kind)),
@@ -73,10 +73,10 @@ class OneSum : SeveralSums<Terms, list> {
     }
 };
 
-// What evaluate.hpp asks of a kind: here of all that are sums of terms.
+// The interface of evaluate.hpp for a kind that is a sum of terms.
 template <class Terms>
 struct EvaluatorOf {
-    // All rows of a source.
+    // Evaluates all rows of a source.
     template <Parts parts>
     static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const Batch& batch,
@@ -91,7 +91,7 @@ struct EvaluatorOf {
             in_float64);
     }
 
-    // Whether a mapped row's error may be felt: by the slope of all terms together.
+    // Whether a mapped row's error may matter: by the slope of all terms together.
     static bool feels_error(const PreparedModel& prepared, double error, const double*) {
         double slope = 0.0;
         for (std::size_t k = 0; k < prepared.view->n_decisions; ++k) {

@@ -1,6 +1,6 @@
-// A row by itself through the pairs of the classes that it is presumed to belong to. Pairs that a stage decides stay
-// decided, and the next stage adds up those support vectors alone that belong to the undecided ones: in few
-// coordinates, in all features in float32, in float64. Where no class wins all its pairs, votes may still be certain.
+// Evaluates a single row by the pairs of its guessed winners. Pairs that a stage decides stay decided. The next stage
+// only adds up the support vectors of undecided pairs: in few coordinates, in all features in float32, in float64. If
+// no class wins all its pairs, the votes may still be certain.
 #pragma once
 
 #include "../outputs/votes.hpp"
@@ -9,36 +9,37 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The most classes that are presumed for a row, one after another.
+// Maximum number of classes that are guessed for a row, one after another.
 constexpr int n_attempts = 4;
 
-// Memory of one thread for the pairs of presumed winners.
+// Scratch memory of one thread for the pairs of guessed winners.
 struct WinnerRoom {
-    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), as many rows as whole tiles take
+    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
     struct QueuedRow* queues = nullptr;           // (n_levels, n_labels, block_rows)
     std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
-    // Of one row: the kernel values of all lanes, and before those of the landmarks; (n_labels, tile_rows) for lists;
-    // what is known of each pair, and of each class whether its kernel values are there and whether it was presumed.
+    // For one row: the kernel values of all lanes, and before them those of the landmarks; (n_labels, tile_rows) for
+    // lists; the state of each pair; and for each class, whether its kernel values are available and whether it was
+    // guessed.
     float* values = nullptr;
     double* lists = nullptr;
     PartOfPair* parts = nullptr;  // (n_labels,)
     Outcome* known = nullptr;     // (n_pairs,)
-    bool *has_values = nullptr, *was_presumed = nullptr;
+    bool *has_values = nullptr, *was_speculated = nullptr;
     std::uint32_t* tally = nullptr;  // (2, n_labels)
 
     WinnerRoom() = default;
-    WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver);
+    WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena);
 };
 
 // The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
 // it.
 struct WinnerOutcome {
     bool wins_all;
-    std::size_t beaten_by;  // n_labels where nobody does
+    std::size_t beaten_by;  // n_labels if none does
 };
 
-// Calls visit(other class, which of the pairs of w, sign that makes a value positive where w wins, pair).
+// Calls visit(other class, index among the pairs of w, sign of a value with which w wins, pair).
 template <class Visit>
 inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit& visit) {
     for (std::size_t c = 0; c < n_classes; ++c) {
@@ -47,8 +48,8 @@ inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit
     }
 }
 
-// The pairs f of class w with is_wanted(f) by the sums of a subspace that are in the room, of rows in lanes: note(row
-// of the block, other class, pair, margin by which w wins, bound).
+// Evaluates the pairs f of class w with is_wanted(f), from the sums of a subspace in room, for rows in lanes: calls
+// note(row of the block, other class, pair, margin by which w wins, bound).
 template <std::size_t Stride, class IsWanted, class Note>
 inline void for_margins_in_subspace(const PreparedModel& prepared, const Request& request, double slope,
                                     const SubspaceRoom& room, std::size_t w, std::size_t stage,
@@ -73,7 +74,7 @@ inline void for_margins_in_subspace(const PreparedModel& prepared, const Request
 template <Parts parts>
 class WinnerRow {
   public:
-    // `block` is room for a row of doubles and may be shared.
+    // `block` has space for a row of doubles and may be shared.
     WinnerRow(const PreparedModel& prepared, const RowSource& source, const Request& request, double slope,
               float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
         : prepared_(prepared),
@@ -86,27 +87,27 @@ class WinnerRow {
           memory_(memory),
           subspaces_(subspaces) {}
 
-    // Row i, of which nothing is known yet.
+    // Begins row i; nothing is known about it.
     void begin(std::size_t i) {
         row_ = i;
         n_in_float64_ = 0;
         for (std::size_t pair = 0; pair < view_.n_decisions; ++pair) memory_.known[pair] = Outcome::unknown;
-        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_presumed[c] = false;
+        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_speculated[c] = false;
     }
     void know(std::size_t pair, Outcome outcome) { memory_.known[pair] = outcome; }
 
-    // False where w has been presumed before.
-    bool presume(std::size_t w) {
-        const bool is_new = !memory_.was_presumed[w];
-        memory_.was_presumed[w] = true;
+    // False if w has been guessed before.
+    bool speculate(std::size_t w) {
+        const bool is_new = !memory_.was_speculated[w];
+        memory_.was_speculated[w] = true;
         return is_new;
     }
 
-    // The class that the network presumes row i to belong to, which need not have begun.
-    std::size_t presumed(std::size_t i) {
+    // The class that the network guesses for row i, which need not have begun.
+    std::size_t speculated(std::size_t i) {
         const float half_sq_norm = load(i);
-        return prepared_.winner.presumed_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
-                                               memory_.own);
+        return prepared_.winner.speculated_class(block_, half_sq_norm, memory_.scores, memory_.values, memory_.lists,
+                                                 memory_.own);
     }
 
     // The undecided pairs of w: in the coordinates of a level, ...
@@ -126,7 +127,7 @@ class WinnerRow {
         }
         return outcome(w);
     }
-    // ... in all features in float32, where one that beats w ends the search unless all are needed, ...
+    // ... in all features in float32; a class that beats w ends the search unless all are needed, ...
     WinnerOutcome judge_in_float32(std::size_t w, bool needs_all = false) {
         begin_class();
         if (n_needed(w) == 0) return outcome(w);
@@ -179,21 +180,21 @@ class WinnerRow {
         return outcome(w);
     }
 
-    // Whether the undecided pairs of w may be added up in float64: all of that together takes no more support vectors
-    // than the engine of all pairs would.
+    // Whether the undecided pairs of w should be added up in float64: all such pairs together may take no more support
+    // vectors than the engine of all pairs.
     bool affords_float64(std::size_t w) const {
         return n_in_float64_ + n_needed(w) <= prepared_.class64.expansion.kernels.n_panels * panel_width<double>;
     }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
-    // Whether votes elect a class for certain: by the pairs of the presumed classes in float32, by all pairs, by those
-    // of the presumed classes in float64.
+    // Whether votes certainly elect a class: by the pairs of the guessed classes in float32, by all pairs, by the pairs
+    // of the guessed classes in float64.
     bool is_elected(std::size_t& winner) {
-        for_presumed([this](std::size_t w) { judge_in_float32(w, true); });
+        for_speculated([this](std::size_t w) { judge_in_float32(w, true); });
         if (is_certain(winner)) return true;
         for (std::size_t w = 0; w < n_; ++w) judge_in_float32(w, true);
         if (is_certain(winner)) return true;
-        for_presumed([this](std::size_t w) {
+        for_speculated([this](std::size_t w) {
             if (affords_float64(w)) judge_in_float64(w);
         });
         return is_certain(winner);
@@ -205,9 +206,9 @@ class WinnerRow {
         beaten_by_ = n_;
     }
     template <class Visit>
-    void for_presumed(const Visit& visit) {
+    void for_speculated(const Visit& visit) {
         for (std::size_t w = 0; w < n_; ++w) {
-            if (memory_.was_presumed[w]) visit(w);
+            if (memory_.was_speculated[w]) visit(w);
         }
     }
     bool is_certain(std::size_t& winner) {
@@ -215,7 +216,7 @@ class WinnerRow {
         tally_outcomes(n_, known, memory_.tally, memory_.tally + n_);
         return certain_winner(n_, memory_.tally, memory_.tally + n_, winner);
     }
-    // Lanes of the support vectors of the undecided pairs of w in float64.
+    // Number of lanes with support vectors of the undecided pairs of w in float64.
     std::size_t n_needed(std::size_t w) const {
         std::size_t n_lanes = 0;
         for (std::size_t c = 0; c < n_; ++c) n_lanes += c != w && is_needed(c, w) ? lanes64_of(c) : 0;
@@ -228,7 +229,7 @@ class WinnerRow {
     bool is_needed(std::size_t c, std::size_t w) const {
         return c == w || memory_.known[pair_of(w, c)] == Outcome::unknown;
     }
-    // Notes by how much w wins its undecided pair with c.
+    // Notes the margin by which w wins its undecided pair with c.
     void note(std::size_t w, std::size_t c, std::size_t pair, double margin, double bound) {
         if (!(std::fabs(margin) > bound && std::fabs(margin) <= largest_double)) return;
         memory_.known[pair] = (margin > 0.0) == (w < c) ? Outcome::first : Outcome::second;
@@ -253,7 +254,7 @@ class WinnerRow {
                static_cast<float>(view_.gamma * unseen);
     }
 
-    // The undecided pairs of w by the lists, whose entries pick their kernel values.
+    // Evaluates the undecided pairs of w by the lists, whose entries pick their kernel values.
     void add_lists(std::size_t w, float half_sq_norm) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
         const float* const values = memory_.values;
@@ -274,8 +275,8 @@ class WinnerRow {
         });
     }
 
-    // The undecided pairs of w by EngineBound: add_class(c, add) calls add(first panel, their number, kernel values)
-    // for the support vectors of class c.
+    // Evaluates the undecided pairs of w with EngineBound: add_class(c, add) calls add(first panel, number of panels,
+    // kernel values) for the support vectors of class c.
     template <class Real, class AddClass>
     void judge_pairs(std::size_t w, const ClassEngine<Real>& engine, Real half_sq_norm, const AddClass& add_class) {
         const double t = engine.typical_half_sq_norm, row_error = row_error_of(request_, row_);
@@ -309,7 +310,7 @@ class WinnerRow {
 
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const std::size_t n_;  // classes
+    const std::size_t n_;  // number of classes
     const RowSource& source_;
     const Request request_;
     const double slope_;
@@ -318,7 +319,7 @@ class WinnerRow {
     const SubspaceRoom subspaces_;
     std::size_t row_ = 0;
     std::size_t n_in_float64_ = 0;  // lanes
-    double worst_ = 0.0;            // the largest margin of those that beat the presumed class
+    double worst_ = 0.0;            // the largest margin by which a class beats the guessed one
     std::size_t beaten_by_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// Evaluates rows by the pairs of the class that they are presumed to belong to; the rows of a class are evaluated
-// together as soon as they fill a block. For most rows the class wins all these pairs, and they are answered. If it
-// certainly loses some, the class that beats it most clearly is presumed next, a few times; the remaining rows go to
-// the engine of all pairs. If there are subspaces, the pairs of a class are first evaluated by sums in few coordinates,
-// then in more, and last by all features.
+// Evaluates rows by the pairs of the class that they probably belong to, a guess. The rows of a class are evaluated
+// together as soon as they fill a block. For most rows the class wins all these pairs, which answers them. If it
+// certainly loses some, the class that beats it most clearly is guessed next, a few times; the remaining rows go to the
+// engine of all pairs. If there are subspaces, the pairs of a class are evaluated in few coordinates first, then in
+// more, and finally in all features.
 #pragma once
 
 #include "winner_row.hpp"
@@ -10,35 +10,36 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// A row that waits, and how many classes it has been presumed to belong to.
+// A waiting row, and the number of classes guessed for it so far.
 struct QueuedRow {
     std::size_t row;
     int attempt;
 };
 
-inline WinnerRoom::WinnerRoom(const ModelView& model, const CallRows& call, Carver& carver) {
+inline WinnerRoom::WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena) {
     if (!has_class_engines(model)) return;
     const std::size_t n = model.n_labels, room = n * call.side_by_side;
     const std::size_t n_levels = model.subspaces.n_stages + 1;
-    scores = carver.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
-                                                      : kernel_expansion_panels<float>(n) * panel_width<float>);
-    partial = carver.take<float>(room);
-    own = carver.take<double>(room);
-    others = carver.take<double>(room);
-    queues = carver.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
-    n_rows = carver.take<std::size_t>(n_levels * n);
-    values = carver.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
-    lists = carver.take<double>(n * tile_rows);
-    parts = carver.take<PartOfPair>(n);
-    known = carver.take<Outcome>(model.n_decisions);
-    has_values = carver.take<bool>(n);
-    was_presumed = carver.take<bool>(n);
-    tally = carver.take<std::uint32_t>(2 * n);
+    scores = arena.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
+                                                     : kernel_expansion_panels<float>(n) * panel_width<float>);
+    partial = arena.take<float>(room);
+    own = arena.take<double>(room);
+    others = arena.take<double>(room);
+    queues = arena.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
+    n_rows = arena.take<std::size_t>(n_levels * n);
+    values = arena.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
+    lists = arena.take<double>(n * tile_rows);
+    parts = arena.take<PartOfPair>(n);
+    known = arena.take<Outcome>(model.n_decisions);
+    has_values = arena.take<bool>(n);
+    was_speculated = arena.take<bool>(n);
+    tally = arena.take<std::uint32_t>(2 * n);
 }
 
 template <Parts parts>
 class WinnerStage {
-    // By how much a class wins or loses its pairs; numbers of one width, so that rows are compared side by side.
+    // Margins by which a class wins or loses its pairs. All numbers have one width, so that compilers vectorize the
+    // comparison.
     template <std::size_t Stride>
     class Margins {
       public:
@@ -46,7 +47,7 @@ class WinnerStage {
             for (std::size_t r = 0; r < Stride; ++r) beaten_by_[r] = n_classes;
         }
         APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
-            open_[r] = margin > bound ? open_[r] : 1;  // also where either is NaN
+            open_[r] = margin > bound ? open_[r] : 1;  // also if either is NaN
             const bool beaten = -margin > bound && -margin > worst_[r];
             worst_[r] = beaten ? -margin : worst_[r];
             beaten_by_[r] = beaten ? c : beaten_by_[r];
@@ -54,13 +55,13 @@ class WinnerStage {
         WinnerOutcome outcome(std::size_t r) const { return {open_[r] == 0, static_cast<std::size_t>(beaten_by_[r])}; }
 
       private:
-        double worst_[Stride] = {};        // the largest margin of those that beat the class
-        std::uint64_t open_[Stride] = {};  // 1 where some pair is not won for certain
+        double worst_[Stride] = {};        // the largest margin by which a class beats the guessed one
+        std::uint64_t open_[Stride] = {};  // 1 if some pair is not certainly won
         std::uint64_t beaten_by_[Stride];
     };
 
   public:
-    // `block` is room for a block of rows and may be shared.
+    // `block` has space for a block of rows and may be shared.
     WinnerStage(const PreparedModel& prepared, const RowSource& source, const Request& request, const Batch& batch,
                 double slope, float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
         : prepared_(prepared),
@@ -78,20 +79,20 @@ class WinnerStage {
     }
 
     bool is_there() const { return prepared_.winner.is_usable; }
-    bool presumes() const { return is_there() && prepared_.winner.presumes(); }
+    bool speculates() const { return is_there() && prepared_.winner.speculates(); }
 
-    // Takes row i, whose winner the network is to presume.
+    // Adds row i; the network guesses its winner.
     template <class Settle, class PassOn>
     void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
         if (batch_.engines_alone) {
             row_.begin(i);
-            return answer_alone(0, {i, 1}, row_.presumed(i), settle, pass_on);
+            return answer_alone(0, {i, 1}, row_.speculated(i), settle, pass_on);
         }
         unknown_[n_unknown_++] = i;
-        if (n_unknown_ == block_rows) presume(settle, pass_on);
+        if (n_unknown_ == block_rows) speculate(settle, pass_on);
     }
-    // Begins row i with the pairs that are decided: known_of(know) calls know(pair, outcome) for each. A batch forgets
-    // them, as its rows are taken side by side.
+    // Begins row i with the pairs that are decided: known_of(know) calls know(pair, outcome) for each. A batch ignores
+    // them, because its rows are evaluated side by side.
     template <class KnownOf>
     void begin(std::size_t i, const KnownOf& known_of) {
         if (batch_.engines_alone) row_.begin(i);
@@ -99,9 +100,9 @@ class WinnerStage {
             if (batch_.engines_alone) row_.know(pair, outcome);
         });
     }
-    // Takes the row that was begun, presumed to belong to class w: settle(row, class, stage) for rows that are certain,
-    // pass_on(row, whether sums in float32 may do) for others. Where subspaces leave a row open,
-    // pass_on.takes(row, share) may take it before the pairs of w are added up in all features.
+    // Continues the row that was begun, with the guess that class w wins. Calls settle(row, class, stage) for decided
+    // rows and pass_on(row, whether float32 sums may suffice) for others. If subspaces leave a row undecided,
+    // pass_on.takes(row, share) may take it before the pairs of w are computed in all features.
     template <class Settle, class PassOn>
     void send(std::size_t i, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         if (batch_.engines_alone) return answer_alone(0, {i, 1}, w, settle, pass_on);
@@ -111,8 +112,8 @@ class WinnerStage {
     template <class Settle, class PassOn>
     void finish(const Settle& settle, const PassOn& pass_on) {
         if (!is_there()) return;
-        presume(settle, pass_on);
-        // Rows go to later levels, or back to the first one of another class.
+        speculate(settle, pass_on);
+        // Rows go to later levels, or back to the first level of another class.
         for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
             for (std::size_t w = 0; w < view_.n_labels; ++w) {
                 if (!fills_up(level, w, settle, pass_on)) take(level, w, settle, pass_on);
@@ -121,12 +122,12 @@ class WinnerStage {
     }
 
   private:
-    // The row that row_ began, from a level on.
+    // Evaluates the begun row_, starting at a level.
     template <class Settle, class PassOn>
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
                       const PassOn& pass_on) {
         const std::size_t last = n_levels_ - 1, n = view_.n_labels, i = queued.row;
-        row_.presume(w);
+        row_.speculate(w);
         for (auto attempt = queued.attempt;;) {
             WinnerOutcome outcome = level < last ? row_.judge_in_subspace(w, level) : row_.judge_in_float32(w);
             bool is_open = !outcome.wins_all && outcome.beaten_by == n;
@@ -142,8 +143,8 @@ class WinnerStage {
             }
             if (outcome.wins_all) return settle(i, w, level < last ? by_subspace : row_.stage());
             if (is_open) return pass_on(i, false);
-            if (attempt++ >= n_attempts || !row_.presume(outcome.beaten_by)) {
-                // In a batch other rows share the engine of all pairs.
+            if (attempt++ >= n_attempts || !row_.speculate(outcome.beaten_by)) {
+                // In a batch, other rows share the engine of all pairs.
                 if (batch_.engines_alone && row_.is_elected(w)) return settle(i, w, row_.stage());
                 return pass_on(i, !batch_.engines_alone);
             }
@@ -152,9 +153,9 @@ class WinnerStage {
         }
     }
 
-    // Whether n rows of a class are taken one by one. In all features a row alone reads all support vectors, a register
-    // full of them at a time, and from beyond the second-level cache four times as slowly; a block, however few rows
-    // are in it, those of the class's pairs alone, one at a time.
+    // Whether n rows of a class are evaluated one by one. In all features, a single row reads all support vectors, a
+    // register full of them at a time; beyond the second-level cache this is four times slower. A block of any size
+    // reads only those of the class's pairs, one at a time.
     bool is_cheaper_alone(std::size_t level, std::size_t w, std::size_t n) const {
         if (level + 1 < n_levels_ || batch_.engines_alone || !batch_.alone_in_engine(n))
             return batch_.alone_in_engine(n);
@@ -169,24 +170,24 @@ class WinnerStage {
     static constexpr std::size_t second_level_bytes = std::size_t{1} << 20;
 
     template <class Settle, class PassOn>
-    void presume(const Settle& settle, const PassOn& pass_on) {
+    void speculate(const Settle& settle, const PassOn& pass_on) {
         const std::size_t n = n_unknown_;
         n_unknown_ = 0;
         if (n == 0) return;
         std::size_t rows[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_[r];
-        std::uint32_t presumed[block_rows];
+        std::uint32_t speculated[block_rows];
         if (batch_.alone_in_engine(n)) {
-            for (std::size_t r = 0; r < n; ++r) presumed[r] = static_cast<std::uint32_t>(row_.presumed(rows[r]));
+            for (std::size_t r = 0; r < n; ++r) speculated[r] = static_cast<std::uint32_t>(row_.speculated(rows[r]));
         } else {
             with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) {
                 float half_sq_norm[block_rows];
                 this->template load<registers.value>(rows, n, half_sq_norm);
-                prepared_.winner.template presume_block<registers.value>(block_, half_sq_norm, memory_.scores,
-                                                                         presumed);
+                prepared_.winner.template speculate_block<registers.value>(block_, half_sq_norm, memory_.scores,
+                                                                           speculated);
             });
         }
-        for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, presumed[r], settle, pass_on);
+        for (std::size_t r = 0; r < n; ++r) queue(0, {rows[r], 1}, speculated[r], settle, pass_on);
     }
 
     std::size_t queue_of(std::size_t level, std::size_t w) const { return level * view_.n_labels + w; }
@@ -204,14 +205,14 @@ class WinnerStage {
         memory_.queues[q * block_rows + memory_.n_rows[q]++] = queued;
         if (memory_.n_rows[q] == block_rows) take(level, w, settle, pass_on);
     }
-    // Empties a queue, for it may be filled anew while its rows are dealt with; returns how many there were.
+    // Empties a queue, because it may be refilled while its rows are processed; returns its former size.
     std::size_t unqueue(std::size_t q, QueuedRow (&queued)[block_rows]) {
         const std::size_t n = memory_.n_rows[q];
         memory_.n_rows[q] = 0;
         for (std::size_t r = 0; r < n; ++r) queued[r] = memory_.queues[q * block_rows + r];
         return n;
     }
-    // Queues a row that a level leaves open.
+    // Queues a row that a level leaves undecided.
     template <class Settle, class PassOn>
     void promote(std::size_t level, const QueuedRow& queued, std::size_t w, const Settle& settle,
                  const PassOn& pass_on) {
@@ -219,7 +220,7 @@ class WinnerStage {
         queue(level + 1, queued, w, settle, pass_on);
     }
 
-    // Moves a short remainder of a queue into free lanes of the next level's remainder; true if done.
+    // Moves a short remainder of a queue into free lanes of the next level's remainder; returns whether it did.
     template <class Settle, class PassOn>
     bool fills_up(std::size_t level, std::size_t w, const Settle& settle, const PassOn& pass_on) {
         constexpr std::size_t width = lanes;
@@ -271,7 +272,7 @@ class WinnerStage {
         }
     }
 
-    // n rows into the lanes of the block.
+    // Loads n rows into the lanes of the block.
     template <int Registers>
     void load(const std::size_t* rows, std::size_t n, float* half_sq_norm) {
         double unseen[block_rows] = {};
@@ -334,7 +335,7 @@ class WinnerStage {
     const Batch batch_;
     const double slope_;
     float* const block_;
-    const std::size_t n_levels_;  // the last is that of all features
+    const std::size_t n_levels_;  // the last level uses all features
     const WinnerRoom memory_;
     const SubspaceRoom subspaces_;
     WinnerRow<parts> row_;

@@ -11,12 +11,13 @@ APPROXSVM_PROGRAM double approxsvm_affine_underflow(double divide) {
     return 0x1p-1069 / approxsvm_abs(divide) + 0x1p-1069;
 }
 
-/* Let y be the value before `add`. Each operation up to y has an error of u |y|; `path` is their number times 2^-53. */
-APPROXSVM_PROGRAM double approxsvm_own_radius(double path, double y, double underflow) {
-    return path * approxsvm_abs(y) + underflow;
+/* Let y be the value before `add`. Each operation up to y has an error of u |y|; `depth` is their number times 2^-53.
+ */
+APPROXSVM_PROGRAM double approxsvm_own_radius(double depth, double y, double underflow) {
+    return depth * approxsvm_abs(y) + underflow;
 }
-APPROXSVM_PROGRAM double approxsvm_scaled_radius(double radius, double gain, double path, double y, double underflow) {
-    return radius * gain + approxsvm_own_radius(path, y, underflow);
+APPROXSVM_PROGRAM double approxsvm_scaled_radius(double radius, double gain, double depth, double y, double underflow) {
+    return radius * gain + approxsvm_own_radius(depth, y, underflow);
 }
 
 /* `relative` bounds the relative difference between multiply / divide and the source's parameters in exact

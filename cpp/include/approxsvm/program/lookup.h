@@ -17,20 +17,20 @@ APPROXSVM_PROGRAM int approxsvm_lookup_refuses(double found) {
     return !(found <= APPROXSVM_STAYS || approxsvm_lookup_keeps(found));
 }
 
-APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* table, double x) {
-    return x == x ? table->values[approxsvm_piece(x, table->edges, table->n_edges)] : table->missing;
+APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* lookup, double x) {
+    return x == x ? lookup->values[approxsvm_piece(x, lookup->edges, lookup->n_edges)] : lookup->missing;
 }
 
 /* The largest distance from y of values within `reach` of x, excluding edges; the error of x itself is its radius. */
-APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* table, approxsvm_ball x, double reach,
+APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* lookup, approxsvm_ball x, double reach,
                                                 double y) {
-    const int last = approxsvm_piece(x.value + reach, table->edges, table->n_edges);
+    const int last = approxsvm_piece(x.value + reach, lookup->edges, lookup->n_edges);
     double most = 0.0;
     int i;
-    if (x.value != x.value) return approxsvm_lookup_keeps(table->missing) ? approxsvm_infinity() : 0.0;
+    if (x.value != x.value) return approxsvm_lookup_keeps(lookup->missing) ? approxsvm_infinity() : 0.0;
     if (reach != reach) return approxsvm_infinity();
-    for (i = approxsvm_piece(x.value - reach, table->edges, table->n_edges); i <= last; ++i) {
-        const double value = table->values[i];
+    for (i = approxsvm_piece(x.value - reach, lookup->edges, lookup->n_edges); i <= last; ++i) {
+        const double value = lookup->values[i];
         const double off = approxsvm_lookup_keeps(value)     ? approxsvm_abs(y - x.value) + x.radius
                            : approxsvm_lookup_refuses(value) ? approxsvm_infinity()
                                                              : approxsvm_abs(value - y);
@@ -41,7 +41,7 @@ APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* table, a
 
 /* The ball for the value found for x. If `is_source`, x is the source's own number and is mapped to the source's
    value. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* table, approxsvm_ball x, double found,
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* lookup, approxsvm_ball x, double found,
                                                        int is_source) {
     approxsvm_ball y;
     y.value = approxsvm_lookup_keeps(found) ? x.value : found;
@@ -50,7 +50,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* t
     if (is_source) {
         y.radius = approxsvm_lookup_keeps(found) ? x.radius : 0.0;
     } else {
-        y.radius = approxsvm_lookup_moved(table, x, approxsvm_reach(x), y.value);
+        y.radius = approxsvm_lookup_moved(lookup, x, approxsvm_reach(x), y.value);
     }
     return y;
 }

@@ -12,8 +12,8 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_periodic(approxsvm_ball x, double a, 
     const double unit = approxsvm_unit_of(source), more = 4.0 * unit;
     const double log = approxsvm_log(x.value > 0.0 ? x.value : 1.0, 0.0), size = a * APPROXSVM_ROOT(x.value);
     const double turn = w * log, nearest = x.value - x.radius;
-    const double path = approxsvm_abs(turn) * (6.0 * 0x1p-53 + 14.2 * unit + more) +
-                        more * (2.0 + 3.1415926535897932 * approxsvm_abs(w));
+    const double depth = approxsvm_abs(turn) * (6.0 * 0x1p-53 + 14.2 * unit + more) +
+                         more * (2.0 + 3.1415926535897932 * approxsvm_abs(w));
     double moved = x.radius;
     approxsvm_ball y;
     if (!(x.radius <= 0.0)) {
@@ -22,7 +22,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_periodic(approxsvm_ball x, double a, 
         moved = moved < whole ? moved : whole;
     }
     y.value = size * approxsvm_cos_or_sin(turn, is_sine);
-    y.radius = (moved + (source == approxsvm_float32 ? size + moved : size) * (path + 10.0 * 0x1p-53 + 17.0 * unit)) *
+    y.radius = (moved + (source == approxsvm_float32 ? size + moved : size) * (depth + 10.0 * 0x1p-53 + 17.0 * unit)) *
                    (1.0 + 0x1p-30) +
                (source == approxsvm_float32 ? (1.0 + a) * 0x1p-73 : 0x1p-500);
     y.radius = approxsvm_abs(turn) < 0x1p18 ? y.radius : approxsvm_infinity();

@@ -19,9 +19,9 @@ constexpr std::size_t chunk_features(std::size_t n_features) {
 
 // The summation depth of an inner product of n_features terms, in roundings, with or without fused multiply-add, in
 // blocks, rows and sparse rows. The argument of exp then has an error of at most
-// u (inner_product_path + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
+// u (inner_product_depth + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
 // was computed with at most this depth.
-constexpr std::size_t inner_product_path(std::size_t n_features) {
+constexpr std::size_t inner_product_depth(std::size_t n_features) {
     const std::size_t chunk = chunk_features(n_features);
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
 }
@@ -43,11 +43,11 @@ APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
 }
 
 // The summation depth, in roundings, of a sum of n products in lanes.
-constexpr std::size_t path_in_lanes(std::size_t n) {
+constexpr std::size_t depth_in_lanes(std::size_t n) {
     return n / 8 + 5;
 }
 
-// sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller depth than inner_product_path(n_terms).
+// sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller depth than inner_product_depth(n_terms).
 template <class Real>
 inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
     const std::size_t chunk = chunk_features(n_terms);

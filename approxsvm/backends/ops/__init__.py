@@ -1,0 +1,28 @@
+"""Export of input ops, one file per kind: `nodes` for ONNX graphs, the record `ON_DEVICE` for C99 headers."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.ir.ops import Op
+
+
+def exported(op: Op, what: str, export: str) -> Any:
+    """Return the attribute `what` of the module for an op's kind.
+
+    Raises
+    ------
+    UnsupportedModelError
+        The export does not support this kind of op.
+    """
+    name = f"{__name__}.{op.kind}"
+    found = getattr(import_module(name), what, None) if find_spec(name) else None
+    if found is None:
+        raise UnsupportedModelError(
+            f"the {export} export has no step of kind {op.kind}: apply that step in front, and compile and export "
+            "what follows it"
+        )
+    return found

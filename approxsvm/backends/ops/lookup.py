@@ -1,0 +1,99 @@
+"""Export of lookups that follow other ops (cpp/include/approxsvm/program/lookup.h)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.backends.c99.device_ops import Before, OnDevice, one_by_one
+from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.lookups import most_looked_up, written
+from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
+from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.ops import Lookup
+from approxsvm.ir.ops.lookup import SAME
+
+# Limit for one output; each piece takes two nodes in a graph.
+_MOST_PIECES: Final = 256
+
+
+def nodes(g: GraphBuilder, op: Lookup, x: str, error: str | None, is_source: bool) -> Mapped:
+    """Select piece by piece, for all outputs at once; refused numbers give NaN; errors that reach an edge, infinity."""
+    n_pieces = max((len(steps.values) for steps in op.steps), default=1)
+    if n_pieces > _MOST_PIECES:
+        raise UnsupportedModelError(
+            f"a lookup of this pipeline has {n_pieces:,} pieces, but the ONNX export has {_MOST_PIECES} at most: "
+            "apply that step in front of the graph, and compile and export what follows it"
+        )
+    picked = g.columns(x, op.source)
+    found = _looked_up(g, op, picked, [steps.values for steps in op.steps], n_pieces)
+    nan = np.array([steps.nan for steps in op.steps])
+    found = g.op("Where", g.op("IsNaN", picked), nan, found)
+    passes = g.op("Equal", found, np.inf)
+    y = g.op("Where", passes, picked, found)
+    if error is None:
+        return y, None
+    came = g.columns(error, op.source)
+    settled = g.op("Where", passes, came, 0.0)
+    if is_source:
+        return y, settled
+    numbers = [np.arange(len(steps.values), dtype=np.float64) for steps in op.steps]
+    reach = g.op("Add", g.op("Mul", came, UP), g.op("Mul", g.op("Abs", picked), ROUNDING))
+    ends = [_looked_up(g, op, g.op(side, picked, reach), numbers, n_pieces) for side in ("Sub", "Add")]
+    certain = g.op("Or", g.op("Equal", *ends), g.op("Not", g.op("Greater", came, 0.0)))
+    return y, g.op("Where", certain, settled, np.inf)
+
+
+def _looked_up(g: GraphBuilder, op: Lookup, x: str, values: list[FloatArray], n_pieces: int) -> str:
+    """Return the values of the pieces that contain the numbers."""
+    found = g.op("Where", g.op("Less", x, np.inf), np.array([value[0] for value in values]), np.nan)
+    for k in range(1, n_pieces):
+        # x >= edge is equivalent to x > the float below edge; outputs with fewer pieces never reach this one.
+        below = [np.nextafter(s.edges[k - 1], -np.inf) if len(s.edges) >= k else np.inf for s in op.steps]
+        now = [value[k] if len(value) > k else 0.0 for value in values]
+        found = g.op("Where", g.op("Greater", x, np.array(below)), np.array(now), found)
+    return str(found)
+
+
+def _values(op: Lookup, most: FloatArray) -> list[FloatArray]:
+    return [most_looked_up(op, most)]
+
+
+def _numbers(op: Lookup) -> dict[str, npt.NDArray[Any]]:
+    parts = {"edges": [steps.edges for steps in op.steps], "found": [steps.values for steps in op.steps]}
+    numbers = {part: written(np.concatenate([np.zeros(0), *some])) for part, some in parts.items()}
+    ends = np.cumsum([0, *(len(steps.edges) for steps in op.steps)])
+    missing = written(np.array([steps.nan for steps in op.steps], np.float64))
+    return {"source": smallest(op.source), "ends": smallest(ends), "missing": missing, **numbers}
+
+
+def _looking_up(k: int, op: Lookup, before: Before) -> list[str]:
+    return [
+        f"const int of = (int)@source_{k}@@[j], begin = (int)@ends_{k}@@[j];",
+        "approxsvm_lookup lookup;",
+        "double found;",
+        f"lookup.edges = @edges_{k}@@ + begin;",
+        f"lookup.values = @found_{k}@@ + begin + j;",
+        f"lookup.n_edges = (int)@ends_{k}@@[j + 1] - begin;",
+        f"lookup.missing = @missing_{k}@@[j];",
+        *before.picked("b", "of"),
+        "found = approxsvm_lookup_find(&lookup, b.value);",
+        "is_refused |= approxsvm_lookup_refuses(found);",
+        f"b = approxsvm_lookup_ball(&lookup, b, found, {int(before.is_source)});",
+    ]
+
+
+ON_DEVICE: Final = OnDevice(
+    _values,
+    _numbers,
+    _looking_up,
+    "lookup.h",
+    gathers=one_by_one,
+    refuses=lambda _: True,
+    keeps_exact=lambda _: True,
+    is_choice=lambda op: not any((steps.values == SAME).any() for steps in op.steps),
+)

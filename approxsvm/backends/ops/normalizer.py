@@ -1,0 +1,95 @@
+"""Export of row normalization (cpp/include/approxsvm/program/normalizer.h)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.backends.c99.device_ops import Before, Gathers, OnDevice
+from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
+from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.ops import Normalizer
+from approxsvm.ir.ops.normalizer import LEAST_NORM
+
+
+def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source: bool) -> Mapped:
+    """Normalize each group; a row whose squares overflow or underflow float64 gets an infinite error."""
+    n_groups = int(op.groups.max(initial=0))
+    member = (op.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
+    spread = g.doubles(np.ascontiguousarray(member.T))
+
+    def norms(numbers: str) -> str:
+        if op.norm == "l1":
+            return g.op("MatMul", g.op("Abs", numbers), g.doubles(member))
+        if op.norm == "l2":
+            return g.op("Sqrt", g.op("MatMul", g.op("Mul", numbers, numbers), g.doubles(member)))
+        groups = [g.op("Abs", g.columns(numbers, np.flatnonzero(op.groups == k + 1))) for k in range(n_groups)]
+        return g.op("Concat", *[g.op("ReduceMax", x, axes=[1], keepdims=1) for x in groups], axis=1)
+
+    length = norms(x)
+    divided = g.op("Greater", length, np.nextafter(LEAST_NORM, 0.0))
+    divisor = g.op(
+        "Add", g.op("MatMul", g.op("Where", divided, length, 1.0), spread), (op.groups == 0).astype(np.float64)
+    )
+    y = g.op("Div", x, divisor)
+    rounding = ROUNDING * (op.n_features + 3)
+    off = g.op("Add", g.op("Mul", length, rounding), TINY)
+    if error is not None:
+        off = g.op("Add", off, g.op("Mul", norms(error), 1.0 + rounding))
+    least = g.op("Sub", length, off)
+    doubtful = g.op("And", g.op("Less", least, LEAST_NORM), g.op("Greater", g.op("Add", length, off), LEAST_NORM / 2))
+    # If no division takes place, the error is the incoming error alone.
+    own = g.op("Where", divided, off, 0.0)
+    own = g.op("Where", doubtful, np.inf, own)
+    nearest = g.op(
+        "Add", g.op("MatMul", g.op("Where", divided, least, 1.0), spread), (op.groups == 0).astype(np.float64)
+    )
+    carried = g.op("Mul", g.op("Abs", y), g.op("MatMul", own, spread))
+    incoming = carried if error is None else g.op("Add", carried, error)
+    grown = g.op("Add", g.op("Div", incoming, nearest), g.op("Add", g.op("Mul", g.op("Abs", y), ROUNDING), TINY))
+    return y, g.op("Mul", grown, UP)
+
+
+def _normalized(op: Normalizer, most: FloatArray) -> list[FloatArray]:
+    """Bound the sums over all features of a vector; normalized features are then at most 1."""
+    sums = (most**2 if op.norm == "l2" else most).sum(keepdims=True)
+    return [sums, np.where(op.groups > 0, 1.0 + 2.0**-30, most)]
+
+
+def _groups(op: Normalizer) -> dict[str, npt.NDArray[Any]]:
+    return {} if _is_one_vector(op) else {"group": smallest(op.groups)}
+
+
+def _is_one_vector(op: Normalizer) -> bool:
+    return bool((op.groups == 1).all())
+
+
+def _measuring(k: int, op: Normalizer, before: Before) -> Gathers:
+    """Return the statements that compute the norm of each vector."""
+    lines = []
+    for group in range(1, int(op.groups.max(initial=0)) + 1):
+        (features,) = np.nonzero(op.groups == group)
+        n = len(features)
+        length = f"approxsvm_length(approxsvm_{op.norm}, {n}, {{}} + {features[0]})"
+        came = "0.0" if before.is_exact else length.format("radius")
+        summed = 0 if op.norm == "max" else n
+        lines.append(
+            f"norms[{group - 1}] = approxsvm_norm({length.format('x')}, {came}, {summed}, 0x1p-53, 0x1p-1000);"
+        )
+    return Gathers(between=lines, in_place=True, arrays={"approxsvm_ball norms": len(lines)})
+
+
+def _normalizing(k: int, op: Normalizer, before: Before) -> list[str]:
+    if _is_one_vector(op):
+        return [*before.picked("b", "j"), "b = approxsvm_normalized(b, norms[0]);"]
+    return [
+        *before.picked("b", "j"),
+        f"if (@group_{k}@@[j] > 0) b = approxsvm_normalized(b, norms[(int)@group_{k}@@[j] - 1]);",
+    ]
+
+
+ON_DEVICE: Final = OnDevice(_normalized, _groups, _normalizing, "normalizer.h", gathers=_measuring)

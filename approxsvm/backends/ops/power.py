@@ -1,0 +1,75 @@
+"""Export of power transforms (cpp/include/approxsvm/program/power.h)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from approxsvm.backends.c99.device_ops import NOT_TAKEN, Before, OnDevice
+from approxsvm.backends.onnx.graph_builder import GraphBuilder
+from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.ops import Power
+
+
+def nodes(g: GraphBuilder, op: Power, x: str, error: str | None, is_source: bool) -> Mapped:
+    """Compute powers by exp and log, which cancel near x^p = 1; numbers outside the domain become NaN."""
+    powers = np.where(op.taken, op.powers, 1.0)
+    y, grown = increasing(g, lambda at: _at(g, op, powers, at), x, error)
+    mapped = g.op("Where", op.taken, y, x)
+    return mapped, g.op("Where", op.taken, grown, 0.0 if error is None else error)
+
+
+def _at(g: GraphBuilder, op: Power, powers: FloatArray, x: str) -> tuple[str, str]:
+    """Return (t^p - 1) / p and its error: the rounding of t, 8 units for log, and for exp these times its argument."""
+    if op.method == "yeo-johnson":
+        mirrored = g.op("Less", x, 0.0)
+        p, t = g.op("Where", mirrored, 2.0 - powers, powers), g.op("Add", g.op("Abs", x), 1.0)
+    else:
+        p, t = g.constant(powers), g.op("Where", g.op("Greater", x, 0.0), x, np.nan)
+    logarithm, is_log = g.op("Log", t), g.op("Equal", p, 0.0)
+    divisor = g.op("Where", is_log, 1.0, p)
+    power = g.op("Exp", g.op("Mul", p, logarithm))
+    y = g.op("Where", is_log, logarithm, g.op("Div", g.op("Sub", power, 1.0), divisor))
+    of_log = g.op("Add", g.op("Mul", g.op("Abs", logarithm), 2 * ROUNDING), ROUNDING)
+    of_power = g.op("Mul", power, g.op("Add", g.op("Mul", g.op("Abs", p), of_log), 2 * ROUNDING))
+    of_quotient = g.op("Div", g.op("Add", of_power, ROUNDING), g.op("Abs", divisor))
+    own = g.op("Add", g.op("Where", is_log, of_log, of_quotient), g.op("Mul", g.op("Abs", y), 2 * ROUNDING))
+    return (g.op("Where", mirrored, g.op("Neg", y), y) if op.method == "yeo-johnson" else y), own
+
+
+def _powered(op: Power, most: FloatArray) -> list[FloatArray]:
+    """Bound results at the extreme arguments; past exp(650), errors are infinite and the bound at exp(651) is used."""
+    p = np.where(op.taken, op.powers, 1.0)
+    p = np.maximum(np.abs(p), np.abs(2.0 - p)) if op.method == "yeo-johnson" else np.abs(p)
+    farthest = np.minimum(p * (np.log1p(most) if op.method == "yeo-johnson" else 745.0), 651.0)
+    divisor = np.minimum(np.abs(op.powers), np.abs(2.0 - op.powers))
+    largest = (np.exp(farthest) + 1.0) / np.clip(divisor, 1e-12, 1.0) + 745.0
+    return [np.where(op.taken, largest, most)]
+
+
+def _taking_powers(k: int, op: Power, before: Before) -> list[str]:
+    """Return the statements for powers; rows with results greater than 1e282 are refused, too."""
+    is_shifted, power = int(op.method == "yeo-johnson"), f"@power_{k}@@[j]"
+    refused = [] if is_shifted else ["is_refused |= b.value <= 0.0;"]
+    if before.is_exact:
+        mapped = [
+            f"const approxsvm_power_value y = approxsvm_power_at(b.value, {power}, {is_shifted}, approxsvm_real);",
+            "b.value = y.value;",
+            "b.radius = y.own;",
+        ]
+    else:
+        mapped = [f"b = approxsvm_power(b, {power}, {is_shifted}, approxsvm_real);"]
+    lines = [*mapped, "is_refused |= approxsvm_abs(b.value) > 1e282;"]
+    condition = "" if op.taken.all() else f"if ({power} < APPROXSVM_STAYS) "
+    return [f"{condition}{{", *(f"    {line}" for line in [*refused, *lines]), "}"]
+
+
+ON_DEVICE: Final = OnDevice(
+    _powered,
+    lambda op: {"power": op.powers.clip(max=NOT_TAKEN)},
+    _taking_powers,
+    "power.h",
+    refuses=lambda _: True,
+)

@@ -1,0 +1,251 @@
+"""Lookups: each output is a step function of one feature, as in binarizers, binning, encoders and imputers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.frames.text_columns import NONE, UNKNOWN
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.ops.op import NO_NAN, IntArray, Op, PerOutput, Stored, check, check_source
+
+# Texts of a column: those whose positions were its codes before, and those whose positions are its codes now.
+TextChange = tuple[Sequence[str], Sequence[str]]
+# Special values: the feature itself, a refused row, and a NaN for a later lookup to replace.
+SAME = np.inf
+REFUSED = np.nan
+GIVES_NAN = -np.inf
+
+
+class Steps(NamedTuple):
+    """A step function: values[k] for edges[k - 1] <= x < edges[k], and the value for NaN."""
+
+    edges: FloatArray
+    values: FloatArray
+    nan: float
+
+    @classmethod
+    def of(cls, edges: Any, values: Any, nan: float = REFUSED) -> Steps:
+        """Build a step function from numbers; adjacent pieces with equal values are merged."""
+        edges, values = np.asarray(edges, np.float64), np.asarray(values, np.float64)
+        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+        return cls(edges[~same], values[np.append(True, ~same)], float(nan))
+
+    @classmethod
+    def equal(cls, numbers: Any, values: Any, otherwise: float, nan: float = REFUSED) -> Steps:
+        """Return values[k] where x equals numbers[k], which ascend, and `otherwise` elsewhere."""
+        if len(numbers) == 0:
+            return cls.of([], [otherwise], nan)
+        numbers = np.asarray(numbers, np.float64) + 0.0  # no number is -0 from here on
+        edges = np.stack([numbers, np.nextafter(numbers, np.inf)], axis=1).ravel()
+        between = np.stack([values, np.full(len(numbers), otherwise)], axis=1).ravel()
+        fresh = np.append(edges[1:] > edges[:-1], True)  # False where two numbers are adjacent floats
+        return cls.of(edges[fresh], np.append(otherwise, between[fresh]), nan)
+
+    def at(self, x: npt.ArrayLike) -> FloatArray:
+        """Evaluate at `x`; values may be SAME or REFUSED."""
+        x = np.asarray(x, np.float64)
+        values = self.values[np.searchsorted(self.edges, x, side="right")]
+        return np.where(np.isnan(x), self.nan, values)
+
+    def after(self, first: Steps) -> Steps:
+        """Return the composition: this function applied to the result of `first`."""
+        inner = np.union1d(first.edges, self.edges)
+        starts = np.append(-np.finfo(np.float64).max, inner)
+        values = first.at(starts)
+        passes = values == SAME
+        mapped = self.at(np.where(passes, starts, values))
+        mapped = np.where((mapped == SAME) & ~passes, values, mapped)
+        mapped = np.where(values == GIVES_NAN, GIVES_NAN if self.nan == SAME else self.nan, mapped)
+        return Steps.of(inner, np.where(np.isnan(values), REFUSED, mapped), self._after_nan(first.nan))
+
+    def _after_nan(self, nan: float) -> float:
+        if np.isfinite(nan):
+            found = float(self.at(nan))
+            return {SAME: nan, GIVES_NAN: SAME}.get(found, found)
+        return self.nan if np.isinf(nan) else REFUSED
+
+    def refusing(self, other: Steps) -> Steps:
+        """Return this function, restricted to the numbers that `other` accepts."""
+        edges = np.union1d(self.edges, other.edges)
+        starts = np.append(-np.finfo(np.float64).max, edges)
+        return Steps.of(edges, np.where(np.isnan(other.at(starts)), REFUSED, self.at(starts)), self.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup(PerOutput):
+    """Step functions: output k is steps[k] at feature source[k]; build with `of`."""
+
+    kind = "lookup"
+    as_source = True
+
+    steps: tuple[Steps, ...]
+
+    def __post_init__(self) -> None:
+        check_source("a lookup", self.source, len(self.steps), self.n_features)
+        for edges, values, nan in self.steps:
+            check("values", values, (len(edges) + 1,), finite=False)
+            numbers = np.append(values, nan)
+            beyond = numbers[np.isfinite(numbers) & (np.abs(numbers) > 1e300)]
+            if len(beyond):
+                raise ModelFormatError(f"a value of a lookup is {beyond[0]:.6g}, but must be from -1e300 to 1e300")
+            check("edges", edges, edges.shape)
+            if (edges[1:] <= edges[:-1]).any():
+                raise ModelFormatError("the edges of a lookup do not ascend")
+
+    @classmethod
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> Lookup:
+        """Build a lookup from a source feature and a step function for each output."""
+        return cls(n_features, np.array([j for j, _ in columns], np.intp), tuple(steps for _, steps in columns))
+
+    @classmethod
+    def picks(cls, n_features: int, features: IntArray) -> Lookup:
+        """Build a lookup that selects features without changing them."""
+        return cls.of(n_features, [(int(j), _ITSELF) for j in features])
+
+    @property
+    def hides_infinity(self) -> bool:
+        return True
+
+    @property
+    def is_identity(self) -> bool:
+        same = all(not len(steps.edges) and np.isinf((steps.values[0], steps.nan)).all() for steps in self.steps)
+        return same and np.array_equal(self.source, np.arange(self.n_features))
+
+    @property
+    def gives_nan(self) -> bool:
+        """Whether some number maps to NaN, which models/FORMAT.md cannot express."""
+        return any((steps.values == GIVES_NAN).any() for steps in self.steps)
+
+    def refusing_nan(self) -> Lookup:
+        """Return this lookup with NaN refused, for use where no later lookup replaces it."""
+        values = (np.where(steps.values == GIVES_NAN, REFUSED, steps.values) for steps in self.steps)
+        kept = tuple(steps._replace(values=some) for steps, some in zip(self.steps, values, strict=True))
+        return Lookup(self.n_features, self.source, kept)
+
+    def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
+        """Return the outputs of a feature, and the value that each takes when the feature is `number`."""
+        found = ((int(k), float(self.steps[k].at(number))) for k in np.flatnonzero(self.source == feature))
+        return [(k, number if value == SAME else value) for k, value in found]
+
+    def of_texts(self, codes: Mapping[int, TextChange]) -> tuple[Lookup, dict[int, TextChange]]:
+        """Return the lookup adapted to new text codes, and the outputs that then carry those codes."""
+        sources = list(zip(self.source.tolist(), self.steps, strict=True))
+        steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
+        given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
+        return Lookup(self.n_features, self.source, steps), given
+
+    def may_refuse(self) -> npt.NDArray[np.bool_]:
+        refusing = [np.isnan(steps.values).any() for steps in self.steps]
+        return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
+
+    def select(self, features: IntArray) -> tuple[Lookup, IntArray]:
+        """Return the lookup of some outputs; rows refused by other outputs of the same features stay refused."""
+        used = np.unique(self.source[features])
+        kept = [self.steps[k] for k in features]
+        for j in used.tolist():
+            first = int(np.flatnonzero(self.source[features] == j)[0])
+            for k in np.flatnonzero(self.source == j).tolist():
+                if k not in features and np.isnan(self.steps[k].values).any():
+                    kept[first] = kept[first].refusing(self.steps[k])
+        return Lookup(len(used), np.searchsorted(used, self.source[features]), tuple(kept)), used
+
+    def merged(self, before: Op) -> Lookup | None:
+        """Merge this lookup with the one before: a composition of lookups is a lookup."""
+        if not isinstance(before, Lookup):
+            return None
+        is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
+        return None if (before.may_refuse() & is_lost).any() else self._behind(before)
+
+    def _behind(self, first: Lookup) -> Lookup:
+        columns = [
+            (int(first.source[j]), steps.after(first.steps[j]))
+            for j, steps in zip(self.source.tolist(), self.steps, strict=True)
+        ]
+        for j in set(first.source.tolist()) & {source for source, _ in columns}:
+            at = next(k for k, (source, _) in enumerate(columns) if source == j)
+            for k in np.flatnonzero(first.source == j).tolist():
+                if k not in self.source and np.isnan(first.steps[k].values).any():
+                    columns[at] = (j, columns[at][1].refusing(first.steps[k]))
+        return Lookup.of(first.n_features, columns)
+
+    def follow_nan(self, feature: int) -> int | None:
+        """Return the only output that may be NaN, `NO_NAN` if none may, or None if NaN is refused or hits several."""
+        outputs = np.flatnonzero(self.source == feature)
+        nan = np.array([self.steps[k].nan for k in outputs])
+        passes = outputs[np.isinf(nan)]
+        if not len(outputs) or np.isnan(nan).any() or len(passes) > 1:
+            return None
+        return int(passes[0]) if len(passes) else NO_NAN
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Return, for each feature, the edge or the value itself whose outputs are closest to `y`."""
+        x = np.zeros((len(y), self.n_features))
+        for j in range(self.n_features):
+            outputs = np.flatnonzero(self.source == j)
+            edges = np.unique(np.concatenate([[0.0], *(self.steps[k].edges for k in outputs)]))
+            fixed = np.broadcast_to(np.append(edges, edges[0] - 1.0), (len(y), len(edges) + 1))
+            tried = np.concatenate([fixed, y[:, outputs]], axis=1)
+            off = np.zeros(tried.shape)
+            for k in outputs:
+                found = self.steps[k].at(tried)
+                found = np.where(np.isinf(found), tried, found)
+                off += np.where(np.isnan(found), np.inf, np.abs(found - y[:, [k]]))
+            x[:, j] = np.take_along_axis(tried, off.argmin(axis=1)[:, np.newaxis], axis=1)[:, 0]
+        return x
+
+    @classmethod
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Lookup:
+        columns, first = [], 0
+        for op, n in zip(ops, widths, strict=True):
+            lookup = cls.picks(n, np.arange(n)) if op is None else op
+            columns += [(first + int(j), steps) for j, steps in zip(lookup.source, lookup.steps, strict=True)]
+            first += n
+        return cls.of(first, columns)
+
+    def stored(self) -> Stored:
+        """Return the number of edges, and the arrays: sources, ends of the edges, edges, values, values for NaN."""
+        if self.gives_nan:
+            raise ModelFormatError("a lookup gives NaN for a number")
+        ends = np.cumsum([len(steps.edges) for steps in self.steps], dtype=np.uint32)
+        numbers = [
+            np.concatenate([np.zeros(0), *(steps.edges for steps in self.steps)]),
+            np.concatenate([np.zeros(0), *(steps.values for steps in self.steps)]),
+            np.array([steps.nan for steps in self.steps], np.float64),
+        ]
+        return len(numbers[0]), [self.source.astype(np.uint32), ends, *numbers]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Lookup:
+        source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
+        edges, values, nan = reader.numbers(parts), reader.numbers(parts + n_outputs), reader.numbers(n_outputs)
+        starts = np.append(0, ends)
+        steps = tuple(
+            Steps(edges[starts[k] : ends[k]], values[starts[k] + k : ends[k] + k + 1], float(nan[k]))
+            for k in range(n_outputs)
+        )
+        return cls(n_features, source, steps)
+
+    def in_words(self) -> str:
+        return f"looks {self.n_features:,} features up in tables, {self.n_outputs:,} come out"
+
+
+_ITSELF = Steps.of([], [SAME], SAME)
+
+
+def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
+    """Translate a step function of old text codes to new codes; codes that pass through are translated, too."""
+    place = {text: float(k) for k, text in enumerate(old)}
+    numbers = np.array([NONE, *range(len(new))], np.float64)
+    before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])
+    passes = bool((steps.values == SAME).any())
+    after = {place[text]: float(k) for k, text in enumerate(new) if text in place} if passes else {}
+    values = [after.get(value, value) for value in steps.at(before).tolist()]
+    otherwise = float(steps.at(UNKNOWN))
+    odd = np.array([value != otherwise for value in values])
+    return Steps.equal(numbers[odd], np.array(values)[odd], otherwise, after.get(steps.nan, steps.nan))

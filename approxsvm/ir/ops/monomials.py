@@ -1,0 +1,80 @@
+"""Products of features, as computed by PolynomialFeatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import ModelFormatError
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.ops.op import IntArray, Op, Stored
+
+
+@dataclass(frozen=True, eq=False)
+class Monomials(Op):
+    """Products of features, each multiplied from its last factor to its first, as in the source."""
+
+    kind = "monomials"
+    as_source = True
+
+    n_features: int
+    factors: IntArray  # shape (n_outputs, degree); feature numbers, or n_features for the constant 1
+
+    def __post_init__(self) -> None:
+        if self.factors.ndim != 2 or self.factors.shape[1] < 1:
+            raise ModelFormatError(f"factors of an input step have shape {self.factors.shape}")
+        worst = int(self.factors.max(initial=0)) if int(self.factors.min(initial=0)) >= 0 else int(self.factors.min())
+        if not 0 <= worst <= self.n_features:
+            raise ModelFormatError(f"a product takes feature {worst} of {self.n_features}")
+
+    @classmethod
+    def of_powers(cls, powers: Any) -> Monomials:
+        """Build an op from the power of each feature in each output, shape (n_outputs, n_features)."""
+        powers = np.asarray(powers)
+        n, degree = powers.shape[1], max(int(powers.sum(axis=1).max(initial=0)), 1)
+        factors = np.full((len(powers), degree), n, np.intp)
+        for row, of_features in zip(factors, powers, strict=True):
+            chosen = np.repeat(np.arange(n), of_features)
+            row[: len(chosen)] = chosen
+        return cls(n, factors)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.factors)
+
+    def select(self, features: IntArray) -> tuple[Monomials, None]:
+        return Monomials(self.n_features, self.factors[features]), None
+
+    def preimage(self, y: FloatArray) -> FloatArray:
+        """Return inputs that reproduce the features that occur as outputs on their own, with zeros elsewhere."""
+        x = np.zeros((len(y), self.n_features))
+        alone = np.flatnonzero((self.factors != self.n_features).sum(axis=1) == 1)
+        x[:, self.factors[alone].min(axis=1)] = y[:, alone]
+        return x
+
+    @classmethod
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Monomials:
+        degree = max(op.factors.shape[1] for op in ops if op is not None)
+        n, first, blocks = sum(widths), 0, []
+        for op, width in zip(ops, widths, strict=True):
+            own = np.arange(width)[:, np.newaxis] if op is None else op.factors
+            block = np.full((len(own), degree), n, np.intp)
+            block[:, : own.shape[1]] = np.where(own == width, n, own + first) if op is not None else own + first
+            blocks.append(block)
+            first += width
+        return cls(n, np.concatenate(blocks))
+
+    def stored(self) -> Stored:
+        """Return the maximum number of factors in a product, and the factors of each product."""
+        return self.factors.shape[1], [self.factors.astype(np.uint32)]
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Monomials:
+        factors = reader.array("<u4", parts * n_outputs).astype(np.intp)
+        return cls(n_features, factors.reshape(n_outputs, parts))
+
+    def in_words(self) -> str:
+        return f"multiplies {self.n_features:,} features, {self.n_outputs:,} products come out"

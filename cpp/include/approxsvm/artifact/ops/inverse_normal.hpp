@@ -1,0 +1,42 @@
+// The inverse of the normal distribution function, feature by feature; other features are unchanged.
+#pragma once
+
+#include "op.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+#include "../../program/inverse_normal.h"
+
+struct InverseNormalOp : AnyOp {
+    static constexpr OpKind kind = OpKind::inverse_normal;
+    static constexpr bool by_feature = true;
+
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
+        return has_plain_header(check, header, n_inputs, index);
+    }
+    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
+    static void find_parts(MapOp& op, OpArrays& arrays) {
+        op.integers[0] = arrays.integers(op.n_inputs);  // 1 for a transformed feature, else 0
+    }
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
+        const std::size_t n = op.n_inputs;
+        check.each(field::op_taken, op.integers[0], n, from_to(0, 1));
+        if (n % 2 != 0) check(field::op_taken, op.integers[0][n], equal_to(0), n);
+        return check.status() == Status::ok;
+    }
+
+    static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
+        const std::uint32_t* const taken = op.integers[0];
+        const int n = static_cast<int>(op.n_inputs);
+        map_balls(op, on, [=](std::size_t, double* x, double* error, auto source) {
+            map_features(
+                n, x, error, [=](int j) { return taken[j] != 0; },
+                [=](int, approxsvm_ball at) { return approxsvm_inverse_normal(at, source); });
+        });
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

@@ -1,0 +1,40 @@
+// x -> log(x + offset), feature by feature; features with an infinite offset are unchanged.
+#pragma once
+
+#include "op.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+#include "../../program/logarithm.h"
+
+struct LogarithmOp : AnyOp {
+    static constexpr OpKind kind = OpKind::logarithm;
+    static constexpr bool by_feature = true;
+
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
+        return has_plain_header(check, header, n_inputs, index);
+    }
+    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return n_inputs; }
+    static void find_parts(MapOp& op, OpArrays& arrays) { op.parts[0] = arrays.numbers(op.n_inputs); }
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
+        return are_taken_or_stay(check, field::op_offset, op.parts[0], op.n_inputs);
+    }
+
+    static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
+        const double* const offset = op.parts[0];
+        const int n = static_cast<int>(op.n_inputs);
+        map_balls(op, on, [&](std::size_t r, double* x, double* error, auto source) {
+            for (int j = 0; j < n; ++j) {
+                if (offset[j] < APPROXSVM_STAYS && x[j] <= -offset[j]) on.refuse(r, kind, x[j], 0.0 - offset[j]);
+            }
+            map_features(
+                n, x, error, [=](int j) { return offset[j] < APPROXSVM_STAYS; },
+                [=](int j, approxsvm_ball at) { return approxsvm_logarithm(at, offset[j], source); });
+        });
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

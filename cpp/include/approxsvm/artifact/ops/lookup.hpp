@@ -1,0 +1,121 @@
+// Each output is a step function of one input: thresholds, bins, categories, replacements of missing values.
+#pragma once
+
+#include "op.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+#include "../../program/lookup.h"
+
+struct LookupOp : AnyOp {
+    static constexpr OpKind kind = OpKind::lookup;
+    static constexpr bool in_place = false, names_column = true, as_source = true;
+    static bool hides_infinity(const MapOp&) { return true; }
+
+    // `parts` is the number of edges of all outputs.
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t, std::uint64_t index) {
+        return check(field::op_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
+    }
+    static ClaimedSize n_words(const OpHeader& header, ClaimedSize) {
+        const ClaimedSize m = header.n_outputs, n_edges = header.parts;
+        return 2 * words_of_integers(m) + n_edges + (n_edges + m) + m;
+    }
+    static void find_parts(MapOp& op, OpArrays& arrays) {
+        const std::size_t m = op.n_outputs, n_edges = op.parts_number;
+        op.integers[0] = arrays.integers(m);        // the input of each output
+        op.integers[1] = arrays.integers(m);        // the end of its edges
+        op.parts[0] = arrays.numbers(n_edges);      // ascending, output by output
+        op.parts[1] = arrays.numbers(n_edges + m);  // the value below the first edge, from it on, from the next...
+        op.parts[2] = arrays.numbers(m);            // replaces NaN
+    }
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
+        const std::size_t m = op.n_outputs;
+        const std::uint32_t *source = op.integers[0], *ends = op.integers[1];
+        std::uint32_t begin = 0;
+        for (std::size_t k = 0; k < m; begin = ends[k], ++k) {
+            if (!check(field::op_source, std::size_t{source[k]} + 1, from_to(1, op.n_inputs), k) ||
+                !check(field::op_end, ends[k], from_to(begin, op.parts_number), k))
+                return false;
+            for (std::size_t i = begin + 1; i < ends[k]; ++i) {
+                const Expected above{Rule::above, stored(op.parts[0][i - 1]), {}};
+                if (!check(field::op_edge, op.parts[0][i], above, i)) return false;
+            }
+        }
+        check(field::op_parts, op.parts_number, equal_to(begin));
+        for (std::size_t k = m; m % 2 != 0 && k == m; ++k) {
+            check(field::op_source, source[k], equal_to(0), k);
+            check(field::op_end, ends[k], equal_to(0), k);
+        }
+        check.finite(field::op_edge, op.parts[0], op.parts_number);
+        return numbers_are_valid(check, field::op_value, op.parts[1], op.parts_number + m) &&
+               numbers_are_valid(check, field::op_nan, op.parts[2], m);
+    }
+
+    static std::size_t follow_nan(const MapOp& op, std::size_t j) {
+        std::size_t found = nan_refused;
+        for (std::size_t k = 0; k < op.n_outputs; ++k) {
+            if (op.integers[0][k] != j) continue;
+            const double number = op.parts[2][k];
+            const bool passes = number > largest_double, passed = found < nan_replaced;
+            if (number != number || (passes && passed)) return nan_refused;
+            found = passes ? k : passed ? found : nan_replaced;
+        }
+        return found;
+    }
+    static std::size_t origin(const MapOp& op, std::size_t k) { return op.integers[0][k]; }
+
+    static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            const std::size_t at = r * on.stride;
+            std::size_t begin = 0;
+            for (std::size_t k = 0; k < op.n_outputs; begin = op.integers[1][k], ++k) {
+                const std::size_t j = op.integers[0][k];
+                const approxsvm_lookup lookup{op.parts[0] + begin, op.parts[1] + begin + k,
+                                              static_cast<int>(op.integers[1][k] - begin), op.parts[2][k]};
+                const approxsvm_ball x{on.x[at + j], on.has_errors ? on.error[at + j] : 0.0};
+                const double found = approxsvm_lookup_find(&lookup, x.value);
+                if (approxsvm_lookup_refuses(found)) on.refuse(r, kind, x.value, static_cast<double>(j));
+                const approxsvm_ball y = approxsvm_lookup_ball(&lookup, x, found, on.is_source || on.source.in_float32);
+                on.y[at + k] = y.value;
+                on.y_error[at + k] = on.source.in_float32 ? moved_in_float32(lookup, x, y.value) : y.radius;
+            }
+        }
+    }
+
+  private:
+    // Special values: infinity for the input itself, NaN for a refused row.
+    static bool numbers_are_valid(Check& check, field::Id name, const double* numbers, std::size_t n) {
+        constexpr double most = 1e300;  // below APPROXSVM_STAYS
+        for (std::size_t k = 0; k < n; ++k) {
+            const bool is_number = numbers[k] == numbers[k] && numbers[k] != HUGE_VAL;
+            if (is_number && !check(name, numbers[k], from_to(-most, most), k)) return false;
+        }
+        return check.status() == Status::ok;
+    }
+
+    // The largest distance of a float32 source from y: it may round an edge, or the threshold, which is the number
+    // below. If the radius is 0, x is the source's own number, and only an edge whose rounding reaches x can matter.
+    static double moved_in_float32(const approxsvm_lookup& lookup, approxsvm_ball x, double y) {
+        const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
+        if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may refuse the row
+        double reach = slack;
+        if (x.radius > 0.0) {
+            reach = (x.radius + slack) * 1.01;
+        } else {
+            const int i = approxsvm_piece(x.value, lookup.edges, lookup.n_edges);
+            const bool is_open = (i > 0 && is_open_to(x.value, lookup.edges[i - 1])) ||
+                                 (i < lookup.n_edges && is_open_to(x.value, lookup.edges[i]));
+            if (!is_open) return 0.0;
+        }
+        return approxsvm_lookup_moved(&lookup, {x.value, reach}, reach, y);
+    }
+    static bool is_open_to(double x, double edge) {
+        const double below = std::nextafter(edge, -HUGE_VAL);
+        if (is_float32(edge) || is_float32(below)) return false;
+        return std::fabs(x - edge) <= unit32 * std::fabs(x) * 1.01 + tiny32;
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

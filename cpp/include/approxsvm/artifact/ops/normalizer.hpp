@@ -1,0 +1,94 @@
+// x / ||x||, over adjacent features; a norm close to 0 is replaced by 1 (program/normalizer.h).
+#pragma once
+
+#include "op.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+#include "../../program/normalizer.h"
+
+constexpr double least_norm32 = 10.0 * 0x1p-23;
+
+struct NormalizerOp : AnyOp {
+    static constexpr OpKind kind = OpKind::normalizer;
+    enum Norm : std::uint32_t { l1, l2, max, n_norms };
+
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
+        return check(field::op_parts, header.parts, from_to(0, n_norms - 1), index) &&
+               check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+    }
+    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
+    // Adjacent features with the same number form one vector; features with number 0 are unchanged.
+    static void find_parts(MapOp& op, OpArrays& arrays) { op.integers[0] = arrays.integers(op.n_inputs); }
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
+        std::uint32_t before = 0, greatest = 0;
+        for (std::size_t j = 0; j < op.n_inputs; ++j) {
+            const std::uint32_t group = op.integers[0][j];
+            if (group != 0 && group != before) check(field::op_group, group, equal_to(greatest + 1), j);
+            before = group;
+            greatest = group > greatest ? group : greatest;
+        }
+        if (op.n_inputs % 2 != 0) check(field::op_group, op.integers[0][op.n_inputs], equal_to(0), op.n_inputs);
+        return check.status() == Status::ok;
+    }
+    static std::size_t origin(const MapOp& op, std::size_t k) { return op.integers[0][k] == 0 ? k : several; }
+
+    static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
+        const std::uint32_t* group = op.integers[0];
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
+            for (std::size_t j = 0; !on.has_errors && j < op.n_inputs; ++j) error[j] = 0.0;
+            for (std::size_t j = 0, end; j < op.n_inputs; j = end) {
+                for (end = j + 1; end < op.n_inputs && group[end] == group[j];) ++end;
+                if (group[j] != 0) normalize(static_cast<Norm>(op.parts_number), on.source, end - j, x + j, error + j);
+            }
+        }
+    }
+
+  private:
+    static double norm(Norm which, const double* x, std::size_t n) {
+        if (which == l1) return sum_in_lanes(n, [=](std::size_t j) { return std::fabs(x[j]); });
+        if (which == l2) return std::sqrt(sum_in_lanes(n, [=](std::size_t j) { return x[j] * x[j]; }));
+        double most = 0.0;
+        for (std::size_t j = 0; j < n; ++j) most = std::fabs(x[j]) > most ? std::fabs(x[j]) : most;
+        return most;
+    }
+
+    // No bound if the norm may lie on either side of the least norm. With float32, the source uses least_norm32 and
+    // loses squares below tiny32; it divides sparse rows by any norm other than 0. Nor is there a bound if the source's
+    // own sum of absolute values or squares may overflow.
+    static void normalize(Norm which, const SourceRows& source, std::size_t n, double* x, double* error) {
+        constexpr double lost_square = 0x1p-74;
+        const double u = source.unit(), tiny = source.tiny();
+        // A power of two that scales rows so large that sums might overflow float64.
+        const double largest = norm(max, x, n), scale = largest > 0x1p490 ? 0x1p-600 : 1.0,
+                     least = APPROXSVM_LEAST_NORM * scale;
+        for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {
+            x[j] *= scale;
+            error[j] *= scale;
+        }
+        const double length = norm(which, x, n), came = norm(which, error, n),
+                     lost = source.in_float32 ? lost_square * static_cast<double>(n) : tiny;
+        const approxsvm_ball ball = approxsvm_norm(length, came, which == max ? 0 : static_cast<int>(n), u, lost);
+        const double nearest = length - ball.radius, farthest = length + ball.radius,
+                     above_any = source.in_float32 ? least_norm32 * scale : least;
+        const bool is_above = nearest >= above_any,
+                   is_below = source.is_sparse ? length == 0.0 && came == 0.0 : farthest < least,
+                   overflows =
+                       source.in_float32
+                           ? !(farthest * (which == l2 ? farthest : 1.0) <= largest32)
+                           : which != max && !(largest * static_cast<double>(n) <= (which == l1 ? 0x1p1000 : 0x1p500));
+        if (length >= least) {
+            for (std::size_t j = 0; j < n; ++j) {
+                x[j] /= length;
+                error[j] = approxsvm_normalized_radius(error[j], x[j], ball, u, tiny);
+            }
+        }
+        for (std::size_t j = 0; (!(is_above || is_below) || overflows) && j < n; ++j) error[j] = HUGE_VAL;
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

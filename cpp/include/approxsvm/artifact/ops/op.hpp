@@ -1,0 +1,194 @@
+// The interface of the ops of an input map: one struct, in one file, per kind, used by the reader of artifacts and
+// by the mapper of rows (models/FORMAT.md, "input_map").
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <type_traits>
+
+#include "../../simd/compensated.hpp"
+#include "../../simd/norms.hpp"
+#include "../../simd/simd.hpp"
+#include "../fault.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// The C code shared with exported headers (program/) is compiled in the target's namespace; each op includes its
+// part.
+#if defined(APPROXSVM_PORTABLE)
+#define APPROXSVM_PROGRAM inline  // as fast there, and half the code
+#else
+#define APPROXSVM_PROGRAM APPROXSVM_INLINE
+#endif
+#define APPROXSVM_ROOT std::sqrt
+#define APPROXSVM_PRODUCT(a, b) ((a) * (b))  // -ffp-contract=off
+#include "../../program/ball.h"
+
+// One op, viewed in place. Absent parts are null.
+struct MapOp {
+    OpKind kind;
+    std::uint32_t parts_number;  // `parts` of its header
+    std::size_t n_inputs, n_outputs;
+    const double* parts[7];
+    const std::uint32_t* integers[2];
+};
+
+// Reads arrays from the start of an op, each aligned to a multiple of 8 bytes.
+class OpArrays {
+  public:
+    explicit OpArrays(const unsigned char* p) : next_(p) {}
+
+    const double* numbers(std::size_t n) { return take<double>(n); }
+    const std::uint32_t* integers(std::size_t n) { return take<std::uint32_t>(n); }
+    const unsigned char* end() const { return next_; }
+
+  private:
+    template <class T>
+    const T* take(std::size_t n) {
+        const T* first = reinterpret_cast<const T*>(next_);
+        next_ += (n * sizeof(T) + 7) / 8 * 8;
+        return first;
+    }
+
+    const unsigned char* next_;
+};
+// The number of 8-byte words that hold n 4-byte integers.
+constexpr ClaimedSize words_of_integers(ClaimedSize n) {
+    return (n + 1) / 2;
+}
+
+// Rows that pass through the ops together, so that a projection reads its matrix once for all of them.
+constexpr std::size_t map_rows_together = 8;
+
+// One mapped row, with bounds on its distance from the exact one.
+struct MappedRow {
+    const double* values;  // (n_features,), borrowed
+    const double* errors;  // of each value
+    double error;          // Euclidean distance; infinite if unknown
+    bool is_finite;        // false if scaling has overflowed float64
+    bool is_inside;        // false if an op refuses a number: see `outside`
+    Fault outside;
+};
+
+// --- sources that map float32 rows in float32
+//
+// Ops compute in float64, whatever the source does. For a float32 source, an op adds to the error of a number the
+// rounding errors of the source's operations on the same numbers, up to the storing of the last result:
+// * each parameter p is rounded first, with an error of unit32 |p| + tiny32;
+// * each operation is rounded, in proportion to its result including the incoming error;
+// * an intermediate number greater than largest32 has an infinite error.
+// round_to_float32() adds the final rounding: the source stores each output as float32. An error of 0 then means that a
+// number equals the source's own bit for bit, because any rounding gives a positive error.
+constexpr double tiny32 = 0x1p-149, largest32 = 0x1.fffffep127;
+
+inline bool is_float32(double x) {
+    return std::fabs(x) <= largest32 && static_cast<double>(static_cast<float>(x)) == x;
+}
+
+// The error of y, which the source stores as float32. The factor covers operations of the source whose rounding is
+// proportional to the source's number rather than y, up to 2^14 of them.
+inline double round_to_float32(double y, double error) {
+    const double size = std::fabs(y);
+    if (error == 0.0 && size <= largest32) return std::fabs(y - static_cast<double>(static_cast<float>(y)));
+    const double off = error * (1.0 + 0x1p-10) + (unit32 * size + tiny32);
+    return size + off <= largest32 ? off : HUGE_VAL;
+}
+
+// How the source computes these rows.
+struct SourceRows {
+    bool in_float32 = false;  // false for float64
+    bool is_sparse = false;
+    bool counts_float64 = false;  // errors also cover the source's float64 rounding, for reports
+
+    // Replaces unit64 for functions that the source evaluates as we do: covers the errors of both.
+    constexpr double unit() const { return in_float32 ? unit64 + unit32 : unit64; }
+    constexpr double tiny() const { return in_float32 ? tiny32 : 0x1p-1070; }
+};
+
+// Rows at an intermediate op, `stride` numbers apart.
+struct RowsOnTheWay {
+    std::size_t n_rows, stride;
+    SourceRows source;
+    bool has_errors;  // false if all errors of x are 0, and not stored
+    bool is_source;   // x equals the source's numbers bit for bit; for float32, those with an error of 0
+    bool exactly;     // simulate twice the precision where that is slow
+    bool has_normal;  // the map has an op inverse_normal
+    double *x, *error;
+    double *y, *y_error;  // buffers for the outputs of kinds that are not in place
+    MappedRow* rows;
+
+    // Records that row r has a number that the kind refuses, with the kind's requirement; the first such number counts.
+    void refuse(std::size_t r, OpKind kind, double found, double needed) const {
+        if (!rows[r].is_inside) return;
+        rows[r].is_inside = false;
+        rows[r].outside = {0, found, needed, kind};
+    }
+};
+
+// Applies x = function(j, x) to balls, for the selected features of a row.
+template <class Taken, class Function>
+APPROXSVM_INLINE void map_features(int n, double* x, double* error, const Taken& taken, const Function& function) {
+    for (int j = 0; j < n; ++j) {
+        const approxsvm_ball y = function(j, approxsvm_ball{x[j], error[j]});
+        x[j] = taken(j) ? y.value : x[j];
+        error[j] = taken(j) ? y.radius : error[j];
+    }
+}
+
+// Calls map(r, x, error, dtype) for each row r. The source's rounding is selected by dtype as a constant, so that loops
+// of the C code above are vectorized.
+template <class Map>
+inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
+    for (std::size_t r = 0; r < on.n_rows; ++r) {
+        double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
+        for (std::size_t j = 0; !on.has_errors && j < op.n_inputs; ++j) error[j] = 0.0;
+        if (on.source.in_float32) {
+            map(r, x, error, std::integral_constant<int, approxsvm_float32>{});
+        } else if (on.source.counts_float64) {
+            map(r, x, error, std::integral_constant<int, approxsvm_float64>{});
+        } else {
+            map(r, x, error, std::integral_constant<int, approxsvm_real>{});
+        }
+    }
+}
+
+constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several = nan_refused;
+
+// Defaults that suit most kinds. Each kind also has `kind`, header_is_valid(), n_words(), find_parts(), is_valid() and
+// run(), with arguments as in affine.hpp.
+struct AnyOp {
+    static constexpr bool in_place = true;       // run() leaves its results in x rather than y
+    static constexpr bool by_feature = false;    // output j depends on input j alone, NaN maps to NaN
+    static constexpr bool as_source = false;     // equals the source bit for bit; listed in FORMAT.md
+    static constexpr bool sums = false;          // `exactly` makes a difference
+    static constexpr bool names_column = false;  // refuse() gets the number of an input; messages name its raw column
+    static bool hides_infinity(const MapOp&) { return false; }  // may map it to a number
+    static std::size_t n_gains(const MapOp&) { return 0; }
+    APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
+    // For kinds that are not by_feature: the only output that is NaN if input j is, or one of the two values below; and
+    // the input on which output k depends, or `several`.
+    static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
+    static std::size_t origin(const MapOp&, std::size_t) { return several; }
+    // For kinds that are as_source: whether the source treats sparse rows in the same manner.
+    static bool as_source_of_sparse(const MapOp&) { return true; }
+};
+
+// Checks parameters for which infinity means that a feature is unchanged.
+inline bool are_taken_or_stay(Check& check, field::Id name, const double* numbers, std::size_t n) {
+    constexpr double most = 1e300;  // below APPROXSVM_STAYS
+    check.each(name, numbers, n, at_least(-most));
+    for (std::size_t j = 0; j < n; ++j) {
+        if (numbers[j] <= largest_double) check(name, numbers[j], from_to(-most, most), j);
+    }
+    return check.status() == Status::ok;
+}
+
+// Checks `parts` and the number of outputs for a kind that permits no choice of them.
+inline bool has_plain_header(Check& check, const OpHeader& header, std::size_t n_inputs, std::uint64_t index) {
+    return check(field::op_parts, header.parts, equal_to(0), index) &&
+           check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

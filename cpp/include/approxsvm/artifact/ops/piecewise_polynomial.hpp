@@ -1,0 +1,121 @@
+// Each output is a piecewise polynomial of one input: splines, quantile interpolation.
+#pragma once
+
+#include "op.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+#include "../../program/piecewise_polynomial.h"
+
+struct PiecewisePolynomialOp : AnyOp {
+    static constexpr OpKind kind = OpKind::piecewise_polynomial;
+    static constexpr bool in_place = false;
+    static bool hides_infinity(const MapOp&) { return true; }
+
+    // `parts` is 8 times the number of edges of all outputs, plus the degree of all pieces.
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t, std::uint64_t index) {
+        return check(field::op_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
+    }
+    static ClaimedSize n_words(const OpHeader& header, ClaimedSize) {
+        const ClaimedSize m = header.n_outputs, n_edges = header.parts / 8, degree = header.parts % 8;
+        return 2 * words_of_integers(m) + n_edges + (n_edges + m) * (degree + 2);
+    }
+    static void find_parts(MapOp& op, OpArrays& arrays) {
+        const std::size_t m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;
+        op.integers[0] = arrays.integers(m);                         // the input of each output
+        op.integers[1] = arrays.integers(m);                         // the end of its edges
+        op.parts[0] = arrays.numbers(n_edges);                       // ascending, output by output
+        op.parts[1] = arrays.numbers(n_edges + m);                   // the origin of each piece
+        op.parts[2] = arrays.numbers((n_edges + m) * (degree + 1));  // its coefficients, in ascending order
+    }
+    APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
+        const std::size_t m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;
+        const std::uint32_t *source = op.integers[0], *ends = op.integers[1];
+        std::uint32_t begin = 0;
+        for (std::size_t k = 0; k < m; begin = ends[k], ++k) {
+            if (!check(field::op_source, std::size_t{source[k]} + 1, from_to(1, op.n_inputs), k) ||
+                !check(field::op_end, std::size_t{ends[k]}, from_to(std::size_t{begin}, n_edges), k))
+                return false;
+            for (std::size_t i = begin + std::size_t{1}; i < ends[k]; ++i) {
+                const Expected above{Rule::above, stored(op.parts[0][i - 1]), {}};
+                if (!check(field::op_edge, op.parts[0][i], above, i)) return false;
+            }
+        }
+        check(field::op_parts, n_edges, equal_to(std::size_t{begin}));
+        for (std::size_t k = m; m % 2 != 0 && k == m; ++k) {
+            check(field::op_source, source[k], equal_to(0), k);
+            check(field::op_end, ends[k], equal_to(0), k);
+        }
+        check.finite(field::op_edge, op.parts[0], n_edges);
+        check.finite(field::op_piece_origin, op.parts[1], n_edges + m);
+        return check.finite(field::op_piece, op.parts[2], (n_edges + m) * (degree + 1));
+    }
+
+    static std::size_t follow_nan(const MapOp& op, std::size_t j) {
+        std::size_t found = nan_refused;
+        for (std::size_t k = 0; k < op.n_outputs; ++k) {
+            if (op.integers[0][k] != j) continue;
+            if (found != nan_refused) return nan_refused;
+            found = k;
+        }
+        return found;
+    }
+    static std::size_t origin(const MapOp& op, std::size_t k) { return op.integers[0][k]; }
+
+    static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
+        const std::size_t degree = op.parts_number % 8;
+        for (std::size_t r = 0; r < on.n_rows; ++r) {
+            const std::size_t at = r * on.stride;
+            std::size_t begin = 0;
+            for (std::size_t k = 0; k < op.n_outputs; begin = op.integers[1][k], ++k) {
+                const std::size_t j = op.integers[0][k], first = begin + k;
+                const approxsvm_piecewise_polynomial pieces{
+                    op.parts[0] + begin, op.parts[1] + first, op.parts[2] + first * (degree + 1),
+                    static_cast<int>(op.integers[1][k] - begin), static_cast<int>(degree)};
+                const approxsvm_ball x{on.x[at + j], on.has_errors ? on.error[at + j] : 0.0};
+                approxsvm_ball y =
+                    approxsvm_piecewise(&pieces, on.source.in_float32 ? approxsvm_ball{x.value, 0.0} : x, on.is_source);
+                if (on.source.in_float32) y.radius += moved_in_float32(pieces, x, y.value, on.has_normal);
+                if (on.source.counts_float64) y.radius += of_source(pieces, x.value);
+                on.y[at + k] = y.value;
+                on.y_error[at + k] = y.radius * up;
+            }
+        }
+    }
+
+  private:
+    static constexpr double up = 1.0 + 0x1p-30;
+
+    // A source sums numbers between 0 and 1 by a different algorithm.
+    static double of_source(const approxsvm_piecewise_polynomial& pieces, double x) {
+        const double each = 8.0 * (pieces.degree + 1.0) * unit64;
+        const int i = approxsvm_piece(x, pieces.edges, pieces.n_edges);
+        return approxsvm_polynomial_at(&pieces, i, x).absolute_sum * each + each;
+    }
+
+    // The largest distance of a float32 source from y. It evaluates pieces in float64, but compares with their ends,
+    // extends beyond them, and adds 1e-7 (`has_normal`) in float32. A number without a radius is the source's own.
+    static double moved_in_float32(const approxsvm_piecewise_polynomial& pieces, approxsvm_ball x, double y,
+                                   bool has_normal) {
+        const int i = approxsvm_piece(x.value, pieces.edges, pieces.n_edges), n_edges = pieces.n_edges;
+        const double slack = x.radius + 3.0 * unit32 * (std::fabs(x.value) + std::fabs(pieces.origins[i]) + 2e-7);
+        if (x.radius != 0.0) return approxsvm_polynomial_moved(&pieces, {x.value, slack}, y, 0);
+        int first = i, last = i;
+        const int of_ends[] = {0, 1, n_edges - 2, n_edges - 1};
+        for (const int k : of_ends) {
+            if (k < 0 || k >= n_edges || !(std::fabs(x.value - pieces.edges[k]) <= slack)) continue;
+            const bool is_threshold = has_normal && (k == 0 || k == n_edges - 1);
+            if (!is_threshold &&
+                (is_float32(pieces.edges[k]) || is_float32(std::nextafter(pieces.edges[k], -HUGE_VAL))))
+                continue;
+            first = k < first ? k : first;
+            last = k + 1 > last ? k + 1 : last;
+        }
+        if (first == last && i > 0 && i < n_edges) return 0.0;
+        return approxsvm_polynomials_moved(&pieces, first, last, {x.value, slack}, y) + unit32 * std::fabs(y);
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm

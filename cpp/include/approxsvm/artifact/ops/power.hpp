@@ -1,0 +1,56 @@
+// Box-Cox and Yeo-Johnson transforms, feature by feature; features with an infinite power are unchanged.
+#pragma once
+
+#include "op.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+#include "../../program/power.h"
+
+struct PowerOp : AnyOp {
+    static constexpr OpKind kind = OpKind::power;
+    static constexpr bool by_feature = true;
+    static bool hides_infinity(const MapOp&) { return true; }
+    enum Method : std::uint32_t { box_cox, yeo_johnson, n_methods };
+
+    static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs, std::uint64_t index) {
+        return check(field::op_parts, header.parts, from_to(0, n_methods - 1), index) &&
+               check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+    }
+    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return n_inputs; }
+    static void find_parts(MapOp& op, OpArrays& arrays) { op.parts[0] = arrays.numbers(op.n_inputs); }
+    static bool is_valid(Check& check, const MapOp& op) {
+        return are_taken_or_stay(check, field::op_power, op.parts[0], op.n_inputs);
+    }
+
+    static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
+        op.parts_number == yeo_johnson ? run_method<1>(op, on) : run_method<0>(op, on);
+    }
+
+  private:
+    template <int is_shifted>
+    static void run_method(const MapOp& op, const RowsOnTheWay& on) {
+        const double* const power = op.parts[0];
+        const int n = static_cast<int>(op.n_inputs);
+        map_balls(op, on, [&](std::size_t r, double* x, double* error, auto source) {
+            for (int j = 0; !is_shifted && j < n; ++j) {
+                if (power[j] < APPROXSVM_STAYS && x[j] <= 0.0) on.refuse(r, kind, x[j], 0.0);
+            }
+            bool are_points = source == approxsvm_real;
+            for (int j = 0; j < n; ++j) are_points &= error[j] == 0.0;
+            const auto taken = [=](int j) { return power[j] < APPROXSVM_STAYS; };
+            if (are_points) {
+                return map_features(n, x, error, taken, [=](int j, approxsvm_ball at) {
+                    const approxsvm_power_value y = approxsvm_power_at(at.value, power[j], is_shifted, approxsvm_real);
+                    return approxsvm_ball{y.value, y.own};
+                });
+            }
+            map_features(n, x, error, taken,
+                         [=](int j, approxsvm_ball at) { return approxsvm_power(at, power[j], is_shifted, source); });
+        });
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
