@@ -34,21 +34,22 @@ py::dict constants() {
     return all;
 }
 
-using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
+using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
 // Both ends of all cells of s but the last, shape (2, n_cells - 1).
-Array bound_cells(std::size_t n_features) {
-    Array ends({std::size_t{2}, n_cells - 1});
+Matrix bound_cells(std::size_t n_features) {
+    Matrix ends({std::size_t{2}, n_cells - 1});
     for (std::size_t k = 0; k + 1 < n_cells; ++k)
         cell_ends(k, n_features, *ends.mutable_data(0, k), *ends.mutable_data(1, k));
     return ends;
 }
 
 // Factors of N_0, N_1, ..., of the remainders, and of W, shape (n_factors, n_cells).
-Array bound_factors(const Array& ends, int degree, int first_remainder_degree, const ExpansionArithmetic& arithmetic) {
+Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
+                     const ExpansionArithmetic& arithmetic) {
     constexpr int n_norms = last_norm_degree + 1;
     const py::ssize_t n = ends.shape(1);
-    Array factors({py::ssize_t{n_norms + n_contractions + 1}, n});
+    Matrix factors({py::ssize_t{n_norms + n_contractions + 1}, n});
     auto to = factors.mutable_unchecked<2>();
     for (py::ssize_t i = 0; i < n; ++i) {
         const BasisCell cell(true, first_remainder_degree, *ends.data(0, i), *ends.data(1, i));
@@ -60,12 +61,12 @@ Array bound_factors(const Array& ends, int degree, int first_remainder_degree, c
     return factors;
 }
 
-// Of terms with the norms (n,) and the absolute coefficients (n_functions, n): reach, and moments, (n_functions, q +
-// 1).
-py::tuple term_moments(int power, const Array& norms, const Array& moduli) {
+// Of terms with the norms (n,) and the absolute coefficients (n_functions, n): reach, and moments, (n_functions,
+// q + 1).
+py::tuple term_moments(int power, const Matrix& norms, const Matrix& moduli) {
     const py::ssize_t n = norms.size(), n_functions = moduli.shape(0), size = approxsvm_moduli_degree(power) + 1;
     const double reach = n > 0 ? *std::max_element(norms.data(), norms.data() + n) : 0.0;
-    Array moments({n_functions, size});
+    Matrix moments({n_functions, size});
     std::fill_n(moments.mutable_data(), moments.size(), 0.0);
     for (py::ssize_t k = 0; k < n_functions; ++k) {
         double* const of_function = moments.mutable_data(k, 0);
@@ -80,7 +81,7 @@ py::tuple term_moments(int power, const Array& norms, const Array& moduli) {
     return py::make_tuple(reach, moments);
 }
 
-py::tuple grid_of(const Array& values) {
+py::tuple grid_of(const Matrix& values) {
     const auto for_values = [&](const auto& visit) {
         std::for_each(values.data(), values.data() + values.size(), visit);
     };
@@ -91,7 +92,7 @@ py::tuple grid_of(const Array& values) {
 }  // namespace
 
 void register_constants(py::module_& module) {
-    module.def("constants", constants, "Numbers of the core, by name.");
+    module.def("constants", constants, "Matrix of the core, by name.");
     module.def("are_few", are_few, py::arg("n_values"), py::arg("n_sv"), py::arg("n_features"),
                "Whether an engine stores support vectors by columns.");
     module.def("max_phi", py::vectorize(max_phi), py::arg("k"), py::arg("low"), py::arg("high"),

@@ -44,16 +44,15 @@ from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.coefficients import Part
 from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
 from approxsvm.ir.constants import (
     CONTRACTIONS,
     END_OCTAVE,
     FIRST_OCTAVE,
     ROUNDED_UP,
-    UNIT32,
     UNIT64,
     gaussian_slope,
 )
-from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Affine
 

@@ -350,6 +350,8 @@ class CHeader:
         """Yield the core's C files that are needed by a text."""
         if re.search(r"approxsvm_(exp|tanh|cos_or_sin|root)\(", text):
             yield "functions.h"
+        if re.search(r"approxsvm_(powered|polynomial_above)\(", text):
+            yield "terms.h"
         if "approxsvm_lookup" in text:
             yield "lookup.h"
         for unit in self.units:

@@ -148,7 +148,7 @@ class _Terms:
     def record(
         self, term: str, bounds: SumBounds, longest: float, what: str, *, is_centered: bool = False, **extra: Any
     ) -> Sums:
-        """Build the record, with a C statement that computes `term` from u and x, the vector of term i."""
+        """Build the record; `term` is a part of cpp/include/approxsvm/exported/sums.h."""
         weights, ends, places = self.groups
         arrays = {
             "vectors_": _float32(self.vectors, "vectors"),
@@ -161,7 +161,7 @@ class _Terms:
         return Sums(
             what,
             arrays,
-            sums_source.TERMS.replace("#TERM#", term),
+            sums_source.sums_of(term),
             _longer(bounds, n_features),
             longest,
             self.n * (n_features + n_weights),
@@ -199,7 +199,7 @@ def _gaussian(artifact: Artifact) -> Sums:
     majorant[:, 0] += fixed
     bounds = SumBounds(majorant, (gaussian_slope(gamma) * sums)[:, np.newaxis], 1.01 * sums + fixed)
     longest = _longest(artifact, terms, lambda r: sums)
-    return terms.record(sums_source.GAUSSIAN, bounds, longest, f"{terms.n:,} Gaussians", is_centered=True)
+    return terms.record("GAUSSIAN", bounds, longest, f"{terms.n:,} Gaussians", is_centered=True)
 
 
 def _gaussian_rounding(terms: _Terms, theta: float) -> FloatArray:
@@ -219,8 +219,7 @@ def _of_products(artifact: Artifact) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(8 + degree), degree, terms.alphas, beta, terms.moduli)
     sums = term_sums(degree, terms.alphas, beta, terms.moduli)
     largest = sums.moduli_at if degree else lambda r: sums.sums
-    text = sums_source.power(degree) if degree else sums_source.SIGMOID
-    return terms.record(text, bounds, _longest(artifact, terms, largest), artifact.kernel_name)
+    return terms.record("POWER" if degree else "SIGMOID", bounds, _longest(artifact, terms, largest), artifact.kernel_name)
 
 
 def _cos(artifact: Artifact, stored: Terms) -> Sums:
@@ -229,7 +228,7 @@ def _cos(artifact: Artifact, stored: Terms) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(), 0, terms.alphas, stored.max_shift, terms.moduli)
     most = _longest(artifact, terms, lambda r: terms.moduli.sum(axis=1))
     longest = min(most, _MOST_TURNS / float(terms.alphas.max()))
-    return terms.record(sums_source.OF_COS, bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
+    return terms.record("COSINE", bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
 
 
 # --- polynomials of degree 1 and 2, in explicit form
@@ -259,7 +258,7 @@ def _linear(artifact: Artifact) -> Sums:
     majorant = np.column_stack([fixed + terms.eta * _TINY, (terms.eta + 2.0 * UNIT32) * norms + linear_errors])
     bounds = SumBounds(majorant, (norms + linear_errors)[:, np.newaxis], None)
     longest = _longest(artifact, terms, lambda r: np.abs(constants) + norms * r)
-    return terms.record(sums_source.LINEAR, bounds, longest, artifact.kernel_name, intercepts_=constants.copy())
+    return terms.record("LINEAR", bounds, longest, artifact.kernel_name, intercepts_=constants.copy())
 
 
 def _quadratic_form(artifact: Artifact) -> Sums:
@@ -379,6 +378,7 @@ class SumFunction:
             "@coef0@@": source.literal(self.artifact.coef0),
             "@limit_sq@@": source.literal(limit),
             "@input_scale@@": source.literal(np.float32(scale)),
+            "@power@@": str(int(header["degree"])),
             "@half_theta@@": source.literal(np.float32(float(header["gamma"]) / scale**2)),
         }
 
@@ -411,12 +411,13 @@ class SumFunction:
             raise UnsupportedModelError("a step between codes is beyond float32 behind the input map: scale the rows")
         # Subnormal numbers would be rounded more coarsely, or flushed.
         moved = source.literal(np.float32(max(rows.moved * 1.00001, 2.0**-120) if rows.moved else 0.0))
-        yield sums_source.EVALUATE.format(
+        yield sums_source.LOAD.format(
             declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",
             moved=f"@above@@(@map@@(row, x)) + {moved}" if rows.is_whole else moved,
             refuse=" + @not_finite@@(row)" if rows.has_map and not rows.codes else "",
             load=load,
-            is_known="bound >= 0.0f" if self.bounds.most is None else "bound < @most@@[k]",
-            otherwise="approxsvm_infinity32()" if self.bounds.most is None else "@most@@[k]",
-            saturated="        if (@is_saturated@@(row)) bounds[k] = approxsvm_infinity32();\n" if rows.codes else "",
         )
+        yield sums_source.UNLIMITED if self.bounds.most is None else sums_source.LIMITED
+        if not rows.codes:
+            yield sums_source.NEVER_SATURATED
+        yield sums_source.EVALUATE

@@ -79,7 +79,9 @@ def _gaussian(
     scale, gamma, center = float(header["input_scale"]), float(header["gamma"]), artifact.center.astype(np.float64)
     half_theta, reach = gamma / scale / scale, norms_above(scale * (vectors - center))
     if not reach.max(initial=0.0) < _FARTHEST / 2:
-        raise UnsupportedModelError(f"support vectors are {reach.max():.3g} away from their mean, which exceeds float64")
+        raise UnsupportedModelError(
+            f"support vectors are {reach.max():.3g} away from their mean, which exceeds float64"
+        )
     u = g.op("Mul", g.op("Sub", rows.values, center), scale)
     u = g.op("Min", g.op("Max", u, -_FARTHEST), _FARTHEST)
     y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes compute this once, on loading
@@ -171,12 +173,12 @@ def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> st
     return g.op("Mul", bound, UP)
 
 
-def _polynomial_in(g: GraphBuilder, x: str, coefficients: FloatArray) -> str:
+def _polynomial_in(g: GraphBuilder, x: str, coefficients: FloatArray) -> Any:
     """Evaluate by Horner's rule; x is (n_rows, 1), coefficients are (n_functions, n)."""
     result: Any = coefficients[:, -1][np.newaxis]
     for coefficient in coefficients.T[-2::-1]:
         result = g.op("Add", g.op("Mul", x, result), coefficient[np.newaxis])
-    return str(result)
+    return result
 
 
 def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
@@ -204,4 +206,3 @@ def _norms(g: GraphBuilder, rows: GraphRows) -> str:
     """Return norms of the rows, rounded up; the added constant exceeds what squares lose by underflow."""
     root = g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True))
     return g.op("Add", g.op("Mul", root, UP), _TINY_NORM)
-
