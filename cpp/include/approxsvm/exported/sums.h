@@ -2,7 +2,7 @@
    needs it (backends/c99/program.py). A model has one model_term_(), for term i with the vector x. */
 
 #ifdef MODEL_PRODUCT
-static inline double model_product_(const float x[], const float u[]) {
+static inline double model_inner_product_(const float x[], const float u[]) {
     float s[4];
     int j, k;
     s[0] = s[1] = s[2] = s[3] = 0.0f;
@@ -17,27 +17,27 @@ static inline double model_product_(const float x[], const float u[]) {
 #ifdef MODEL_LINEAR
 static inline double model_term_(const float x[], const float u[], int i) {
     (void)i;
-    return model_product_(x, u);
+    return model_inner_product_(x, u);
 }
 #endif
 
 #ifdef MODEL_POWER
 static inline double model_term_(const float x[], const float u[], int i) {
     (void)i;
-    return approxsvm_powered(model_product_(x, u) + model_coef0_, model_power_);
+    return approxsvm_powered(model_inner_product_(x, u) + model_coef0_, model_power_);
 }
 #endif
 
 #ifdef MODEL_SIGMOID
 static inline double model_term_(const float x[], const float u[], int i) {
     (void)i;
-    return approxsvm_tanh(model_product_(x, u) + model_coef0_);
+    return approxsvm_tanh(model_inner_product_(x, u) + model_coef0_);
 }
 #endif
 
 #ifdef MODEL_COSINE
 static inline double model_term_(const float x[], const float u[], int i) {
-    return approxsvm_cos_or_sin(model_product_(x, u) + model_phases_[i], 0);
+    return approxsvm_cos_or_sin(model_inner_product_(x, u) + model_phases_[i], 0);
 }
 #endif
 
