@@ -54,11 +54,11 @@ class Form:
     norms: FloatArray  # of the linear and quadratic parts, shape (2, n_functions)
 
 
-def fixed_errors(artifact: Artifact, arithmetic: Arithmetic) -> FloatArray:
-    """Return the error that is independent of the row."""
+def fixed_errors(artifact: Artifact, arithmetic: Arithmetic, constants: FloatArray | None = None) -> FloatArray:
+    """Return the error that is independent of the row; `constants` are by default the intercepts."""
     decisions = artifact.decision_numbers()
-    of_intercepts = arithmetic.intercepts * np.abs(decisions["intercept"])
-    return np.asarray(decisions["value_error"] + of_intercepts + arithmetic.underflow)
+    of_constants = arithmetic.intercepts * np.abs(decisions["intercept"] if constants is None else constants)
+    return np.asarray(decisions["value_error"] + of_constants + arithmetic.underflow)
 
 
 def bounds_of_terms(
@@ -87,7 +87,7 @@ def form_of(artifact: Artifact) -> Form:
 def bounds_of_form(artifact: Artifact, arithmetic: Arithmetic, form: Form) -> SumBounds:
     """Bound forms, whose terms have the relative error `arithmetic.terms`."""
     of_parts = arithmetic.terms * form.norms + form.errors[1:]
-    of_constants = form.errors[0] + arithmetic.intercepts * np.abs(form.constants)
-    majorant = np.column_stack([of_constants + fixed_errors(artifact, arithmetic), *of_parts])
+    fixed = form.errors[0] + fixed_errors(artifact, arithmetic, form.constants)
+    majorant = np.column_stack([fixed, *of_parts])
     slope = np.column_stack([form.norms[0] + form.errors[1], 2.0 * (form.norms[1] + form.errors[2])])
     return SumBounds(majorant, slope, None)

@@ -351,7 +351,7 @@ class CHeader:
         if re.search(r"approxsvm_(exp|tanh|cos_or_sin|root)\(", text):
             yield "functions.h"
         if re.search(r"approxsvm_(powered|polynomial_above)\(", text):
-            yield "terms.h"
+            yield "polynomial.h"
         if "approxsvm_lookup" in text:
             yield "lookup.h"
         for unit in self.units:

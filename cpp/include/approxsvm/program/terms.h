@@ -1,9 +1,9 @@
 /* Terms of a sum f(z) = b + sum_i a_i g(t_i): powers, tanh or cosines of t_i = v_i . z + s_i.
 
-   The power p of a term is a number from 1 on, or 0 for tanh and cos. With |t| <= B:
+   The power p of a term is a number from 1 on, or 0 for tanh and cos. For |t| <= B, at most:
 
                  |g|    |g'|         |g''|
-       t^p       B^p    p B^(p-1)    p (p-1) B^(p-2)      at most
+       t^p       B^p    p B^(p-1)    p (p-1) B^(p-2)
        tanh t    1      1            1
        cos t     1      1            1
 
@@ -16,14 +16,6 @@
    If a row moves by h, f changes by at most h M'(r + h), and by at most 2 A1 if p = 0. */
 #pragma once
 #include "bits.h"
-
-/* t^p, in p - 1 roundings. */
-APPROXSVM_PROGRAM double approxsvm_powered(double t, int power) {
-    double product = t;
-    int k;
-    for (k = 1; k < power; ++k) product *= t;
-    return product;
-}
 
 /* The largest absolute value of g, g' or g'' (order 0, 1 or 2) for |t| <= reach. */
 APPROXSVM_PROGRAM double approxsvm_term_limit(int power, int order, double reach) {
@@ -83,12 +75,4 @@ APPROXSVM_PROGRAM approxsvm_moduli approxsvm_moduli_at(const double* moments, in
 APPROXSVM_PROGRAM double approxsvm_sum_error(int power, double of_arguments, double of_terms, double moduli,
                                              double a1) {
     return (power > 0 ? power * of_arguments + of_terms : of_arguments) * moduli + (power > 0 ? 0.0 : of_terms * a1);
-}
-
-/* A polynomial in r >= 0 with coefficients of at least 0, rounded up. */
-APPROXSVM_PROGRAM float approxsvm_polynomial_above(const float* c, int n, float r) {
-    float sum = c[n - 1];
-    int k;
-    for (k = n - 2; k >= 0; --k) sum = sum * r + c[k];
-    return sum * 1.00001f;
 }
