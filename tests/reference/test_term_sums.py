@@ -31,7 +31,9 @@ def test_moduli_are_sums_of_limits(power: int, scale: float) -> None:
     np.testing.assert_allclose(errors, (3.0 * q + 5.0 * bool(power)) * polynomials + 5.0 * (not power) * moduli.sum(1))
 
 
-@pytest.mark.parametrize(("power", "function"), [*((p, lambda t, p=p: t**p) for p in range(1, 7)), (0, np.tanh), (0, np.cos)])
+@pytest.mark.parametrize(
+    ("power", "function"), [*((p, lambda t, p=p: t**p) for p in range(1, 7)), (0, np.tanh), (0, np.cos)]
+)
 def test_limits_of_derivatives(power: int, function: object) -> None:
     for reach in (0.3, 2.5):
         t = np.linspace(-reach, reach, 4001)

@@ -219,7 +219,9 @@ def _of_products(artifact: Artifact) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(8 + degree), degree, terms.alphas, beta, terms.moduli)
     sums = term_sums(degree, terms.alphas, beta, terms.moduli)
     largest = sums.moduli_at if degree else lambda r: sums.sums
-    return terms.record("POWER" if degree else "SIGMOID", bounds, _longest(artifact, terms, largest), artifact.kernel_name)
+    return terms.record(
+        "POWER" if degree else "SIGMOID", bounds, _longest(artifact, terms, largest), artifact.kernel_name
+    )
 
 
 def _cos(artifact: Artifact, stored: Terms) -> Sums:
@@ -408,7 +410,7 @@ class SumFunction:
                 yield rows.whole_map()
             load = "@narrowed@@(x[j])" if rows.is_whole else "@raw@@(row, j)"
         if not rows.moved < LARGEST:
-            raise UnsupportedModelError("a step between codes is beyond float32 behind the input map: scale the rows")
+            raise UnsupportedModelError("after the input map, a step between codes exceeds float32: scale the rows")
         # Subnormal numbers would be rounded more coarsely, or flushed.
         moved = source.literal(np.float32(max(rows.moved * 1.00001, 2.0**-120) if rows.moved else 0.0))
         yield sums_source.LOAD.format(
