@@ -38,6 +38,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from approxsvm import _native
 from approxsvm.artifact.terms import terms_of
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
@@ -56,8 +57,9 @@ _LOST: Final = 2.0**-1074
 # Beyond this argument exp underflows to 0, and rounding of the argument does not matter.
 _FARTHEST: Final = 1e4
 
+_Derivative = Callable[[FloatArray], FloatArray]
 # Derivatives of functions that are at most 1 in absolute value, as are their first and second derivatives.
-_DERIVATIVES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
+_DERIVATIVES: Final[dict[str, _Derivative]] = {
     "cos": lambda t: -np.sin(t),
     "tanh": lambda t: 1.0 - np.tanh(t) ** 2,
 }
@@ -236,58 +238,30 @@ class _Gaussians(_Terms):
 
 
 class _Products(_Terms):
-    """Functions of inner products x.z; the vectors include the factor gamma."""
+    """Functions of inner products x.z; the vectors include the factor gamma.
 
-    def __init__(self, vectors: FloatArray, coef: FloatArray, shifts: Any, coef_error: float, degree: int) -> None:
+    `power` is 0 for functions that are no powers. Limits of derivatives are the core's.
+    """
+
+    def __init__(
+        self, vectors: FloatArray, coef: FloatArray, shifts: Any, coef_error: float, power: int, derivative: _Derivative
+    ) -> None:
         super().__init__(vectors, coef)
-        self.shifts, self.coef_error, self.degree = shifts, coef_error, degree
+        self.shifts, self.coef_error, self.power, self.derivative = shifts, coef_error, power, derivative
         self.absolute_vectors = np.abs(vectors) + 2.0**-1000  # gamma times a vector may underflow
 
     def slopes(self, z: FloatArray) -> Slopes:
+        n, m = self.vectors.shape
         arguments, reach = self.vectors @ z + self.shifts, self.absolute_vectors @ (np.abs(z) + _TINY)
         reach = reach + np.abs(self.shifts)
-        each, errors = self.each(arguments, reach)
-        weights = self.absolute_coef * (errors * UNIT64 + self.coef_error * self.largest(reach))
-        return (self.coef * each) @ self.vectors, weights @ self.absolute_vectors
-
-    def each(self, arguments: FloatArray, reach: FloatArray) -> Slopes:
-        """Return derivatives by the argument, and their rounding errors in units of u, summation included."""
-        n, m = self.vectors.shape
-        p = self.degree
-        return p * arguments ** (p - 1), p * reach ** (p - 1) * ((p - 1) * (m + 5) + n + 16)
-
-    def largest(self, reach: FloatArray) -> Any:
-        return self.degree * reach ** (self.degree - 1)
+        slope, curvature = (_native.term_limit(self.power, order, reach) for order in (1, 2))
+        errors = (m + 4) * curvature * reach + (n + (self.power + 15 if self.power else 40)) * slope
+        weights = self.absolute_coef * (errors * UNIT64 + self.coef_error * slope)
+        return (self.coef * self.derivative(arguments)) @ self.vectors, weights @ self.absolute_vectors
 
     def curvatures(self, reach: float) -> FloatArray:
-        p = self.degree
-        powers = (self.norms * reach + np.abs(self.shifts)) ** max(p - 2, 0)
-        return np.asarray(p * (p - 1) * (self.absolute_coef @ (self.norms**2 * powers)))
-
-
-class _Bounded(_Products):
-    """Functions of products whose first and second derivatives are at most 1."""
-
-    def __init__(
-        self,
-        vectors: FloatArray,
-        coef: FloatArray,
-        shifts: Any,
-        coef_error: float,
-        derivative: Callable[[FloatArray], FloatArray],
-    ) -> None:
-        super().__init__(vectors, coef, shifts, coef_error, degree=1)
-        self.derivative = derivative
-
-    def each(self, arguments: FloatArray, reach: FloatArray) -> Slopes:
-        n, m = self.vectors.shape
-        return self.derivative(arguments), (m + 4) * reach + n + 40
-
-    def largest(self, reach: FloatArray) -> Any:
-        return 1.0
-
-    def curvatures(self, reach: float) -> FloatArray:
-        return np.asarray(self.absolute_coef @ self.norms**2)
+        limits = _native.term_limit(self.power, 2, self.norms * reach + np.abs(self.shifts))
+        return np.asarray(self.absolute_coef @ (self.norms**2 * limits))
 
 
 class _Forms:
@@ -320,7 +294,7 @@ class _Forms:
 def _terms_of(artifact: Artifact) -> Any:
     terms = terms_of(artifact)
     if terms is not None:
-        return _Bounded(terms.vectors, terms.coef, terms.shifts, 0.0, _DERIVATIVES[terms.function])
+        return _Products(terms.vectors, terms.coef, terms.shifts, 0.0, 0, _DERIVATIVES[terms.function])
     if artifact.is_polynomial and artifact.mode == "approximate":
         return _Forms(artifact)
     if artifact.mode == "approximate":
@@ -334,6 +308,6 @@ def _terms_of(artifact: Artifact) -> Any:
         raise UnsupportedModelError(f"gradients do not support the {artifact.kernel} kernel")
     vectors = float(artifact.header["gamma"]) * artifact.support_vectors()
     coef, shift, coef_error = artifact.decision_coef(), artifact.coef0, float(artifact.polynomial_numbers()[1])
-    if artifact.kernel == "sigmoid":
-        return _Bounded(vectors, coef, shift, coef_error, _DERIVATIVES["tanh"])
-    return _Products(vectors, coef, shift, coef_error, int(artifact.header["degree"]))
+    power = int(artifact.header["degree"])
+    derivative = _DERIVATIVES["tanh"] if power == 0 else lambda t: power * t ** (power - 1)
+    return _Products(vectors, coef, shift, coef_error, power, derivative)

@@ -26,7 +26,7 @@ from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.schema import Mode
 from approxsvm.reference.decision_values import decision_function
-from approxsvm.reference.definition import PolynomialDefinition, SigmoidDefinition
+from approxsvm.reference.definition import ProductDefinition
 
 
 def build_polynomial(
@@ -71,7 +71,7 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
 
 def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
     """Compute check rows as `_exact_check_rows` does, around the origin, of about the norm of support vectors."""
-    definition = (SigmoidDefinition if model.is_sigmoid else PolynomialDefinition)(model)
+    definition = ProductDefinition(model)
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)
     amplitude = power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0

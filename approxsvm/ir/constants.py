@@ -12,12 +12,10 @@ _CORE: Final = _native.constants()
 # Unit roundoffs of float32 and float64.
 UNIT32: Final = float(_CORE["unit32"])
 UNIT64: Final = float(_CORE["unit64"])
+# Exceeds the rounding of numbers that are computed once in float64.
+ROUNDED_UP: Final = 1.0 + 1e-9
 # theta of expansion/certificate.py, starting at 1; each is half of its predecessor.
 CONTRACTIONS: Final = tuple(map(float, _CORE["contractions"]))
-# From this s on, the intercept alone may replace the value of an expansion.
-BARE_FROM_S: Final = float(_CORE["bare_from_s"])
-# If the factor of a remainder exceeds this, W alone bounds the remainder.
-MOST_REMAINDER_FACTOR: Final = float(_CORE["most_remainder_factor"])
 # Cells of s / 2 in tables of bounds: a first cell below these octaves, and a last one above.
 FIRST_OCTAVE: Final = int(_CORE["first_octave"])
 END_OCTAVE: Final = int(_CORE["end_octave"])

@@ -22,6 +22,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.schema import MAX_OUTPUT_SCALE
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.decision_values import block_vectors
+from approxsvm.reference.term_sums import TermSums, term_sums
 
 # Number of rows per block of kernel values.
 _BLOCK_ROWS: Final = 512
@@ -182,79 +183,45 @@ class GaussianDefinition(_OfKernels):
         return value, min(relative, 1.0) * float(np.abs(coef).sum()) + 32.0 * UNIT64 * abs(intercept)
 
 
-class _OfProducts(_OfKernels):
+class ProductDefinition(_OfKernels):
+    """Definition of a kernel machine with a polynomial or sigmoid kernel, a function of inner products."""
+
+    def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
+        """Compute kernel values by inner products."""
+        arguments = self.model.gamma * (rows @ vectors.T) + self.model.coef0
+        return np.asarray(np.tanh(arguments) if self.model.is_sigmoid else arguments**self.model.degree)
+
     def vectors(self, first: int, last: int) -> Any:
         """Return some support vectors; sparse ones stay sparse."""
         return self.model.support_vectors[first:last]
 
-    @cached_property
-    def _norms_of_products(self) -> FloatArray:
-        """|gamma| ||x_i|| for each support vector, shape (n_sv,)."""
-        return np.asarray(abs(self.model.gamma) * self.vector_norms)
-
-    def _sums_of_powers(self, mapped: FloatArray, weights: FloatArray, power: int) -> FloatArray:
-        """Compute sum_i weights_i B_i^power at each row, for weights (n, n_sv); returns shape (n_rows, n)."""
-        sums, step = np.zeros((len(mapped), len(weights))), block_vectors(self.model.n_features)
+    def _term_sums(self, decisions: Sequence[int]) -> TermSums:
         # Exceeds the error of underflow, including a final multiplication by gamma.
         underflow = 2.0**-1000 * (1.0 + abs(self.model.gamma))
-        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-            for row, norm in enumerate(norms_above(mapped)):
-                for first in range(0, self.model.n_sv, step):
-                    some = slice(first, first + step)
-                    reach = self._norms_of_products[some] * norm + abs(self.model.coef0) + underflow * (1.0 + norm)
-                    sums[row] += weights[:, some] @ (reach**power + 2.0**-1000)
-        return sums
-
-
-class SigmoidDefinition(_OfProducts):
-    """Definition of a kernel machine with a sigmoid kernel: values are in [-1, 1], and slopes at most 1."""
-
-    def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Compute kernel values by inner products."""
-        return np.asarray(np.tanh(self.model.gamma * (rows @ vectors.T) + self.model.coef0))
-
-    def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-        """Return four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp, as PolynomialDefinition."""
-        model = self.model
-        chosen = list(range(model.n_decisions) if decisions is None else decisions)
-        weights = np.abs([model.coefficients(k) for k in chosen])
-        argument_error = (model.n_features + 8) * self._sums_of_powers(mapped, weights, 1)
-        sum_error = (model.n_sv + 32) * weights.sum(axis=1) + np.abs(model.intercept[chosen])
-        return np.asarray(4.0 * UNIT64 * (argument_error + sum_error) + 2.0**-1000)
-
-    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change by the steepest slope."""
-        weights = np.abs([self.model.coefficients(k) for k in range(self.model.n_decisions)])
-        moved = errors * (weights @ self._norms_of_products) * (1.0 + 1e-6)
-        return np.asarray(np.minimum(moved, 2.0 * weights.sum(axis=1)))
-
-
-class PolynomialDefinition(_OfProducts):
-    """Definition of a kernel machine with a polynomial kernel, whose values grow with rows."""
-
-    def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Compute kernel values by inner products."""
-        return np.asarray((self.model.gamma * (rows @ vectors.T) + self.model.coef0) ** self.model.degree)
+        with np.errstate(over="ignore"):
+            alphas = abs(self.model.gamma) * self.vector_norms + underflow
+        moduli = np.abs([self.model.coefficients(k) for k in decisions])
+        return term_sums(self.model.degree, alphas, abs(self.model.coef0) + underflow, moduli)
 
     def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
         """Return four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp; infinite near overflow.
 
-        With B_i = |gamma| ||x_i|| ||z|| + |coef0|, a kernel has the error degree (n_features + 8) u B_i^degree, and
-        the sum has n_sv + 16 roundings. `decisions` are the columns of `values`, by default all.
+        `decisions` are the columns of `values`, by default all.
         """
-        model = self.model
+        model, power = self.model, self.model.degree
         chosen = list(range(model.n_decisions) if decisions is None else decisions)
-        absolute_sums = self._sums_of_powers(mapped, np.abs([model.coefficients(k) for k in chosen]), model.degree)
-        roundings = model.n_sv + model.degree * (model.n_features + 8) + 16
-        error = 4.0 * roundings * UNIT64 * (absolute_sums + np.abs(model.intercept[chosen])) + 2.0**-1000
-        return np.where(absolute_sums < MAX_OUTPUT_SCALE, error, np.inf)
+        of_arguments, of_terms = model.n_features + 8.0, model.n_sv + (16.0 if power else 32.0)
+        of_intercept = power * of_arguments + of_terms if power else 1.0
+        sums = self._term_sums(chosen)
+        moduli = sums.moduli_at(norms_above(mapped))
+        of_sums = sums.errors(of_arguments, of_terms, moduli) + of_intercept * np.abs(model.intercept[chosen])
+        return np.where(moduli < MAX_OUTPUT_SCALE, 4.0 * UNIT64 * of_sums + 2.0**-1000, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change by the slope at the row; errors are tiny compared with rows."""
-        model = self.model
-        steep = np.abs([model.coefficients(k) for k in range(model.n_decisions)]) * self._norms_of_products
-        slopes = model.degree * self._sums_of_powers(mapped, steep, model.degree - 1)
-        return np.asarray(errors * slopes * (1.0 + 1e-6))
+        sums = self._term_sums(range(self.model.n_decisions))
+        moved = errors * sums.moduli_at(norms_above(mapped), 1) * (1.0 + 1e-6)
+        return np.asarray(moved if self.model.degree else np.minimum(moved, 2.0 * sums.sums))
 
 
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
@@ -272,6 +239,6 @@ def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, Fl
 
 _BY_KERNEL: Final[dict[str, Any]] = {
     "gaussian": GaussianDefinition,
-    "polynomial": PolynomialDefinition,
-    "sigmoid": SigmoidDefinition,
+    "polynomial": ProductDefinition,
+    "sigmoid": ProductDefinition,
 }

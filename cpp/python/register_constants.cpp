@@ -1,5 +1,6 @@
 #include <pybind11/numpy.h>
 
+#include <algorithm>
 #include <approxsvm/outputs/outputs.hpp>
 #include <approxsvm/predict/prepared.hpp>
 
@@ -19,8 +20,6 @@ py::dict constants() {
     all["unit32"] = unit32;
     all["unit64"] = unit64;
     all["contractions"] = thetas;
-    all["bare_from_s"] = bare_from_s;
-    all["most_remainder_factor"] = most_remainder_factor;
     all["first_octave"] = first_octave;
     all["end_octave"] = end_octave;
     all["cells_per_octave"] = cells_per_octave;
@@ -35,21 +34,85 @@ py::dict constants() {
     return all;
 }
 
-double float32_rounding(int k, int degree, std::size_t n_features, double more, double low, double high) {
-    return RoundingFactors(n_features, degree, high, more).of(k, MaxPhis(low, high));
+using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
+
+// Both ends of all cells of s but the last, shape (2, n_cells - 1).
+Matrix bound_cells(std::size_t n_features) {
+    Matrix ends({std::size_t{2}, n_cells - 1});
+    for (std::size_t k = 0; k + 1 < n_cells; ++k)
+        cell_ends(k, n_features, *ends.mutable_data(0, k), *ends.mutable_data(1, k));
+    return ends;
+}
+
+// Factors of N_0, N_1, ..., of the remainders, and of W, shape (n_factors, n_cells).
+Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
+                     const ExpansionArithmetic& arithmetic) {
+    constexpr int n_norms = last_norm_degree + 1;
+    const py::ssize_t n = ends.shape(1);
+    Matrix factors({py::ssize_t{n_norms + n_contractions + 1}, n});
+    auto to = factors.mutable_unchecked<2>();
+    for (py::ssize_t i = 0; i < n; ++i) {
+        const BasisCell cell(true, first_remainder_degree, *ends.data(0, i), *ends.data(1, i));
+        const RoundingFactors rounding(arithmetic, cell.high);
+        for (int k = 0; k < n_norms; ++k) to(k, i) = cell.of_norm(k, degree, rounding);
+        for (int t = 0; t < n_contractions; ++t) to(n_norms + t, i) = cell.remainders[t];
+        to(n_norms + n_contractions, i) = cell.of_total();
+    }
+    return factors;
+}
+
+// Of terms with the norms (n,) and the absolute coefficients (n_functions, n): reach, and moments, (n_functions,
+// q + 1).
+py::tuple term_moments(int power, const Matrix& norms, const Matrix& moduli) {
+    const py::ssize_t n = norms.size(), n_functions = moduli.shape(0), size = approxsvm_moduli_degree(power) + 1;
+    const double reach = n > 0 ? *std::max_element(norms.data(), norms.data() + n) : 0.0;
+    Matrix moments({n_functions, size});
+    std::fill_n(moments.mutable_data(), moments.size(), 0.0);
+    for (py::ssize_t k = 0; k < n_functions; ++k) {
+        double* const of_function = moments.mutable_data(k, 0);
+        double a1 = 0.0;
+        for (py::ssize_t i = 0; i < n; ++i) {
+            const double modulus = *moduli.data(k, i), norm = *norms.data(i);
+            approxsvm_add_to_moments(of_function, power, modulus, norm > 0.0 ? norm / reach : 0.0);
+            a1 += modulus;
+        }
+        approxsvm_end_moments(of_function, power, static_cast<double>(n), a1);
+    }
+    return py::make_tuple(reach, moments);
+}
+
+py::tuple grid_of(const Matrix& values) {
+    const auto for_values = [&](const auto& visit) {
+        std::for_each(values.data(), values.data() + values.size(), visit);
+    };
+    const auto [origin, step] = common_grid(for_values);
+    return py::make_tuple(origin, step);
 }
 
 }  // namespace
 
 void register_constants(py::module_& module) {
-    module.def("constants", constants, "Numbers of the core, by name.");
+    module.def("constants", constants, "Matrix of the core, by name.");
     module.def("are_few", are_few, py::arg("n_values"), py::arg("n_sv"), py::arg("n_features"),
                "Whether an engine stores support vectors by columns.");
     module.def("max_phi", py::vectorize(max_phi), py::arg("k"), py::arg("low"), py::arg("high"),
                "The largest phi_k(s) from low to high.");
-    module.def("float32_rounding", py::vectorize(float32_rounding), py::arg("k"), py::arg("degree"),
-               py::arg("n_features"), py::arg("more"), py::arg("low"), py::arg("high"),
-               "What float32 arithmetic adds to a bound per unit of N_k, for s from low to high.");
+    py::class_<ExpansionArithmetic>(module, "ExpansionArithmetic")
+        .def(py::init<double, double, double>(), py::arg("unit"), py::arg("form"), py::arg("half_norm"))
+        .def_readonly("unit", &ExpansionArithmetic::unit)
+        .def_readonly("form", &ExpansionArithmetic::form)
+        .def_readonly("half_norm", &ExpansionArithmetic::half_norm);
+    module.def("float32_arithmetic", float32_arithmetic, py::arg("n_features"), py::arg("degree"));
+    module.def("bound_cells", bound_cells, py::arg("n_features"));
+    module.def("bound_factors", bound_factors, py::arg("ends"), py::arg("degree"), py::arg("first_remainder_degree"),
+               py::arg("arithmetic"));
+    module.def("common_grid", grid_of, py::arg("values"),
+               "Origin and step of a grid of few values; a step of 0 if none.");
+    module.def("term_moments", term_moments, py::arg("power"), py::arg("norms"), py::arg("moduli"));
+    module.def("term_limit", py::vectorize(approxsvm_term_limit), py::arg("power"), py::arg("order"), py::arg("reach"),
+               "The largest absolute value of a term's derivative of that order.");
+    module.def("sum_error", py::vectorize(approxsvm_sum_error), py::arg("power"), py::arg("of_arguments"),
+               py::arg("of_terms"), py::arg("moduli"), py::arg("a1"), "The rounding error of a sum of terms.");
     module.def("remainder_factor", py::vectorize(remainder_factor), py::arg("first"), py::arg("theta"), py::arg("s"),
                "exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)).");
 }

@@ -56,7 +56,9 @@ def rounding(artifact: Artifact) -> Any:
     """How far two values of a row may be apart by rounding, its coordinates' included, for each decision function."""
     degree, n = int(artifact.header["degree"]), artifact.n_features
     norms, total = artifact.expansion_numbers()["norms"], artifact.decision_numbers()["total"]
-    of_sums = sum(norms[:, k] * _native.float32_rounding(k, degree, n, 0.0, 0.0, 174.0) for k in range(degree + 1))
+    ends, arithmetic = np.array([[0.0], [174.0]]), _native.float32_arithmetic(n, degree)
+    factors = _native.bound_factors(ends, degree, 9, arithmetic)
+    of_sums = norms[:, : degree + 1] @ factors[: degree + 1, 0]
     return 2.0 * (of_sums + 14.0 * 2.0**-24 * total)
 
 

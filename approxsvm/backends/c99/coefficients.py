@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.functions_of_s import ROUNDED_UP
 from approxsvm.expansion.monomials import inverse_factorials, n_monomials, spectrum, sq_norm, storage_order
+from approxsvm.ir.constants import ROUNDED_UP
 from approxsvm.ir.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]

@@ -2,7 +2,7 @@
 
 For every row, the host multiplies sixteen functions of s, tabulated on fine cells, by the norms of an expansion
 (cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants. The bound of each expansion on
-each fine cell is therefore evaluated here, in float64 and by the same formulas; the maximum over several adjacent
+each fine cell is therefore evaluated here, in float64, with the core's functions; the maximum over several adjacent
 cells is stored as the upper 16 bits of a float32, rounded up. At run time, a row costs one load. Let phi_k(s) =
 exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
 
@@ -43,18 +43,16 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.coefficients import Part
-from approxsvm.backends.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
 from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
 from approxsvm.ir.constants import (
-    BARE_FROM_S,
     CONTRACTIONS,
     END_OCTAVE,
     FIRST_OCTAVE,
-    UNIT32,
+    ROUNDED_UP,
     UNIT64,
     gaussian_slope,
 )
-from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Affine
 
@@ -120,18 +118,6 @@ def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
     return above
 
 
-# --- cells of s
-
-
-def _cells(n_features: int) -> tuple[FloatArray, FloatArray]:
-    """Return both ends, in s, of all cells but the last, widened by the relative error of the computed s."""
-    octaves = np.arange(FIRST_OCTAVE, END_OCTAVE)[:, np.newaxis]
-    half = np.ldexp(1.0 + np.arange(FINE_PER_OCTAVE) / FINE_PER_OCTAVE, octaves).ravel()
-    ends = 2.0 * np.concatenate([[0.0], half, [2.0**END_OCTAVE]])
-    widen = max(2.0 * (n_features + 9.0) * UNIT32, 2.0**-12)
-    return ends[:-1] * (1.0 - widen), ends[1:] * (1.0 + widen)
-
-
 # --- all expansions
 
 
@@ -141,49 +127,43 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Af
     degree, n, n_decisions = int(header["degree"]), artifact.n_features, len(decisions)
     of_decision = np.tile(np.arange(n_decisions), artifact.n_centers)
     total, intercept = decisions["total"][of_decision], np.abs(decisions["intercept"])[of_decision]
-    low, high = _cells(n)
-    quantized = parts[0].scales is not None
-    norms, rounded = _norms(artifact, parts)
-    bounds = np.zeros((len(records), len(low)))
-    for k in range(LAST_DEGREE + 1):
-        phi = largest_phi(k, low, high)
-        factor = phi if k > degree else np.where(high > BARE_FROM_S, phi, 0.0)
-        bounds += np.outer(records["norms"][:, k], factor)
-        if k <= degree:
-            rounding = _native.float32_rounding(k, degree, n, 3.0 if quantized else 0.0, low, high) * ROUNDED_UP
-            bounds += np.outer(rounded[k], rounding)
-            bounds += np.outer(norms[k], phi)
-    for theta in CONTRACTIONS:
+    arithmetic = _native.float32_arithmetic(n, degree)
+    quantized, rounded = _norms(artifact, parts)
+    ends = _native.bound_cells(n)
+    if parts[0].scales is not None:
+        arithmetic = _native.ExpansionArithmetic(arithmetic.unit, arithmetic.form + 3.0, arithmetic.half_norm)
+    factors = _native.bound_factors(ends, degree, int(header["first_remainder_degree"]), arithmetic) * ROUNDED_UP
+    of_norms, remainders, of_total = np.split(factors, [LAST_DEGREE + 1, -1])
+    bounds = rounded @ of_norms + np.outer(total, of_total)
+    for k in np.flatnonzero(quantized.any(axis=0)):
+        bounds += np.outer(quantized[:, k], _native.max_phi(k, *ends) * ROUNDED_UP)
+    for theta, factor in zip(CONTRACTIONS, remainders, strict=True):
         chosen = np.flatnonzero(records["contraction"] == theta)
-        factor = remainder_factor(int(header["first_remainder_degree"]), theta, high)
         with np.errstate(invalid="ignore"):
             remainder = np.outer(records["remainder"][chosen], factor)
         bounds[chosen] += np.where(np.isinf(factor), total[chosen, np.newaxis], remainder)
-    moved = np.minimum(np.sqrt(high) * UNIT32, 2.0)
-    bounds += np.outer(total, 1.01 * moved + 2.0**-100 + 2.0**-48)
     bounds = np.column_stack([bounds, total])  # the open cell, where the value is the intercept
     bounds += (records["coefficient_error"] + 2.0**-48 * (intercept + total))[:, np.newaxis]
-    bounds += _source_errors(artifact, scalers, high)
+    bounds += _source_errors(artifact, scalers, ends[1])
     bounds = 1.00001 * bounds + 2.0**-120
     return np.where(np.isnan(bounds), np.inf, bounds)
 
 
 def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, FloatArray]:
-    """Return E_k and N_k + F_k for all kept degrees and expansions."""
+    """Return E_k and N_k + F_k for all expansions and degrees."""
     header, records = artifact.header, artifact.expansion_numbers()
     theta = 2.0 * header["gamma"] / header["input_scale"] / header["input_scale"]
-    quantized = np.zeros((len(parts) + 1, len(records)))
-    rounded = records["norms"].T[: len(parts) + 1].copy()
+    quantized, rounded = np.zeros_like(records["norms"]), records["norms"].copy()
     for part in parts:
         if part.scales is None:
             continue
         k = part.degree
         if theta == 0.0:  # then s = 0 for all rows, and the coefficients, which are multiples of gamma, are zero
-            quantized[k] = np.where(part.error_norms > 0.0, np.inf, 0.0)
+            quantized[:, k] = np.where(part.error_norms > 0.0, np.inf, 0.0)
             continue
         unit = records["output_scale"] * math.sqrt(math.factorial(k)) * theta ** (-0.5 * k) * (1.0 + 1e-9)
-        quantized[k] = part.error_norms * unit
-        rounded[k] += part.error_frobenius * unit
+        quantized[:, k] = part.error_norms * unit
+        rounded[:, k] += part.error_frobenius * unit
     return quantized, rounded
 
 

@@ -147,11 +147,6 @@ def op_arrays(ops: Sequence[Op]) -> Arrays:
         yield from ((f"{part}_{k}_", numbers) for part, numbers in on_device(op).arrays(op).items())
 
 
-def op_programs(ops: Sequence[Op]) -> list[str]:
-    """Return the C files, shared with the core, that the ops' statements need."""
-    return [on_device(op).program for op in ops]
-
-
 class MapFunction:
     """The function that maps a whole row.
 

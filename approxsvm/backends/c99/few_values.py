@@ -37,21 +37,23 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
 from approxsvm.backends.c99.program import filled, model_text
-from approxsvm.backends.c99.sums import LARGEST, _fixed, _float32, _gaussian_rounding, _of_kernels
+from approxsvm.backends.c99.sums import LARGEST, _float32, _gaussian_rounding, _of_kernels
+from approxsvm.backends.sum_bounds import fixed_errors
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
 
 _WORD_BITS: Final = 32
 _MOST_BITS: Final = 4
 _MOST_KERNELS: Final = 4_096
-_MOST_STEPS: Final = 255.0  # from the lowest of all values to the highest
-_SAME: Final = 1e-9  # maximum distance of a value from its grid point, relative to these
+_MOST_VALUES: Final = 256
+_MOST_OFF: Final = 1e-9 * 255.0  # maximum distance of a support vector from its grid point, in steps
 _LAST_EXPONENT: Final = 42.0  # exp(-42) < 2^-60
 
 
@@ -82,17 +84,12 @@ class Grid:
 def grid_of(vectors: FloatArray) -> Grid | None:
     """Return the grid of the support vectors, or None if they have none or take too many values."""
     values = np.unique(vectors)
-    if len(vectors) == 0 or len(values) < 2:
-        return None
-    origin = float(values[0])
-    with np.errstate(over="ignore"):
-        span = float(values[-1] - values[0])
-    step = _common_step(values - origin, _SAME * span) if math.isfinite(span) and len(values) <= _MOST_STEPS else 0.0
-    if not (step > 2.0**-400 and span <= _MOST_STEPS * step < 2.0**400):
+    origin, step = _native.common_grid(values) if len(values) <= _MOST_VALUES else (0.0, 0.0)
+    if step == 0.0:
         return None
     steps = np.rint((vectors - origin) / step)
     off = float(np.sqrt(np.square((vectors - origin) / step - steps).sum(axis=1)).max())
-    if off > _SAME * _MOST_STEPS:
+    if off > _MOST_OFF:
         return None
     lowest, highest = steps.min(axis=0), steps.max(axis=0)
     bits = next((b for b in (1, 2, _MOST_BITS) if (highest - lowest < 2**b).all()), 0)
@@ -101,17 +98,6 @@ def grid_of(vectors: FloatArray) -> Grid | None:
     zero = np.rint(-origin / step)  # rows may contain zeros; include zero if the range allows
     lowest = np.where((lowest > zero) & (highest - zero < 2**bits), zero, lowest)
     return Grid(origin, step, lowest.astype(np.int64), (steps - lowest).astype(np.int64), bits, off)
-
-
-def _common_step(distances: FloatArray, tiny: float) -> float:
-    """Return the greatest common divisor of the distances, up to a tolerance of `tiny`."""
-    step = 0.0
-    for distance in distances.tolist():
-        step, rest = distance, step
-        while rest > tiny:
-            left = math.fmod(step, rest)
-            step, rest = rest, 0.0 if rest - left <= tiny else left
-    return step
 
 
 def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
@@ -144,7 +130,7 @@ class FewValues:
         largest = abs(grid.origin) / grid.step + float(np.abs(grid.lowest).max()) + 2.0**grid.bits + 1.0
         moved = grid.off * 1.0001 + math.sqrt(artifact.n_features) * 2.0**-50 * largest
         own = 2.02 * UNIT32 + 2.0**-39 + (n + 8) * UNIT64 + 2.0**-60
-        fixed = _fixed(artifact)
+        fixed = fixed_errors(artifact, self.terms.arithmetic())
         self.majorant = own * sums + self.slope * moved + fixed
         self.beside = _gaussian_rounding(self.terms, 2.0 * g)
         self.beside[:, 0] += self.slope * moved + fixed

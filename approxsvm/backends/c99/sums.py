@@ -1,31 +1,17 @@
 """Models without a truncated expansion, on a device: sums of kernels or of other terms, and polynomial forms.
 
-Each is described by a record (`Sums`): the arrays, the C text of the sum, and two polynomials with nonnegative
-coefficients for each decision function,
-
-    |value - exact value at the given row|              <=  majorant(r),   r = ||z||, or ||z - center|| in scaled units,
-    |change of the exact value if the row moves by e|   <=  slope(r + e) e,
-
-so that the bound of a row costs just two evaluations by Horner's rule in addition to the sum. Inner products v_i . z
-and squared distances are computed in float32, u = 2^-24; powers, tanh, cos and sums over terms in float64.
+Each is described by a record (`Sums`): the arrays, the C text of the sum, and its bounds (backends/sum_bounds.py), so
+that the bound of a row costs just two evaluations by Horner's rule in addition to the sum. r = ||z||, or
+||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32, u = 2^-24; powers,
+tanh, cos and sums over terms in float64.
 
 **Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is rounded, too, if it comes from
-an input map. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path. Let alpha_i >= ||v_i||,
-let beta be the absolute value of coef0 or of the shift, and let eta = 1.01 (p + 2) u. Then the error of the argument
-t_i of the kernel is at most eta B_i, where
-
-    B_i = alpha_i r + beta.
-
+an input map. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
 Underflow, or flushing to zero, contributes less than eta 2^-80 (1 + r); alpha and beta are increased by 2^-80 to cover
-it. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120.
-
-* t^p: |(t + eta B)^p - t^p| <= p eta (1 + eta)^(p - 1) B^p. Including the rounding of the float64 sum and coef_error c,
-  majorant = (1.01 p eta (1 + eta)^(p - 1) + 2 u + (n + p + 8) 2^-53 + c) sum_i |a_i| B_i^p, expanded in powers of r;
-  slope = p sum_i |a_i| alpha_i B_i^(p - 1).
-* tanh t, with slope and absolute value at most 1: majorant = sum_i |a_i| (eta B_i + 2 u + c + (n + 8) 2^-53 + 2^-40),
-  where 2^-40 covers the evaluation of tanh, which is accurate to 2^-46; slope = sum_i |a_i| alpha_i.
-* cos t: the same, without c. Full periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8),
-  which is covered by eta B_i and 2^-40; rows beyond 2^40 periods are refused.
+it. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The sum is
+rounded (n + 14) 2^-53 at most, power included; tanh and cos are accurate to 2^-46. cos subtracts full periods in
+float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which is covered by eta B_i and 2^-40; rows beyond 2^40
+periods are refused.
 
 **Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, each coordinate by u. This changes a
 distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e) times as much. Differences, squares,
@@ -33,15 +19,12 @@ sums and the factor theta / 2 change the argument h by (p + 6) u h, and h exp(-h
 
     majorant = 1.01 u sum_i |a_i| [ (p + 6) / e + 6 + sqrt(theta / e) (r + ||y_i||) ] + (n + 8) 2^-53 A1 + d 2^-110 A1,
 
-where the last term covers underflow; slope = A1 sqrt(2 gamma / e), in units of the mapped row.
-
-If the kernel takes values in an interval of width w (1 for Gaussians, 2 for tanh and cos), no error exceeds 1.01 w A1,
-which replaces the bound where the majorant is larger.
+where the last term covers underflow; slope = A1 sqrt(2 gamma / e), in units of the mapped row. No error exceeds
+1.01 A1.
 
 **Linear models** take one inner product per function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of a
 form, whose own errors (models/FORMAT.md, "polynomial") are added. **Forms of degree 2** are evaluated like expansions,
-with at most d + 40 roundings per term; the norm of the quadratic part is taken over the packed numbers, whose
-off-diagonal entries are doubled, and is therefore at least the norm of the symmetric matrix.
+with at most d + 40 roundings per term.
 
 r is the root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
@@ -50,7 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -58,17 +41,18 @@ import numpy.typing as npt
 
 from approxsvm.artifact.terms import Terms, terms_of
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99 import source, sums_source
+from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.program import model_text
+from approxsvm.backends.c99.program import filled, model_text
+from approxsvm.backends.sum_bounds import Arithmetic, SumBounds, bounds_of_form, bounds_of_terms, fixed_errors, form_of
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import norms_above
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
-from approxsvm.ir.schema import FORM_HEADER, POLYNOMIAL_HEADER
+from approxsvm.reference.term_sums import term_sums
 
 # Neither values nor the quantities that make them up may exceed this in float32.
 LARGEST: Final = 1e37
@@ -76,6 +60,8 @@ _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40
 _TINY: Final = 2.0**-80
 _FUNCTION: Final = 2.0**-40  # error of tanh, cos and exp in float64
+# The error of adding an intercept, and an underflow.
+_OF_INTERCEPTS: Final = 2.0**-48, 1e-36
 _UP: Final = 1.0 + 1e-6
 
 
@@ -90,9 +76,7 @@ class Sums:
     arrays : dict of str to ndarray
     text : str
         The C function `sums` of a row, which adds to values.
-    majorant, slope : ndarray of shape (n_functions, degree + 1), float64
-    most : ndarray of shape (n_functions,), float64, or None
-        Upper bounds on the error for any row.
+    bounds : SumBounds
     longest : float
         The largest r of a row that is evaluated.
     is_centered : bool
@@ -104,9 +88,7 @@ class Sums:
     what: str
     arrays: dict[str, npt.NDArray[Any]]
     text: str
-    majorant: FloatArray
-    slope: FloatArray
-    most: FloatArray | None
+    bounds: SumBounds
     longest: float
     multiply_adds: int
     is_centered: bool = False
@@ -159,8 +141,15 @@ class _Terms:
     def alphas(self) -> FloatArray:
         return norms_above(self.vectors) * _UP + _TINY
 
-    def record(self, term: str, extra: dict[str, npt.NDArray[Any]], **bounds: Any) -> Sums:
-        """Build the record, with a C statement that computes `term` from u and x, the vector of term i."""
+    def arithmetic(self, n_roundings: int = 8) -> Arithmetic:
+        """Return the errors of a sum with so many more roundings in float64 than terms."""
+        of_terms = 2.0 * UNIT32 + (self.n + n_roundings) * UNIT64
+        return Arithmetic(self.eta, of_terms, _FUNCTION, *_OF_INTERCEPTS)
+
+    def record(
+        self, term: str, bounds: SumBounds, longest: float, what: str, *, is_centered: bool = False, **extra: Any
+    ) -> Sums:
+        """Build the record; `term` is a part of cpp/include/approxsvm/exported/sums.h."""
         weights, ends, places = self.groups
         arrays = {
             "vectors_": _float32(self.vectors, "vectors"),
@@ -169,17 +158,23 @@ class _Terms:
             "places_": smallest(places),
             **extra,
         }
-        per_term = self.vectors.shape[1] + weights.shape[1]
-        constants = {"n_terms_": self.n, "n_weights_": weights.shape[1]}
-        text = sums_source.TERMS.replace("#TERM#", term)
+        n_features, n_weights = self.vectors.shape[1], weights.shape[1]
         return Sums(
-            text=text, arrays=arrays, multiply_adds=self.n * per_term, constants=constants, **self._widened(bounds)
+            what,
+            arrays,
+            _text_of_sums(term),
+            _longer(bounds, n_features),
+            longest,
+            self.n * (n_features + n_weights),
+            is_centered,
+            {"n_terms_": self.n, "n_weights_": n_weights},
         )
 
-    def _widened(self, bounds: dict[str, Any]) -> dict[str, Any]:
-        """Adjust bounds for the rounding of the float32 sum of squares in a row's length."""
-        longer = 1.0 + 2.0 * self.vectors.shape[1] * UNIT32
-        return bounds | {name: _longer(bounds[name], longer) for name in ("majorant", "slope")}
+
+def _text_of_sums(term: str) -> str:
+    """Return the functions of a sum over terms."""
+    product = "" if term == "GAUSSIAN" else model_text("PRODUCT")
+    return product + model_text(f"{term}_TERM") + model_text("SUMS")
 
 
 def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
@@ -194,9 +189,11 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
     return _Terms(vectors, moduli, (coef.T, ends, np.array(places)))
 
 
-def _longer(polynomials: FloatArray, factor: float) -> FloatArray:
-    """Replace r by factor r in polynomials, for an r that is slightly too small."""
-    return np.asarray(polynomials * factor ** np.arange(polynomials.shape[1]) * _UP)
+def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
+    """Replace r in polynomials by a larger one, because the float32 sum of squares in a row's length is rounded."""
+    factor = 1.0 + 2.0 * n_features * UNIT32
+    longer = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
+    return SumBounds(*longer, bounds.most)
 
 
 def _gaussian(artifact: Artifact) -> Sums:
@@ -205,17 +202,11 @@ def _gaussian(artifact: Artifact) -> Sums:
     y = (artifact.support_vectors() - artifact.center.astype(np.float64)) * scale
     terms = _of_kernels(artifact, y)
     sums, majorant = terms.moduli.sum(axis=1), _gaussian_rounding(terms, 2.0 * gamma / scale**2)
-    majorant[:, 0] += _fixed(artifact)
-    return terms.record(
-        sums_source.GAUSSIAN,
-        {},
-        what=f"{terms.n:,} Gaussians",
-        majorant=majorant,
-        slope=(gaussian_slope(gamma) * sums)[:, np.newaxis],
-        most=1.01 * sums + _fixed(artifact),
-        longest=_longest(artifact, terms, lambda r: sums),
-        is_centered=True,
-    )
+    fixed = fixed_errors(artifact, terms.arithmetic())
+    majorant[:, 0] += fixed
+    bounds = SumBounds(majorant, (gaussian_slope(gamma) * sums)[:, np.newaxis], 1.01 * sums + fixed)
+    longest = _longest(artifact, terms, lambda r: sums)
+    return terms.record("GAUSSIAN", bounds, longest, f"{terms.n:,} Gaussians", is_centered=True)
 
 
 def _gaussian_rounding(terms: _Terms, theta: float) -> FloatArray:
@@ -227,77 +218,26 @@ def _gaussian_rounding(terms: _Terms, theta: float) -> FloatArray:
     return np.column_stack([constant, 1.01 * UNIT32 * steep * sums])
 
 
-def _polynomial(artifact: Artifact) -> Sums:
-    terms, beta = _of_products(artifact)
-    degree, coef_error = int(artifact.header["degree"]), float(artifact.polynomial_numbers()[1])
-    powers = _powers(terms, degree, beta)
-    eta = terms.eta
-    relative = 1.01 * degree * eta * (1.0 + eta) ** (degree - 1) + 2.0 * UNIT32 + coef_error
-    majorant = (relative + (terms.n + degree + 8) * UNIT64) * powers
-    majorant[:, 0] += _fixed(artifact)
-    steep = _Terms(terms.vectors, terms.moduli * terms.alphas, terms.groups)
-    return terms.record(
-        sums_source.power(degree),
-        {},
-        what=artifact.kernel_name,
-        majorant=majorant,
-        slope=degree * _powers(steep, degree - 1, beta),
-        most=None,
-        longest=_longest(artifact, terms, lambda r: powers @ r ** np.arange(degree + 1)),
-    )
-
-
-def _powers(terms: _Terms, degree: int, beta: float) -> FloatArray:
-    """Return sum_i |a_i| (alpha_i r + beta)^degree, expanded in powers of r."""
-    columns = [
-        math.comb(degree, k) * beta ** (degree - k) * (terms.moduli @ terms.alphas**k) for k in range(degree + 1)
-    ]
-    return np.column_stack(columns)
-
-
-def _of_products(artifact: Artifact) -> tuple[_Terms, float]:
-    """Return the terms gamma x_i, and beta."""
+def _of_products(artifact: Artifact) -> Sums:
+    degree = int(artifact.header["degree"])
     with np.errstate(over="ignore"):
-        vectors = float(artifact.header["gamma"]) * artifact.support_vectors()
-    return _of_kernels(artifact, vectors), abs(artifact.coef0) * _UP + _TINY
-
-
-def _sigmoid(artifact: Artifact) -> Sums:
-    terms, beta = _of_products(artifact)
-    coef_error = float(artifact.polynomial_numbers()[1])
-    return _of_bounded(artifact, terms, sums_source.SIGMOID, {}, beta, coef_error, math.inf, artifact.kernel_name)
+        terms = _of_kernels(artifact, float(artifact.header["gamma"]) * artifact.support_vectors())
+    beta = abs(artifact.coef0) * _UP + _TINY
+    bounds = bounds_of_terms(artifact, terms.arithmetic(8 + degree), degree, terms.alphas, beta, terms.moduli)
+    sums = term_sums(degree, terms.alphas, beta, terms.moduli)
+    largest = sums.moduli_at if degree else lambda r: sums.sums
+    return terms.record(
+        "POWER" if degree else "SIGMOID", bounds, _longest(artifact, terms, largest), artifact.kernel_name
+    )
 
 
 def _cos(artifact: Artifact, stored: Terms) -> Sums:
     by_term = (stored.coef.T, np.array([len(stored.shifts)]), np.arange(len(stored.coef)))
     terms = _Terms(stored.vectors, np.abs(stored.coef) * _UP + 2.0**-120, by_term)
-    turns = _MOST_TURNS / float(terms.alphas.max())
-    extra = {"phases_": stored.shifts.copy()}
-    return _of_bounded(artifact, terms, sums_source.OF_COS, extra, stored.max_shift, 0.0, turns, artifact.kernel_name)
-
-
-def _of_bounded(
-    artifact: Artifact,
-    terms: _Terms,
-    text: str,
-    extra: dict[str, npt.NDArray[Any]],
-    beta: float,
-    coef_error: float,
-    longest: float,
-    what: str,
-) -> Sums:
-    """Build the record of a sum of functions of inner products with slope and absolute value at most 1."""
-    sums, slopes = terms.moduli.sum(axis=1), terms.moduli @ terms.alphas
-    each = terms.eta * beta + 2.0 * UNIT32 + coef_error + (terms.n + 8) * UNIT64 + _FUNCTION
-    return terms.record(
-        text,
-        extra,
-        what=what,
-        majorant=np.column_stack([each * sums + _fixed(artifact), terms.eta * slopes]),
-        slope=slopes[:, np.newaxis],
-        most=2.02 * sums + _fixed(artifact),
-        longest=min(longest, _longest(artifact, terms, lambda r: sums)),
-    )
+    bounds = bounds_of_terms(artifact, terms.arithmetic(), 0, terms.alphas, stored.max_shift, terms.moduli)
+    most = _longest(artifact, terms, lambda r: terms.moduli.sum(axis=1))
+    longest = min(most, _MOST_TURNS / float(terms.alphas.max()))
+    return terms.record("COSINE", bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
 
 
 # --- polynomials of degree 1 and 2, in explicit form
@@ -305,9 +245,9 @@ def _of_bounded(
 
 def _linear(artifact: Artifact) -> Sums:
     if artifact.has_form:
-        heads, packed = _forms(artifact)
-        constants, constant_errors, linear_errors = heads.T[:3]
-        vectors = packed
+        form = form_of(artifact)
+        constants, vectors = form.constants, form.packed
+        constant_errors, linear_errors, _ = form.errors
     else:
         x, coef = artifact.support_vectors(), artifact.decision_coef()
         gamma, coef0 = float(artifact.header["gamma"]), artifact.coef0
@@ -322,29 +262,19 @@ def _linear(artifact: Artifact) -> Sums:
     n = len(vectors)
     groups = np.ones((n, 1)), np.arange(1, n + 1), np.arange(n)
     terms = _Terms(np.ascontiguousarray(vectors), np.eye(n), groups)
-    fixed = constant_errors * _UP + _fixed(artifact) + 8.0 * UNIT64 * np.abs(constants) + terms.eta * _TINY
-    norms = terms.alphas
-    return terms.record(
-        sums_source.LINEAR,
-        {"intercepts_": constants.copy()},
-        what=artifact.kernel_name,
-        majorant=np.column_stack([fixed, (terms.eta + 2.0 * UNIT32) * norms + linear_errors]),
-        slope=(norms + linear_errors)[:, np.newaxis],
-        most=None,
-        longest=_longest(artifact, terms, lambda r: np.abs(constants) + norms * r),
-    )
+    norms, arithmetic = terms.alphas, terms.arithmetic()
+    fixed = constant_errors * _UP + fixed_errors(artifact, arithmetic) + 8.0 * UNIT64 * np.abs(constants)
+    majorant = np.column_stack([fixed + terms.eta * _TINY, (terms.eta + 2.0 * UNIT32) * norms + linear_errors])
+    bounds = SumBounds(majorant, (norms + linear_errors)[:, np.newaxis], None)
+    longest = _longest(artifact, terms, lambda r: np.abs(constants) + norms * r)
+    return terms.record("LINEAR", bounds, longest, artifact.kernel_name, intercepts_=constants.copy())
 
 
 def _quadratic_form(artifact: Artifact) -> Sums:
-    heads, packed = _forms(artifact)
-    d = artifact.n_features
-    constants, constant_errors, linear_errors, quadratic_errors = heads.T
-    linear, quadratic = norms_above(packed[:, :d]) * _UP + _TINY, norms_above(packed[:, d:]) * _UP + _TINY
-    path = 1.01 * (d + 44) * UNIT32
-    fixed = constant_errors * _UP + _fixed(artifact) + 8.0 * UNIT64 * np.abs(constants) + path * _TINY
-    majorant = np.column_stack([fixed, path * linear + linear_errors, path * quadratic + quadratic_errors])
+    form, d = form_of(artifact), artifact.n_features
+    constants, packed, norms = form.constants, form.packed, form.norms * _UP + _TINY
+    arithmetic = Arithmetic(0.0, 1.01 * (d + 44) * UNIT32, 0.0, *_OF_INTERCEPTS)
     terms = _Terms(packed, np.eye(len(packed)), (packed, np.empty(0, np.intp), np.empty(0, np.intp)))
-    longer = 1.0 + 2.0 * d * UNIT32
     return Sums(
         what=artifact.kernel_name,
         arrays={
@@ -353,28 +283,14 @@ def _quadratic_form(artifact: Artifact) -> Sums:
             "intercepts_": constants.copy(),
         },
         text=model_text("QUADRATIC") + model_text("FORM"),
-        majorant=_longer(majorant, longer),
-        slope=_longer(np.column_stack([linear + linear_errors, 2.0 * (quadratic + quadratic_errors)]), longer),
-        most=None,
-        longest=_longest(artifact, terms, lambda r: np.abs(constants) + linear * r + quadratic * r * r),
+        bounds=_longer(bounds_of_form(artifact, arithmetic, replace(form, norms=norms)), d),
+        longest=_longest(artifact, terms, lambda r: np.abs(constants) + norms[0] * r + norms[1] * r * r),
         multiply_adds=packed.size + d * len(packed),
         constants={"size_1_": d, "size_2_": packed.shape[1] - d},
     )
 
 
-def _forms(artifact: Artifact) -> tuple[FloatArray, FloatArray]:
-    """Return constants and errors, and packed coefficients, of each function (models/FORMAT.md, "polynomial")."""
-    numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
-    return numbers[:, : len(FORM_HEADER)], np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])
-
-
 # --- limits of float32
-
-
-def _fixed(artifact: Artifact) -> FloatArray:
-    """Return the error that is independent of the row."""
-    decisions = artifact.decision_numbers()
-    return np.asarray(decisions["value_error"] + 2.0**-48 * np.abs(decisions["intercept"]) + 1e-36)
 
 
 def _float32(numbers: FloatArray, what: str) -> npt.NDArray[np.float32]:
@@ -409,8 +325,8 @@ def _longest(artifact: Artifact, terms: _Terms, largest: Callable[[float], Float
 
 _BY_KERNEL: Final[dict[str, Callable[[Artifact], Sums]]] = {
     "gaussian": _gaussian,
-    "polynomial": _polynomial,
-    "sigmoid": _sigmoid,
+    "polynomial": _of_products,
+    "sigmoid": _of_products,
 }
 _BY_FUNCTION: Final[dict[str, Callable[[Artifact, Terms], Sums]]] = {"cos": _cos}
 
@@ -429,8 +345,8 @@ class SumFunction:
 
     def __init__(self, artifact: Artifact, rows: DeviceRows) -> None:
         self.artifact, self.rows, self.sums = artifact, rows, sums_of(artifact)
-        bounds = self.sums.majorant, self.sums.slope
-        if not all((numbers < LARGEST).all() for numbers in bounds):
+        self.bounds = self.sums.bounds
+        if not all((numbers < LARGEST).all() for numbers in (self.bounds.majorant, self.bounds.slope)):
             what = f", with coef0 {artifact.coef0:.3g}" if abs(artifact.coef0) > 1e6 else ""
             raise UnsupportedModelError(f"bounds of this model{what} do not fit float32: scale rows or coefficients")
 
@@ -456,11 +372,10 @@ class SumFunction:
 
     def constants(self) -> dict[str, int]:
         """Return sizes, by name."""
-        majorant, slope = self.sums.majorant.shape[1], self.sums.slope.shape[1]
         return {
             "n_varying_": self.artifact.n_features,
-            "n_majorant_": majorant,
-            "n_slope_": slope,
+            "n_majorant_": self.bounds.majorant.shape[1],
+            "n_slope_": self.bounds.slope.shape[1],
             **self.sums.constants,
         }
 
@@ -472,6 +387,7 @@ class SumFunction:
             "@coef0@@": source.literal(self.artifact.coef0),
             "@limit_sq@@": source.literal(limit),
             "@input_scale@@": source.literal(np.float32(scale)),
+            "@power@@": str(int(header["degree"])),
             "@half_theta@@": source.literal(np.float32(float(header["gamma"]) / scale**2)),
         }
 
@@ -482,10 +398,10 @@ class SumFunction:
         if "intercepts_" not in self.sums.arrays:
             yield "intercepts_", self.artifact.decision_numbers()["intercept"].copy()
         yield from self.sums.arrays.items()
-        yield "majorants_", float32_above(self.sums.majorant)
-        yield "slopes_", float32_above(self.sums.slope)
-        if self.sums.most is not None:
-            yield "most_", float32_above(self.sums.most)
+        yield "majorants_", float32_above(self.bounds.majorant)
+        yield "slopes_", float32_above(self.bounds.slope)
+        if self.bounds.most is not None:
+            yield "most_", float32_above(self.bounds.most)
 
     def functions(self) -> Iterator[str]:
         """Yield the functions up to `evaluate`."""
@@ -504,12 +420,15 @@ class SumFunction:
             raise UnsupportedModelError("after the input map, a step between codes exceeds float32: scale the rows")
         # Subnormal numbers would be rounded more coarsely, or flushed.
         moved = source.literal(np.float32(max(rows.moved * 1.00001, 2.0**-120) if rows.moved else 0.0))
-        yield sums_source.EVALUATE.format(
-            declare="    double x[@widest@@];\n".replace("@widest@@", str(rows.widest)) if rows.is_whole else "",
+        result = "@sq_norm@@(u)" + (" + @not_finite@@(row)" if rows.has_map and not rows.codes else "")
+        yield filled(
+            "LOAD",
+            declared=[f"double x[{rows.widest}];"] if rows.is_whole else [],
             moved=f"@above@@(@map@@(row, x)) + {moved}" if rows.is_whole else moved,
-            refuse=" + @not_finite@@(row)" if rows.has_map and not rows.codes else "",
-            load=load,
-            is_known="bound >= 0.0f" if self.sums.most is None else "bound < @most@@[k]",
-            otherwise="approxsvm_infinity32()" if self.sums.most is None else "@most@@[k]",
-            saturated="        if (@is_saturated@@(row)) bounds[k] = approxsvm_infinity32();\n" if rows.codes else "",
+            loaded=load,
+            returned=[f"return {result};"],
         )
+        yield model_text("UNLIMITED" if self.bounds.most is None else "LIMITED")
+        if not rows.codes:
+            yield model_text("NEVER_SATURATED")
+        yield model_text("EVALUATE")

@@ -47,8 +47,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.backends.functions_of_s import ROUNDED_UP, largest_phi, remainder_factor
-from approxsvm.ir.constants import BARE_FROM_S, UNIT32, UNIT64
+from approxsvm import _native
+from approxsvm.expansion.gram import LAST_DEGREE
+from approxsvm.ir.constants import CONTRACTIONS, ROUNDED_UP, UNIT32, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 
 CELLS_PER_OCTAVE: Final = 32
@@ -59,6 +60,7 @@ END: Final = 2.0**LAST_OCTAVE
 LAST_HALF_S: Final = 87.33
 _WIDENED: Final = 2.0**-16
 _EXP_AND_PRODUCTS: Final = 2.0**-40
+_ROUNDING: Final = 2.0 * UNIT64
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +87,14 @@ def bound_table(
     path: float,  # number of roundings of a product, or of s if that is larger
 ) -> BoundTable:
     """Tabulate the functions of s."""
-    low, high = _cells()
-    columns = [_norm_factor(k, degree, path, low, high) for k in range(first_remainder_degree)]
-    overflows = np.zeros(N_CELLS)
-    for theta in thetas:
-        factor = remainder_factor(first_remainder_degree, theta, high)
-        large = np.isinf(factor)
-        overflows[large] = 1.0
-        columns.append(np.where(large, 0.0, factor))
-    columns += [overflows, remainder_factor(degree + 1, 1.0, high)]
-    functions = np.stack(columns, axis=1)
+    ends = _cells()
+    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # roundings of coefficients, exp and products, too
+    arithmetic = _native.ExpansionArithmetic(_ROUNDING, in_float64, 0.5 * path)
+    factors = _native.bound_factors(ends, degree, first_remainder_degree, arithmetic)
+    remainders = factors[[LAST_DEGREE + 1 + CONTRACTIONS.index(theta) for theta in thetas]]
+    large = np.isinf(remainders)
+    of_total = large.any(axis=0), _native.remainder_factor(degree + 1, 1.0, ends[1])
+    functions = np.vstack([factors[:first_remainder_degree], np.where(large, 0.0, remainders), *of_total]).T
     functions[-1] = 0.0
     functions[-1, -2:] = 1.0
     narrowed = (functions * (1.0 + 2.0**-22) + 2.0**-125).astype(np.float32)
@@ -130,19 +130,7 @@ def weights_of_expansion(
     return weights
 
 
-def _cells() -> tuple[FloatArray, FloatArray]:
+def _cells() -> FloatArray:
     """Return the least and greatest s of each cell, widened; the end of the last cell is not used."""
     ends = 2.0 ** np.linspace(FIRST_OCTAVE, LAST_OCTAVE, N_CELLS - 1)
-    low = np.concatenate([[0.0], ends * (1.0 - _WIDENED)])
-    high = np.concatenate([ends * (1.0 + _WIDENED), [4.0 * END]])
-    return low, high
-
-
-def _norm_factor(k: int, degree: int, path: float, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return the error per unit of N_k."""
-    phi = largest_phi(k, low, high)
-    if k > degree:
-        return phi
-    relative = 2.0 * UNIT64 * path * (1.0 + 0.5 * np.minimum(high, 2.0 * END)) + UNIT32 + _EXP_AND_PRODUCTS
-    error: FloatArray = 1.01 * np.expm1(np.minimum(relative, 1.0)) * phi
-    return error + np.where(high > BARE_FROM_S, phi, 0.0)
+    return np.array([[0.0, *ends * (1.0 - _WIDENED)], [*ends * (1.0 + _WIDENED), 4.0 * END]])

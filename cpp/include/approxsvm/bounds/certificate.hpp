@@ -129,19 +129,27 @@ inline double remainder_factor(int first, double theta, double s) {
     return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
 }
 
-// Error of float32 arithmetic per unit of N_k, k <= degree: docs/derivation.md, Prediction. In order: the products of
-// the form and the constant (their summation depths, `more` roundings of an export, the narrowing of the coefficients,
-// exp and the products after it); the error of s in the exponent. The combined relative error of a part is at most
-// e^x - 1 <= x e^x, where x is its sum to first order.
-struct RoundingFactors {
-    double form_depth, norm_depth, growth;
+// Roundings of an expansion, in units of `unit`: of every product of a form, the constant and what they are multiplied
+// by; and half of those of s, which change the exponent.
+struct ExpansionArithmetic {
+    double unit, form, half_norm;
+};
+// In float32: a product goes through the form, the narrowing of its coefficient, exp and the products after it
+// (docs/derivation.md, Prediction).
+inline ExpansionArithmetic float32_arithmetic(std::size_t n_features, int degree) {
+    return {unit32, form_depth(n_features, degree) + 11.0, 0.5 * (norm_depth(n_features) + 4.0)};
+}
 
-    RoundingFactors(std::size_t n_features, int degree, double high, double more = 0.0)
-        : form_depth(approxsvm::form_depth(n_features, degree) + 11.0 + more),
-          norm_depth(0.5 * (approxsvm::norm_depth(n_features) + 4.0)),
-          growth(std::exp(unit32 * (form_depth + norm_depth * high))) {}
+// Error of the arithmetic per unit of N_k, k <= degree, for s up to `high`. The combined relative error of a part is at
+// most e^x - 1 <= x e^x, where x is its sum to first order.
+struct RoundingFactors {
+    ExpansionArithmetic roundings;
+    double growth;
+
+    RoundingFactors(const ExpansionArithmetic& roundings_, double high)
+        : roundings(roundings_), growth(std::exp(roundings_.unit * (roundings_.form + roundings_.half_norm * high))) {}
     double of(int k, const MaxPhis& phis) const {
-        return 1.01 * growth * unit32 * (form_depth * phis[k] + norm_depth * phis.times_s(k));
+        return 1.01 * growth * roundings.unit * (roundings.form * phis[k] + roundings.half_norm * phis.times_s(k));
     }
 };
 
@@ -154,48 +162,65 @@ inline bool has_remainders(const ModelView& model) {
     return false;
 }
 
-// Terms of the table rows for s in [low, high] that all degrees of truncation share.
+// Factors of a bound for s in [low, high] that all degrees of truncation share. A remainder whose factor is infinite
+// is replaced by W.
 struct BasisCell {
     double low, high;
     MaxPhis phis;
-    float remainders[n_contractions];
-    double total = 0.0;
+    double remainders[n_contractions];
 
-    BasisCell(const ModelView& model, bool cut, double low_, double high_) : low(low_), high(high_), phis(low_, high_) {
-        for (float& factor : remainders) factor = 0.0f;
-        if (!cut) return;
+    // `cut`: there are remainders, of this degree and more.
+    BasisCell(bool cut, int first_remainder_degree, double low_, double high_)
+        : low(low_), high(high_), phis(low_, high_) {
         for (int t = 0; t < n_contractions; ++t) {
-            const double factor = remainder_factor(model.first_remainder_degree, contractions[t], high);
-            if (!(factor < most_remainder_factor)) total = 1.0;
-            remainders[t] = rounded_up(factor);
+            const double factor = cut ? remainder_factor(first_remainder_degree, contractions[t], high) : 0.0;
+            remainders[t] = factor < most_remainder_factor ? factor : infinity;
         }
-        for (int t = 0; t < n_contractions && total > 0.0; ++t) remainders[t] = 0.0f;
+    }
+    // The factor of N_k in an expansion truncated after `degree`.
+    double of_norm(int k, int degree, const RoundingFactors& rounding) const {
+        if (k > degree) return phis[k];
+        return (high > bare_from_s ? phis[k] : 0.0) + rounding.of(k, phis);
+    }
+    // The factor of W: rounding u moves the row by at most unit32 of its distance to the center, and two unit vectors
+    // differ by at most 2.
+    double of_total() const {
+        return 1.01 * (std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0) + 0x1p-100 + 0x1p-48;
     }
 };
 
-// A table row for an expansion truncated after `degree`.
+// A table row for an expansion truncated after `degree`. One infinite remainder replaces all: the row is for every
+// contraction.
 APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
-    const RoundingFactors rounding(model.n_features, degree, cell.high);
+    const RoundingFactors rounding(float32_arithmetic(model.n_features, degree), cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
-        double factor = cell.phis[k];
-        if (k <= degree) factor = (cell.high > bare_from_s ? factor : 0.0) + rounding.of(k, cell.phis);
-        row[term::norms + k] = rounded_up(factor);
+        row[term::norms + k] = rounded_up(cell.of_norm(k, degree, rounding));
     }
-    for (int t = 0; t < n_contractions; ++t) row[term::remainders + t] = cell.remainders[t];
-    // Rounding u moves the row by at most 2^-24 of its distance to the center; two unit vectors differ by at most 2.
-    const double moved = std::sqrt(cell.high) < 0x1p24 ? std::sqrt(cell.high) * unit32 : 2.0;
-    row[term::total] = rounded_up(cell.total + 1.01 * moved + 0x1p-100 + 0x1p-48);
+    bool overflows = false;
+    for (const double factor : cell.remainders) overflows |= factor == infinity;
+    for (int t = 0; t < n_contractions; ++t) {
+        row[term::remainders + t] = overflows ? 0.0f : rounded_up(cell.remainders[t]);
+    }
+    row[term::total] = rounded_up(cell.of_total() + (overflows ? 1.0 : 0.0));
     row[term::fixed] = 1.0f;
     for (std::size_t t = term::fixed + 1; t < n_bound_terms; ++t) row[t] = 0.0f;
 }
 
+// Both ends of cell k < n_cells - 1 in s, widened by the error of the computed s.
+inline void cell_ends(std::size_t k, std::size_t n_features, double& low, double& high) {
+    const double widen = s_error(n_features);
+    low = cell_begin(k) * (1.0 - widen);
+    high = cell_begin(k + 1) * (1.0 + widen);
+}
+
 // Fills consecutive tables of n_cells rows, one for each degree from `first` to `last`.
 APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int last, float* tables) {
-    const double widen = s_error(model.n_features);
     const bool cut = has_remainders(model);
     constexpr std::size_t table_size = n_cells * n_bound_terms;
     for (std::size_t k = 0; k + 1 < n_cells; ++k) {
-        const BasisCell cell(model, cut, cell_begin(k) * (1.0 - widen), cell_begin(k + 1) * (1.0 + widen));
+        double low, high;
+        cell_ends(k, model.n_features, low, high);
+        const BasisCell cell(cut, model.first_remainder_degree, low, high);
         for (int degree = first; degree <= last; ++degree) {
             fill_basis_row(model, degree, cell,
                            tables + static_cast<std::size_t>(degree - first) * table_size + k * n_bound_terms);
@@ -256,7 +281,7 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
     const double low = 2.0 * h * (1.0 - widen), high = 2.0 * h * (1.0 + widen);
     double kept = 0.0;
     const MaxPhis phis(low, high);
-    const RoundingFactors rounding(model.n_features, model.degree, high);
+    const RoundingFactors rounding(float32_arithmetic(model.n_features, model.degree), high);
     for (int k = 0; k <= model.degree; ++k) {
         kept += expansion.norms[k] * (phis[k] + (half_s < 128.0f ? rounding.of(k, phis) : 0.0));
     }

@@ -30,6 +30,7 @@
 
 #include "../arena.hpp"
 #include "../artifact/cosines_section.hpp"
+#include "../artifact/ops/op.hpp"
 #include "../bounds/certificate.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/cosine.hpp"
@@ -37,6 +38,8 @@
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
+
+#include "../program/terms.h"
 
 // --- preparing the cosines
 
@@ -143,7 +146,7 @@ class CosineRounding {
     double of(const DecisionNumbers& decision) const {
         const double a1 = decision.sum_moduli;
         if (!is_known_) return infinity;
-        return 1.001 * u * (of_slope_ * decision.total + 34.0 * a1) + of_moduli_ * a1 +
+        return approxsvm_sum_error(0, 1.001 * u, 1.001 * u * 34.0 + of_moduli_, of_slope_ * decision.total, a1) +
                0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
     }
 

@@ -13,6 +13,7 @@
 #include <new>
 
 #include "../arena.hpp"
+#include "../artifact/ops/op.hpp"
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
 #include "../expansion/decision_function.hpp"
@@ -25,44 +26,23 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+#include "../program/terms.h"
+
 inline bool has_engines(const ModelView& model) {
     return model.mode != Mode::approximate;
 }
 
-// --- norms
-
 // --- bounds of sums over support vectors
 
-// With B_i = ||gamma x_i|| ||z|| + |coef0| >= |b_i|, every error is a multiple of
-//
-//     M = sum_i |a_i| B_i^p = sum_k C(p, k) w_k (reach ||z||)^k |coef0|^(p - k),
-//     w_k = sum_i |a_i| (||gamma x_i|| / reach)^k,     reach = max_i ||gamma x_i||,
-//
-// and the binomial coefficients times w_k are stored once per decision function, as moments.
+// M of program/terms.h, with t_i = b_i.
 struct PolynomialMoments {
-    int degree;    // 1 for a sigmoid kernel
+    int power;     // 0 of a sigmoid kernel
     double coef0;  // |coef0|
     double reach;
-    const double* moments;  // (n_decisions, degree + 1)
-};
+    const double* moments;  // (n_decisions, n_moments)
 
-struct ModuliAndSlope {
-    double moduli;  // M
-    double slope;   // dM / d||z||, the largest change of f if a row moves by one unit of distance
+    static std::size_t n_moments(int power) { return static_cast<std::size_t>(approxsvm_moduli_degree(power)) + 1; }
 };
-
-// For rows of norm `norm`; `coef0` is |coef0| or slightly more.
-inline ModuliAndSlope moduli_of(const PolynomialMoments& kernel, std::size_t decision, double norm, double coef0) {
-    const double* moments = kernel.moments + decision * (static_cast<std::size_t>(kernel.degree) + 1);
-    const double q = kernel.reach * norm;
-    double moduli = moments[kernel.degree], slope = kernel.degree * moments[kernel.degree], power = 1.0;
-    for (int k = kernel.degree - 1; k >= 0; --k) {
-        power *= coef0;
-        moduli = moduli * q + moments[k] * power;
-        if (k > 0) slope = slope * q + k * moments[k] * power;
-    }
-    return {moduli, slope * kernel.reach};
-}
 
 // How b_i was computed: the number of roundings, and the largest effect of underflow, times 2^-1000.
 struct ProductDepth {
@@ -70,39 +50,31 @@ struct ProductDepth {
     double underflow;
 };
 
-// For a sigmoid kernel, whose slope is at most 1 and whose values are in [-1, 1]: b_i has the error below, and tanh
-// rounds. Neither of these, nor moving the row, changes a kernel value by more than 2.
-inline double sigmoid_bound(const ModelView& model, const DecisionNumbers& numbers, const ModuliAndSlope& sums,
-                            const ProductDepth& depth, double row_error) {
-    const double a1 = numbers.sum_moduli, n_sv = static_cast<double>(model.n_sv);
-    if (!(sums.moduli < infinity)) return infinity;
-    const double of_arguments = 1.02 * unit64 * (depth.roundings + 5.0) * sums.moduli;
-    const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0, changed = of_arguments + moved;
-    const double of_sum = 1.02 * unit64 * (n_sv + 16.0 + tanh_error_units) + model.coef_error;
-    return 1.0001 * ((changed < 2.0 * a1 ? changed : 2.0 * a1) + of_sum * a1 + numbers.value_error) +
-           0x1p-51 * std::fabs(numbers.intercept) + 0x1p-1060 * (a1 + n_sv + 1.0);
-}
-
 // Bounds the error of a sum over all support vectors at a row of this norm. The exact row may be row_error away, with
 // no larger norm.
 //
 // b_i has the error u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
 // x_i. Underflow adds less than u times 2^-1000 (1 + ||z||), or |gamma| times as much if gamma is multiplied last; it
-// counts as one more rounding, with B_i made larger by it. A power p takes p - 1 roundings and changes by p B_i^(p-1)
-// per unit of b_i. Each product with a_i goes through at most n_sv + 16 additions and roundings. The coefficients
-// themselves have the relative error coef_error.
+// counts as one more rounding, with B_i made larger by it. A power takes p - 1 roundings, and tanh has an error of its
+// own. Each product with a_i goes through at most n_sv + 16 additions and roundings. The coefficients themselves have
+// the relative error coef_error.
 inline double polynomial_bound(const ModelView& model, const PolynomialMoments& kernel, std::size_t decision,
                                const ProductDepth& depth, double norm, double row_error) {
     const DecisionNumbers& numbers = model.decisions[decision];
-    const double p = kernel.degree, n_sv = static_cast<double>(model.n_sv);
+    const double a1 = numbers.sum_moduli, n_sv = static_cast<double>(model.n_sv);
     const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + depth.underflow);
-    const ModuliAndSlope sums = moduli_of(kernel, decision, norm, coef0);
-    if (model.kernel == KernelKind::sigmoid) return sigmoid_bound(model, numbers, sums, depth, row_error);
-    const double relative = 1.02 * unit64 * (p * (depth.roundings + 5.0) + n_sv + 16.0) + model.coef_error;
+    const approxsvm_moduli sums =
+        approxsvm_moduli_at(kernel.moments + decision * PolynomialMoments::n_moments(kernel.power), kernel.power,
+                            kernel.reach, norm, coef0);
+    const bool is_bounded = kernel.power == 0;
+    if (is_bounded && !(sums.value < infinity)) return infinity;
+    const double of_arguments = 1.02 * unit64 * (depth.roundings + 5.0);
+    const double of_terms = 1.02 * unit64 * (n_sv + 16.0 + (is_bounded ? tanh_error_units : 0.0)) + model.coef_error;
     // A sum without support vectors has no moduli; avoid 0 times infinity.
-    const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0;
-    return 1.0001 * (relative * sums.moduli + moved + numbers.value_error) + 0x1p-51 * std::fabs(numbers.intercept) +
-           0x1p-1060 * (numbers.sum_moduli + n_sv + 1.0);
+    const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0, most = (2.0 + of_terms) * a1;
+    const double error = approxsvm_sum_error(kernel.power, of_arguments, of_terms, sums.value, a1) + moved;
+    return 1.0001 * ((is_bounded && error > most ? most : error) + numbers.value_error) +
+           0x1p-51 * std::fabs(numbers.intercept) + 0x1p-1060 * (a1 + n_sv + 1.0);
 }
 
 // --- the model, prepared
@@ -133,10 +105,6 @@ inline std::size_t polynomial_engine_bytes(const ModelView& view) {
     return class_kernel_bytes<double>(polynomial_sizes(view), view.n_features);
 }
 
-inline int moments_degree(const ModelView& view) {
-    return view.kernel == KernelKind::sigmoid ? 1 : view.degree;
-}
-
 struct PolynomialPieces {
     PolynomialKernel* prepared;
     double *moments, *vector;
@@ -145,7 +113,7 @@ struct PolynomialPieces {
 
     APPROXSVM_COLD PolynomialPieces(const ModelView& view, Arena& arena) {
         prepared = arena.take<PolynomialKernel>(1);
-        const std::size_t n_moments = static_cast<std::size_t>(moments_degree(view)) + 1;
+        const std::size_t n_moments = PolynomialMoments::n_moments(view.degree);
         moments = arena.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
         vector = arena.take<double>(view.n_features);
         form_norms = arena.take<FormNorms>(view.form ? view.n_decisions : 0);
@@ -178,15 +146,8 @@ APPROXSVM_INLINE void for_support_vectors(const ModelView& view, const Visit& vi
     }
 }
 
-inline double binomial(int n, int k) {
-    double result = 1.0;
-    for (int i = 1; i <= k; ++i) result = result * (n - k + i) / i;
-    return result;
-}
-
 APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
-    const int degree = moments_degree(view);
-    const std::size_t d = view.n_features, n_moments = static_cast<std::size_t>(degree) + 1;
+    const std::size_t d = view.n_features, n_moments = PolynomialMoments::n_moments(view.degree);
     double* x = pieces.vector;
     const auto next_norm = [&](SupportVectorReader& reader) {  // of gamma x_i
         reader.next(x);
@@ -203,19 +164,14 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
     for_support_vectors(view, [&](std::size_t c, std::size_t i) {
         const double norm = next_norm(second_pass), share = norm > 0.0 ? norm / reach : 0.0;
         for_coefficients(view, c, i, [&](std::size_t decision, double a) {
-            double term = std::fabs(a);
-            for (std::size_t k = 0; k < n_moments; ++k, term *= share) pieces.moments[decision * n_moments + k] += term;
+            approxsvm_add_to_moments(pieces.moments + decision * n_moments, view.degree, std::fabs(a), share);
         });
     });
-    const double n_sv = static_cast<double>(view.n_sv), widen = 1.0 + 2.0 * (n_sv + 32.0) * unit64;
-    for (std::size_t decision = 0; decision < view.n_decisions; ++decision) {
-        double* moments = pieces.moments + decision * n_moments;
-        const double underflown = 0x1p-1060 * (view.decisions[decision].sum_moduli + n_sv);
-        for (int k = 0; k <= degree; ++k) {
-            moments[k] = binomial(degree, k) * (moments[k] * widen + underflown);
-        }
+    for (std::size_t k = 0; k < view.n_decisions; ++k) {
+        approxsvm_end_moments(pieces.moments + k * n_moments, view.degree, static_cast<double>(view.n_sv),
+                              view.decisions[k].sum_moduli);
     }
-    return {degree, std::fabs(view.coef0), reach, pieces.moments};
+    return {view.degree, std::fabs(view.coef0), reach, pieces.moments};
 }
 
 // The support vectors times gamma.

@@ -167,6 +167,31 @@ inline double common_step(double a, double b, double tiny) {
     return a;
 }
 
+struct Grid {
+    double origin, step;
+};
+// The grid of the values that for_values(visit) visits, but for 1e-9 of their span; a step of 0 if there is none of at
+// most 255 steps.
+template <class ForValues>
+APPROXSVM_COLD inline Grid common_grid(const ForValues& for_values) {
+    double low = largest_double, high = -largest_double;
+    for_values([&](double value) {
+        low = std::fmin(low, value);
+        high = std::fmax(high, value);
+    });
+    // Zero is the origin where it can be: then no place on the grid is a rounded sum.
+    double origin = low <= 0.0 && high >= 0.0 ? 0.0 : low, step = 0.0;
+    const double span = high - low, tiny = 1e-9 * span;
+    if (!(span > 0.0 && span <= 0x1p500)) return {origin, 0.0};
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        step = 0.0;
+        for_values([&](double value) { step = common_step(step, std::fabs(value - origin), tiny); });
+        if (span <= 255.0 * step) break;
+        origin = low;
+    }
+    return {origin, step > 0x1p-500 && span <= 255.0 * step ? step : 0.0};
+}
+
 class FewValuesWriter {
   public:
     FewValuesWriter(const ModelView& view, const FewValuesMemory& memory)
@@ -329,23 +354,9 @@ class FewValuesWriter {
     }
 
     APPROXSVM_COLD bool find_grid(FewValues& few) {
-        double low = largest_double, high = -largest_double;
-        for_values([&](double value) {
-            low = std::fmin(low, value);
-            high = std::fmax(high, value);
-        });
-        // Zero is the origin if possible: then no grid value is a rounded sum.
-        double origin = low <= 0.0 && high >= 0.0 ? 0.0 : low;
-        const double span = high - low, tiny = 1e-9 * span;
-        if (!(span > 0.0 && span <= 0x1p500)) return false;
-        double step = 0.0;
-        for (int attempt = 0; attempt < 2; ++attempt) {
-            step = 0.0;
-            for_values([&](double value) { step = common_step(step, std::fabs(value - origin), tiny); });
-            if (span <= 255.0 * step) break;
-            origin = low;
-        }
-        if (!(step > 0x1p-500 && span <= 255.0 * step)) return false;
+        const Grid grid = common_grid([&](const auto& visit) { for_values(visit); });
+        const double origin = grid.origin, step = grid.step;
+        if (!(step > 0.0)) return false;
         few.origin = origin;
         few.step = step;
         few.inverse_step = 1.0 / step;

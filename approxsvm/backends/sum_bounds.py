@@ -1,0 +1,93 @@
+"""Bounds of decision values that are sums of kernels, other terms, or forms, as polynomials in the norm r of a row.
+
+The polynomials have nonnegative coefficients, in ascending order of the power of r:
+
+    |value - exact value at the given row|              <=  majorant(r),
+    |change of the exact value if the row moves by e|   <=  slope(r + e) e,
+
+and no error exceeds `most`. Let a backend compute an inner product with the relative error eta of
+B_i = alpha_i r + beta, alpha_i >= ||v_i||. Then t_i^p is off by p eta (1 + eta)^(p - 1) B_i^p, and tanh t_i and cos t_i
+are off by eta B_i. cpp/include/approxsvm/program/terms.h adds these up, with what a backend adds to each term.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.polynomial import polynomial
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.ir.compensated import norms_above
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.schema import FORM_HEADER, POLYNOMIAL_HEADER
+from approxsvm.reference.term_sums import term_sums
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """Relative errors of a backend, and its underflow."""
+
+    arguments: float  # eta
+    terms: float  # of a term, with its coefficient and all sums that it goes through
+    functions: float  # of tanh, cos and exp
+    intercepts: float  # of sums with an intercept
+    underflow: float  # exceeds what underflow contributes to a value
+
+
+@dataclass(frozen=True, eq=False)
+class SumBounds:
+    """Bounds of all decision functions, a row of coefficients for each."""
+
+    majorant: FloatArray
+    slope: FloatArray
+    most: FloatArray | None  # shape (n_functions,); None if values are unbounded
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """Polynomial kernels summed to forms of degree 1 or 2 (models/FORMAT.md, "polynomial")."""
+
+    constants: FloatArray
+    errors: FloatArray  # of the constant, linear and quadratic parts, shape (3, n_functions)
+    packed: FloatArray  # coefficients, shape (n_functions, n_coefficients)
+    norms: FloatArray  # of the linear and quadratic parts, shape (2, n_functions)
+
+
+def fixed_errors(artifact: Artifact, arithmetic: Arithmetic, constants: FloatArray | None = None) -> FloatArray:
+    """Return the error that is independent of the row; `constants` are by default the intercepts."""
+    decisions = artifact.decision_numbers()
+    of_constants = arithmetic.intercepts * np.abs(decisions["intercept"] if constants is None else constants)
+    return np.asarray(decisions["value_error"] + of_constants + arithmetic.underflow)
+
+
+def bounds_of_terms(
+    artifact: Artifact, arithmetic: Arithmetic, power: int, alphas: FloatArray, beta: float, moduli: FloatArray
+) -> SumBounds:
+    """Bound sums of powers, or of tanh or cos if `power` is 0; `moduli` is |a_i|, shape (n_functions, n_terms)."""
+    coef_error = 0.0 if artifact.kernel == "cosine" else 1.001 * float(artifact.polynomial_numbers()[1])
+    of_terms = arithmetic.terms + coef_error + (0.0 if power else arithmetic.functions)
+    sums, fixed = term_sums(power, alphas, beta, moduli), fixed_errors(artifact, arithmetic)
+    majorant = sums.majorants(arithmetic.arguments * (1.0 + arithmetic.arguments) ** max(power - 1, 0), of_terms)
+    majorant[:, 0] += fixed
+    most = None if power else (2.0 + of_terms) * sums.sums + fixed
+    return SumBounds(majorant, polynomial.polyder(sums.polynomials, axis=1), most)
+
+
+def form_of(artifact: Artifact) -> Form:
+    """Return the forms of an artifact. Off-diagonal entries are doubled, so norms are overestimates."""
+    numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
+    constants, *errors = numbers[:, : len(FORM_HEADER)].T
+    packed = np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])
+    d = artifact.n_features
+    norms = np.array([norms_above(packed[:, :d]), norms_above(packed[:, d:])])
+    return Form(constants, np.array(errors), packed, norms)
+
+
+def bounds_of_form(artifact: Artifact, arithmetic: Arithmetic, form: Form) -> SumBounds:
+    """Bound forms, whose terms have the relative error `arithmetic.terms`."""
+    of_parts = arithmetic.terms * form.norms + form.errors[1:]
+    fixed = form.errors[0] + fixed_errors(artifact, arithmetic, form.constants)
+    majorant = np.column_stack([fixed, *of_parts])
+    slope = np.column_stack([form.norms[0] + form.errors[1], 2.0 * (form.norms[1] + form.errors[2])])
+    return SumBounds(majorant, slope, None)

@@ -1,0 +1,19 @@
+/* Powers, and bounds that are polynomials. */
+#pragma once
+#include "bits.h"
+
+/* t^p, in p - 1 roundings. */
+APPROXSVM_PROGRAM double approxsvm_powered(double t, int power) {
+    double product = t;
+    int k;
+    for (k = 1; k < power; ++k) product *= t;
+    return product;
+}
+
+/* A polynomial in r >= 0 with coefficients of at least 0, rounded up. */
+APPROXSVM_PROGRAM float approxsvm_polynomial_above(const float* c, int n, float r) {
+    float sum = c[n - 1];
+    int k;
+    for (k = n - 2; k >= 0; --k) sum = sum * r + c[k];
+    return sum * 1.00001f;
+}
