@@ -171,9 +171,15 @@ def _several(table: str) -> Callable[[Records], str]:
         "per row": of("microseconds", lambda x: f"{three(x)} µs"),
         **_FASTER,
         "compiling": of("compile_seconds", seconds),
+        "paid after rows": _paid_after,
         "artifact": of("artifact_bytes", size),
     }
     return lambda records: as_table(models_of(records["ordinary"], table), columns)
+
+
+def _paid_after(row: Row) -> str:
+    saved = row["sklearn_microseconds"] - row["microseconds"]
+    return f"{1e6 * row['compile_seconds'] / saved:,.0f}" if saved > 0 else _UNKNOWN
 
 
 def _peers(table: str) -> Callable[[Records], str]:
@@ -193,6 +199,8 @@ def _peers(table: str) -> Callable[[Records], str]:
             **{h: of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
             "our exact engine": of("engine_microseconds", three),
             "planned": of("microseconds", lambda x: f"**{three(x)}**"),
+            "compiling": of("compile_seconds", seconds),
+            "paid after rows": _paid_after,
         }
         return as_table(models, columns)
 
@@ -330,6 +338,20 @@ _COMPILING: Final = {
     "memory at its peak": of("peak_bytes", size),
     "of which imports": of("import_bytes", size),
 }
+_COMPILE_GROWTH: Final[dict[str, Cell]] = {
+    "support vectors x features": lambda x: f"{x['n_sv']:,} x {x['n_features']:,}",
+    "classes": of("n_classes", count),
+    "sample rows": of("n_sample_rows", count),
+    "plan": of("plan"),
+    "certified": of("certified", percent),
+    "compiling": lambda x: f"{seconds(x['compile_seconds'])}, {three(x['compile_cpu_seconds'])} s of CPU",
+    "memory": of("mebibytes", lambda x: f"{x:,.0f} MiB"),
+    "artifact (model)": lambda x: f"{size(x['artifact_bytes'])} ({size(x['model_bytes'])})",
+    "µs per row": of("microseconds", three),
+    "LIBSVM": of("libsvm_microseconds", three),
+    "scikit-learn": of("sklearn_microseconds", three),
+    "paid after rows": of("paid_after_rows", count),
+}
 _LATENCY: Final = {
     "ns per row": of("model"),
     "mode": of("mode"),
@@ -426,6 +448,7 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "libsvm peers": _peers("LIBSVM's models"),
     "files": _files,
     "compiling": _shown_of("libsvm", "sizes", _COMPILING),
+    "growth of compiling": _shown_of("compile_growth", "models", _COMPILE_GROWTH),
     "limits": _limits,
     "several classes": _several("several classes"),
     "wide, dense": _several("wide, dense"),

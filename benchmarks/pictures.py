@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
+
+import numpy as np
 
 from benchmarks.charts import Chart, Dots, Lines, Points
 from benchmarks.pages import PEERS, Records, files, models_of, name_of, peers_of
@@ -53,6 +56,33 @@ def _growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
             "scikit-learn": line(lambda x: x["sklearn_microseconds"]),
         }
         return Lines(f"Time per row against {x_label}", x_label, "µs per row", series)
+
+    return chart
+
+
+def _compiling_growth(table: str, key: str, x_label: str) -> Callable[[Records], Chart]:
+    """Draw figures of compiling and times per row, each with the fitted exponent of x."""
+
+    def chart(records: Records) -> Chart:
+        models = models_of(records["compile_growth"], table)
+
+        def line(name: str, figure: str, unit: float = 1.0) -> tuple[str, list[tuple[float, float | None]]]:
+            points = [(x[key], x[figure] and x[figure] / unit) for x in models]
+            fitted = [(math.log(x), math.log(y)) for x, y in points[len(points) // 3 :] if y]
+            exponent = np.polyfit(*zip(*fitted, strict=True), 1)[0] if len(fitted) > 1 else math.nan
+            return f"{name}: {exponent:.1f}", points
+
+        series = dict(
+            (
+                line("compiling, s", "compile_seconds"),
+                line("memory, MiB", "mebibytes"),
+                line("artifact, MB", "artifact_bytes", 1e6),
+                line("planned, µs", "microseconds"),
+                line("LIBSVM, µs", "libsvm_microseconds"),
+                line("scikit-learn, µs", "sklearn_microseconds"),
+            )
+        )
+        return Lines(f"Growth with {x_label}", x_label, "seconds, MiB, MB; µs per row", series)
 
     return chart
 
@@ -151,6 +181,10 @@ PICTURES: Final[dict[str, Callable[[Records], Chart]]] = {
     "growth_support_vectors": _growth("support vectors", "n_sv", "support vectors"),
     "growth_features": _growth("features", "n_features", "features"),
     "growth_gamma": _growth("gamma", "gamma", "gamma"),
+    "compiling_support_vectors": _compiling_growth("support vectors", "n_sv", "support vectors"),
+    "compiling_features": _compiling_growth("features", "n_features", "features"),
+    "compiling_classes": _compiling_growth("classes", "n_classes", "classes"),
+    "compiling_sample_rows": _compiling_growth("sample rows", "n_sample_rows", "sample rows"),
     "centers_certified": _centers,
     "fma_peak": _fma_peak,
     "latency": _latency,

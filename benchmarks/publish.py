@@ -43,6 +43,7 @@ EXPERIMENTS: Final = {
     "cotter": ("--train-rows 32561 --max-bytes 5.2e9", "--train-rows 300 --test-rows 300 --degrees 1 --components 25"),
     "stand_ins": ("", "--train-rows 300 --test-rows 300"),
     "overview": ("", "--rows 1000 --components 50"),
+    "compile_growth": ("", "--quick"),
 }
 _MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->)\n.*?\n(<!-- end of figures -->)", re.DOTALL)
 

@@ -139,7 +139,7 @@ def _sum_path(n_sv: int) -> int:
 class _Rows:
     """Scaled support vectors, a block at a time; rows of zeros fill up the last block.
 
-    Dense vectors are shifted by their mean. Sparse ones are not, and stay sparse.
+    Vectors with few non-zeros stay sparse. All others are shifted by their mean.
     """
 
     def __init__(self, function: DecisionFunction) -> None:
@@ -151,7 +151,7 @@ class _Rows:
         self.point = np.zeros(function.n_features, np.float32)
         self.half_sq_norm = np.zeros(self.n_padded)
         if function.is_sparse:
-            vectors = function.stored(0, self.n_sv)
+            vectors = function.sparse_rows(0, self.n_sv)
             sq_norm = np.asarray(vectors.multiply(vectors).sum(axis=1), np.float64).ravel()
             self.half_sq_norm[: self.n_sv] = function.gamma * sq_norm
         elif self.n_sv:
@@ -164,14 +164,14 @@ class _Rows:
 
     def scaled(self, first: int) -> Any:
         """Return the block of at most ROWS rows that starts at `first`, dense or sparse."""
-        rows = self.function.stored(first, min(first + ROWS, self.n_sv))
-        n_rows = min(ROWS, self.n_padded - first)
-        if self.function.is_sparse:
-            sparse = rows * self.function.scale
-            sparse.resize(n_rows, rows.shape[1])
+        function, last, n_rows = self.function, min(first + ROWS, self.n_sv), min(ROWS, self.n_padded - first)
+        if function.is_sparse:
+            sparse = function.sparse_rows(first, last) * function.scale
+            sparse.resize(n_rows, function.n_features)
             return sparse
+        rows = function.rows(first, last)
         scaled = np.zeros((n_rows, rows.shape[1]))
-        np.multiply(rows - self.point.astype(np.float64), self.function.scale, out=scaled[: len(rows)])
+        np.multiply(rows - self.point.astype(np.float64), function.scale, out=scaled[: len(rows)])
         return scaled
 
     def gram(self, left: Any, right: Any, out: FloatArray) -> FloatArray:

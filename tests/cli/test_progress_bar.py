@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import GOLDEN
 from sklearn.datasets import load_iris
@@ -47,6 +50,38 @@ def test_in_a_terminal():
     said, afterwards = said_in_a_terminal(PROGRAM).split("silent")
     assert "Reading" in said
     assert afterwards == ""
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_planning_leaves_no_file(tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="pseudo terminals are POSIX's")
+    head = "svm_type c_svc\nkernel_type rbf\ngamma 0.05\nnr_class 2\ntotal_sv 6000\nrho 0\nlabel 1 -1\n"
+    rows = np.random.default_rng(0).normal(size=(6000, 20)).round(6).tolist()
+    lines = [
+        " ".join([str(1 - k // 3000 * 2), *(f"{j + 1}:{x}" for j, x in enumerate(row))]) for k, row in enumerate(rows)
+    ]
+    model, temporary = tmp_path / "large.model", tmp_path / "temporary"
+    model.write_text(head + "nr_sv 3000 3000\nSV\n" + "\n".join(lines) + "\n")
+    temporary.mkdir()
+    ours, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80", "TMPDIR": str(temporary)}
+    command = [sys.executable, "-m", "approxsvm.cli", "convert-model", model, "-o", tmp_path / "large.asvm"]
+    with subprocess.Popen(command, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        said = b""
+        while b"Planning" not in said:
+            said += os.read(ours, 1 << 16)
+        process.send_signal(signal.SIGINT)
+        try:
+            while part := os.read(ours, 1 << 16):
+                said += part
+        except OSError:  # Linux: whatever was written has been read
+            pass
+        assert process.wait(120) == 130, said
+    os.close(ours)
+    assert b"interrupted" in said
+    assert sorted(tmp_path.iterdir()) == [model, temporary]
+    assert not any(temporary.iterdir())
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def test_memory_follows_the_nonzeros(name: str, tmp_path: Path) -> None:
 
 
 def test_sparse_vectors_have_the_bounds_of_dense_ones(monkeypatch: Any) -> None:
-    source = model(300, 90, gamma=0.7)
+    source = model(300, 900, gamma=0.7)
     centers = source.dense_support_vectors(0, 3).astype(np.float32)
 
     def found() -> list[Any]:
