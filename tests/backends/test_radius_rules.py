@@ -87,7 +87,7 @@ def cubes() -> Case:
 
 def cancelled() -> Case:
     """Products that cancel, but for what twice the precision does not hold either."""
-    n = 8
+    n = 20
     x, matrix = RNG.uniform(1.0, 2.0, (2, n)) * 2.0 ** RNG.integers(-18, 18, (2, n))
     rest = sum(Fraction(a) * Fraction(b) for a, b in zip(x, matrix, strict=True))
     for _ in range(4):  # what is left of the sum, in ever smaller terms
@@ -144,7 +144,7 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "the degree of a polynomial": cubes,
     **{f"the next piece of {origin:.0f}": lambda origin=origin: between_pieces(origin) for origin in ORIGINS},
-    "products that cancel": cancelled,
+    **dict.fromkeys((f"products that cancel, {k}" for k in range(8)), cancelled),
     "a sum that overflows": lambda: Case(
         ops.Projection.about(0.0, np.ones((2, 1))), [1e308, 1e308], UNKNOWN, how={"exactly": True}
     ),
