@@ -1,6 +1,6 @@
-"""Each term of a radius alone: a number that is off by more than all other terms allow for.
+"""Terms of radii, one at a time: the other terms do not cover the error of these numbers.
 
-`python -m tests.mutants` sets terms to 0: a case fails for each that is none of its explained ones.
+`python -m tests.mutants` sets each term to 0. Then a case fails here, or tests/mutants/explained.py says why none does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ONE, STAYS, RNG = np.ones(1), np.array([np.inf]), np.random.default_rng(0)
 
 
 class Case(NamedTuple):
-    """A number, or several in a row, behind an op."""
+    """A row that an op maps, and the numbers that its radii must reach."""
 
     op: Any
     x: Any
@@ -38,7 +38,7 @@ NOT_OWN: Any = {"is_source": False}
 
 
 def exactly(value: Any) -> Fraction:
-    """A number of mpmath, or of others, without rounding."""
+    """Convert a number to a fraction, without rounding."""
     if isinstance(value, mpmath.mpf):
         sign, mantissa, exponent, _ = value._mpf_
         return (-1) ** sign * Fraction(int(mantissa)) * Fraction(2) ** exponent
@@ -52,7 +52,7 @@ def power(x: float, p: float, *, shifted: bool = False, moved: float = 0.0, rais
 
 
 def off_by(y: float, units: float) -> float:
-    """A number as a function of float32 gives it which is off by as many units as NumPy's may be."""
+    """Move a number by units of float32: functions of NumPy may err by 8."""
     return y * (1.0 + U32 * units)
 
 
@@ -69,7 +69,7 @@ THIRD, ORIGINS = 1.0 / 3.0, RNG.uniform(1e3, 1e4, 40)
 
 
 def between_pieces(origin: float) -> Case:
-    """A number below an edge that may be the edge, where the next piece rounds far more than it changes."""
+    """Return a number that may lie on the edge above it; the next piece rounds far more than it changes."""
     (value,) = np.polyval([1.0, -origin], [THIRD + origin])
     curve = Pieces(np.array([THIRD]), np.array([0.0, -origin]), np.array([[value, 0.0], [-origin, 1.0]]))
     x = np.nextafter(THIRD, 0.0)
@@ -78,7 +78,7 @@ def between_pieces(origin: float) -> Case:
 
 
 def cubes() -> Case:
-    """Powers of numbers less an origin: each factor is rounded."""
+    """Return seventh powers, whose every factor is rounded."""
     x = RNG.uniform(1e3, 1e4, 60)
     curve = Pieces(np.empty(0), np.array([THIRD]), np.array([[0.0] * 7 + [1.0]]))
     return Case(ops.PiecewisePolynomial.of(60, [(j, curve) for j in range(60)]), x,
@@ -86,8 +86,8 @@ def cubes() -> Case:
 
 
 def cancelled() -> Case:
-    """Products that cancel, but for what twice the precision does not hold either."""
-    n = 8
+    """Return products whose sum is so small that twice the precision does not hold it."""
+    n = 20
     x, matrix = RNG.uniform(1.0, 2.0, (2, n)) * 2.0 ** RNG.integers(-18, 18, (2, n))
     rest = sum(Fraction(a) * Fraction(b) for a, b in zip(x, matrix, strict=True))
     for _ in range(4):  # what is left of the sum, in ever smaller terms
@@ -144,7 +144,7 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "the degree of a polynomial": cubes,
     **{f"the next piece of {origin:.0f}": lambda origin=origin: between_pieces(origin) for origin in ORIGINS},
-    "products that cancel": cancelled,
+    **dict.fromkeys((f"products that cancel, {k}" for k in range(8)), cancelled),
     "a sum that overflows": lambda: Case(
         ops.Projection.about(0.0, np.ones((2, 1))), [1e308, 1e308], UNKNOWN, how={"exactly": True}
     ),

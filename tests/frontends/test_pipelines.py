@@ -158,10 +158,7 @@ PIPELINES: Final[Mapping[str, tuple[Any, Answers]]] = {
         make_pipeline(mixed(texts=OneHotEncoder(sparse_output=False)), PCA(4, random_state=0), SVC()),
         "level",
     ),
-    "TruncatedSVD, SVC": (
-        make_pipeline(mixed(), TruncatedSVD(5, random_state=0), StandardScaler(), SVC()),
-        "bought",
-    ),
+    "TruncatedSVD, SVC": (make_pipeline(mixed(), TruncatedSVD(5, random_state=0), StandardScaler(), SVC()), "bought"),
     "LinearDiscriminantAnalysis, SVC": (
         make_pipeline(mixed(texts=OneHotEncoder(sparse_output=False)), LinearDiscriminantAnalysis(), SVC()),
         "level",
@@ -185,10 +182,7 @@ PIPELINES: Final[Mapping[str, tuple[Any, Answers]]] = {
         ),
         "paid",
     ),
-    "BaggingClassifier behind a table": (
-        make_pipeline(mixed(), BaggingClassifier(SVC(), 5, random_state=0)),
-        "level",
-    ),
+    "BaggingClassifier behind a table": (make_pipeline(mixed(), BaggingClassifier(SVC(), 5, random_state=0)), "level"),
     "VotingClassifier of pipelines": (
         VotingClassifier(
             [("svc", _svc(C=5)), ("wide", _svc(gamma=0.02)), ("nu", make_pipeline(mixed(), NuSVC(nu=0.3)))]
@@ -203,24 +197,15 @@ PIPELINES: Final[Mapping[str, tuple[Any, Answers]]] = {
         "bought",
     ),
     "OneVsRestClassifier of SVC": (make_pipeline(mixed(), OneVsRestClassifier(SVC())), "level"),
-    "MultiOutputRegressor of SVR": (
-        make_pipeline(mixed(), MultiOutputRegressor(SVR(C=10))),
-        ["paid", "left"],
-    ),
-    "MultiOutputClassifier of SVC": (
-        make_pipeline(mixed(), MultiOutputClassifier(SVC())),
-        ["bought", "level"],
-    ),
+    "MultiOutputRegressor of SVR": (make_pipeline(mixed(), MultiOutputRegressor(SVR(C=10))), ["paid", "left"]),
+    "MultiOutputClassifier of SVC": (make_pipeline(mixed(), MultiOutputClassifier(SVC())), ["bought", "level"]),
     "TransformedTargetRegressor of KernelRidge": (
         TransformedTargetRegressor(
             make_pipeline(mixed(), KernelRidge(kernel="rbf", gamma=0.1)), transformer=StandardScaler()
         ),
         "paid",
     ),
-    "CalibratedClassifierCV, isotonic": (
-        CalibratedClassifierCV(_svc(), method="isotonic", cv=2),
-        "bought",
-    ),
+    "CalibratedClassifierCV, isotonic": (CalibratedClassifierCV(_svc(), method="isotonic", cv=2), "bought"),
     "CalibratedClassifierCV of LinearSVC behind Nystroem": (
         make_pipeline(mixed(), Nystroem(n_components=50, random_state=0), CalibratedClassifierCV(LinearSVC(), cv=2)),
         "level",
@@ -232,10 +217,7 @@ PIPELINES: Final[Mapping[str, tuple[Any, Answers]]] = {
         make_pipeline(mixed(), Nystroem(n_components=50, random_state=0), SGDOneClassSVM(random_state=0)),
         None,
     ),
-    "GaussianProcessClassifier": (
-        make_pipeline(_plain(), GaussianProcessClassifier(optimizer=None)),
-        "bought",
-    ),
+    "GaussianProcessClassifier": (make_pipeline(_plain(), GaussianProcessClassifier(optimizer=None)), "bought"),
     "GaussianProcessRegressor": (
         make_pipeline(_plain(), GaussianProcessRegressor(alpha=0.1, optimizer=None, normalize_y=True)),
         "paid",
@@ -272,10 +254,7 @@ PIPELINES: Final[Mapping[str, tuple[Any, Answers]]] = {
     "FeatureUnion of TfidfVectorizers": (
         make_pipeline(
             FeatureUnion(
-                [
-                    ("words", TfidfVectorizer()),
-                    ("letters", TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 3))),
-                ]
+                [("words", TfidfVectorizer()), ("letters", TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 3)))]
             ),
             SVC(),
         ),

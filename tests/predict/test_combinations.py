@@ -13,21 +13,10 @@ import pytest
 from click.testing import CliRunner
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    StackingClassifier,
-    StackingRegressor,
-    VotingClassifier,
-)
+from sklearn.ensemble import AdaBoostClassifier, StackingClassifier, StackingRegressor, VotingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import (
-    LogisticRegression,
-    Perceptron,
-    Ridge,
-    RidgeClassifier,
-    SGDClassifier,
-)
+from sklearn.linear_model import LogisticRegression, Perceptron, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
@@ -182,10 +171,7 @@ def test_classes_with_one_code():
     assert fast.classes_.tolist() == source.classes_.tolist() == [0, 1, 2, 3]
     assert not hasattr(fast, "decision_function")
     assert not hasattr(source, "decision_function")
-    with pytest.raises(
-        AttributeError,
-        match="only labels are read from this source; compiling would not make",
-    ):
+    with pytest.raises(AttributeError, match="only labels are read from this source; compiling would not make"):
         fast.predict_proba(X)
     source.code_book_[2] = source.code_book_[1]
     with pytest.raises(UnsupportedModelError, match="distinguishes 2 classes"):

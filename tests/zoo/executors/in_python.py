@@ -334,6 +334,7 @@ class Container(Executor):
         self.name, self.container = f"rows as {container}", container
         # Few sources take the first; a few take the second for other rows.
         self.share = {"CSR repeated": 0.4, "CSR unsorted": 0.3}.get(container, self.share)
+        self.always = ("products of CSR",)  # the source confuses these where entries are not in order
 
     def takes(self, specimen: Specimen, table: Table) -> bool:
         is_frame = table.container == "frame" and set(table.kinds) <= {"float64"}
