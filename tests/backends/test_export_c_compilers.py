@@ -70,6 +70,7 @@ def test_every_function_of_the_export_is_in_a_header(headers: Path) -> None:
     folders = (REPOSITORY / "approxsvm/backends/c99").glob("*.py"), PARTS.glob("*.h")
     sources = "".join(path.read_text() for folder in folders for path in folder)
     written = set(re.findall(r"static inline [^\n(]*(?:@|\bmodel_)(\w+?)(?:@@|_)?\(", sources))
+    written.remove("part_K")  # a form of degree K
     texts = "".join(path.read_text() for path in headers.glob("m*.h"))
     assert len(written) > 40
     assert sorted(written - set(re.findall(r"\bm\d+_(?:member_\d+_)?(\w+?)_?\(", texts))) == []
