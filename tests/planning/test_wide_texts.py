@@ -22,6 +22,8 @@ _COMPILED: dict[str, tuple[dict[str, Any], str]] = {
     "gaussian, exact": ({"gamma": 1.0}, "exact"),
     "gaussian, regression": ({"gamma": 1.0, "task": "regression"}, "certified"),
     "linear": ({"gamma": 1.0, "degree": 1}, "certified"),
+    "cubic": ({"gamma": 1.0, "degree": 3, "coef0": 1.0}, "certified"),
+    "sigmoid": ({"gamma": 1.0, "is_sigmoid": True}, "certified"),
 }
 
 
@@ -58,7 +60,10 @@ def _compile(name: str, folder: str) -> None:
     print(_peak() - before)
     np.testing.assert_array_equal(answers, again)
     products = (sample @ source.support_vectors.T).toarray()
-    kernels = products if source.degree == 1 else np.exp(2.0 * (products - 1.0))
+    if source.kernel == "gaussian":
+        kernels = np.exp(2.0 * (products - 1.0))
+    else:
+        kernels = np.tanh(products) if source.is_sigmoid else (products + source.coef0) ** source.degree
     exact = kernels @ source.dual_coef[0] + 0.1
     if source.task == "regression":
         assert np.abs(answers - exact).max() <= 1e-3 * np.ptp(exact) + 1e-9

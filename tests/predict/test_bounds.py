@@ -47,6 +47,21 @@ def cosines(rng: Any, n_functions: int, task: Any, gamma: float = 1.0, scale: fl
     )
 
 
+def words(rng: Any, n_classes: int = 2, **kernel: Any) -> KernelModel:
+    """Support vectors with so few of many features that the engine stores them by columns, some of them frequent."""
+    vectors = rng.normal(size=(90, 400)) * (rng.random((90, 400)) < np.repeat([0.3, 0.005], [4, 396]))
+    n_pairs = n_classes * (n_classes - 1) // 2
+    return KernelModel(
+        "classification",
+        csr_array(vectors),
+        rng.normal(size=(n_classes - 1, 90)) * 2.0 ** rng.integers(-20, 21, 90),
+        rng.normal(size=n_pairs),
+        labels=np.arange(n_classes),
+        n_support=np.full(n_classes, 90 // n_classes),
+        **{"gamma": float(2.0 ** rng.integers(-4, 4)), **kernel},
+    )
+
+
 SIGMOID: dict[str, Any] = {"is_sigmoid": True, "coef0": -0.4}
 MODELS: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "Gaussians, exact": (machine, {"mode": "exact"}),
@@ -54,6 +69,9 @@ MODELS: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "Gaussians about three": (machine, {"degree": 4, "n_centers": 3}),
     "Gaussians within a tolerance": (machine, {"degree": 2, "n_centers": 1, "tolerance": 1e-3}),
     "cubic": (lambda rng: machine(rng, degree=3, coef0=0.5), {}),
+    "cubic of words": (lambda rng: words(rng, degree=3, coef0=0.5), {}),
+    "cubics of words": (lambda rng: words(rng, 3, degree=3, coef0=0.5), {}),
+    "sigmoids of words": (lambda rng: words(rng, 3, **SIGMOID), {}),
     "sigmoids": (lambda rng: machine(rng, **SIGMOID), {}),
     **{
         f"sigmoid of {gamma}": (lambda rng, g=gamma: random_model(3, gamma=g, n_features=3, **SIGMOID), {})
@@ -78,7 +96,7 @@ def test_values_are_within_their_bounds(name: str, target: str) -> None:
         size = np.abs(model.coef if isinstance(model, CosineModel) else model.dual_coef).sum()
         tolerance = size * options["tolerance"] if "tolerance" in options else None
         fast = approxsvm.compile(model, **{**options, "tolerance": tolerance})
-        rows = rng.normal(size=(40, 3)) * 10.0 ** rng.uniform(-6, 6, (40, 1))
+        rows = rng.normal(size=(40, model.n_features)) * 10.0 ** rng.uniform(-6, 6, (40, 1))
         rows[rng.random(rows.shape) < 0.1] = 0.0
         exact, _ = oracle.decision_values(model, rows)
         for part in (rows, csr_array(rows), rows[:1], rows.astype(np.float32)):
@@ -91,7 +109,7 @@ def test_values_are_within_their_bounds(name: str, target: str) -> None:
             assert (fast.predict(rows) == model.labels[exact.argmax(axis=1)]).all()
 
 
-@pytest.mark.parametrize("form", [False, True])
+@pytest.mark.parametrize("layout", ["panels", "columns", "form"])
 @pytest.mark.parametrize(
     ("degree", "gamma", "vector", "row", "coef0"),
     [
@@ -110,16 +128,19 @@ def test_values_are_within_their_bounds(name: str, target: str) -> None:
     ],
 )
 def test_bounds_of_polynomials_hold_at_the_ends_of_float64(
-    degree: int, gamma: float, vector: float, row: float, coef0: float, form: bool
+    degree: int, gamma: float, vector: float, row: float, coef0: float, layout: str
 ) -> None:
+    form = layout == "form"
     if form and degree > 2:
         pytest.skip("no form has this degree")
     rng = np.random.default_rng(degree)
     vectors, coefficients = rng.normal(size=(7, 3)) * vector, rng.normal(size=7)
+    rows = rng.normal(size=(5, 3)) * row
+    if layout == "columns":
+        vectors, rows = (np.pad(x, ((0, 0), (9, 190))) for x in (vectors, rows))
     model = KernelModel("regression", vectors, coefficients, 0.0, gamma, degree=degree, coef0=coef0)
     summed = polynomial_form.sum_up(model) if form else None
     evaluator = Evaluator(build_polynomial(model, "certified" if form else "exact", summed))
-    rows = rng.normal(size=(5, 3)) * row
     values, bounds, _ = evaluator.evaluate(rows, EVERYTHING)
     assert np.isfinite(bounds).all()
     assert oracle.holds(model, rows, values, bounds).all()

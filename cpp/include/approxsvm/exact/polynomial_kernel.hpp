@@ -85,10 +85,26 @@ struct PolynomialKernel {
     ClassKernelSum<double> engine;  // in a model of mode exact; a single class unless there are pairs of classes
     double coef0;
     int degree;
+
+    // Upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates. By columns,
+    // terms in common are added one after the other.
+    std::size_t product_depth(std::size_t n_terms) const {
+        const std::size_t most = engine.kernels.columns.max_values, in_common = n_terms < most ? n_terms : most;
+        const std::size_t depth = inner_product_depth(n_terms);
+        return engine.kernels.columns.n_lanes > 0 && in_common > depth ? in_common : depth;
+    }
 };
 
 inline bool has_polynomial_engine(const ModelView& view) {
     return is_of_products(view) && view.mode == Mode::exact;
+}
+// Whether only the non-zeros of support vectors are stored, and whether the engine stores them by columns.
+inline bool has_sparse_products(const ModelView& view) {
+    return view.packed.compressed && !view.packed.reference;
+}
+inline bool products_by_columns(const ModelView& view) {
+    return has_polynomial_engine(view) && has_sparse_products(view) &&
+           are_few(view.packed.n_values, view.n_sv, view.n_features);
 }
 // For pairs of classes the weights are zero. All functions of other models belong to one class; the coefficients of the
 // last one are stored as weights.
@@ -102,12 +118,14 @@ inline ClassSizes polynomial_sizes(const ModelView& view) {
     return has_classes(view) ? sizes_of_classes(view) : sizes_of_all(view);
 }
 inline std::size_t polynomial_engine_bytes(const ModelView& view) {
-    return class_kernel_bytes<double>(polynomial_sizes(view), view.n_features);
+    const std::size_t n_values = products_by_columns(view) ? view.packed.n_values : in_panels;
+    return class_kernel_bytes<double>(polynomial_sizes(view), view.n_features, n_values);
 }
 
 struct PolynomialPieces {
     PolynomialKernel* prepared;
     double *moments, *vector;
+    std::uint32_t* features;  // of the values of `vector`
     FormNorms* form_norms;
     unsigned char* engine;
 
@@ -116,9 +134,44 @@ struct PolynomialPieces {
         const std::size_t n_moments = PolynomialMoments::n_moments(view.degree);
         moments = arena.take<double>(has_engines(view) ? n_moments * view.n_decisions : 0);
         vector = arena.take<double>(view.n_features);
+        features = arena.take<std::uint32_t>(has_sparse_products(view) ? view.n_features : 0);
         form_norms = arena.take<FormNorms>(view.form ? view.n_decisions : 0);
         engine = arena.take<unsigned char>(has_polynomial_engine(view) ? polynomial_engine_bytes(view) : 0);
     }
+};
+
+// The support vectors in order, by their non-zeros if only these are stored.
+class ProductVectors {
+  public:
+    ProductVectors(const ModelView& view, const PolynomialPieces& pieces)
+        : x_(pieces.vector),
+          features_(pieces.features),
+          n_features_(view.n_features),
+          is_sparse_(has_sparse_products(view)),
+          reader_(view) {}
+
+    // The next support vector times gamma, in pieces.vector.
+    APPROXSVM_NOINLINE Coordinates next(double gamma) {
+        std::size_t n = 0;
+        if (is_sparse_) {
+            reader_.next_stored([&](std::size_t j, double value) {
+                x_[n] = value;
+                features_[n++] = static_cast<std::uint32_t>(j);
+            });
+        } else {
+            reader_.next(x_);
+            n = n_features_;
+        }
+        for (std::size_t k = 0; k < n; ++k) x_[k] *= gamma;
+        return {x_, is_sparse_ ? features_ : nullptr, n};
+    }
+
+  private:
+    double* const x_;
+    std::uint32_t* const features_;
+    const std::size_t n_features_;
+    const bool is_sparse_;
+    SupportVectorReader reader_;
 };
 
 // Calls visit(decision, a_i) for support vector i of class c and each decision function that uses it.
@@ -147,15 +200,14 @@ APPROXSVM_INLINE void for_support_vectors(const ModelView& view, const Visit& vi
 }
 
 APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
-    const std::size_t d = view.n_features, n_moments = PolynomialMoments::n_moments(view.degree);
-    double* x = pieces.vector;
-    const auto next_norm = [&](SupportVectorReader& reader) {  // of gamma x_i
-        reader.next(x);
-        const double norm = std::fabs(view.gamma) * norm_above(x, d) * (1.0 + 0x1p-50);
+    const std::size_t n_moments = PolynomialMoments::n_moments(view.degree);
+    const auto next_norm = [&](ProductVectors& vectors) {  // of gamma x_i
+        const Coordinates x = vectors.next(1.0);
+        const double norm = std::fabs(view.gamma) * norm_above(x.values, x.n) * (1.0 + 0x1p-50);
         return norm + (norm > 0.0 ? 0x1p-1070 : 0.0);
     };
     double reach = 0.0;
-    SupportVectorReader first_pass(view), second_pass(view);
+    ProductVectors first_pass(view, pieces), second_pass(view, pieces);
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         const double norm = next_norm(first_pass);
         if (norm > reach) reach = norm;
@@ -177,16 +229,19 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 // The support vectors times gamma.
 APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
-    double* x = pieces.vector;
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
-    SupportVectorReader reader(view);
-    ClassKernelExpansionWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one);
+    const bool by_columns = products_by_columns(view);
+    ClassKernelExpansionWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one,
+                                              by_columns ? view.packed.n_values : in_panels);
+    ProductVectors counted(view, pieces), vectors(view, pieces);
+    for (std::size_t i = 0; by_columns && i < view.n_sv; ++i) {
+        const Coordinates x = counted.next(1.0);
+        for (std::size_t k = 0; k < x.n; ++k) writer.count(x.features[k]);
+    }
+    if (by_columns) writer.finish_counting();
     const double* const weights = has_classes(view) ? nullptr : view.dual_coef + (view.n_decisions - 1) * view.n_sv;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
-        reader.next(x);
-        for (std::size_t j = 0; j < view.n_features; ++j) x[j] *= view.gamma;
-        writer.add_support_vector({x, nullptr, view.n_features}, view.dual_coef + i, stride,
-                                  weights ? weights[i] : 0.0);
+        writer.add_support_vector(vectors.next(view.gamma), view.dual_coef + i, stride, weights ? weights[i] : 0.0);
     }
     return writer.expansion();
 }
@@ -386,7 +441,8 @@ APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std:
 template <int Rows, class TermsOf>
 APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, std::size_t n_rows, double* sums,
                                            const TermsOf& terms_of) {
-    const std::size_t chunk = chunk_panels(kernel.engine.kernels.n_features);
+    const KernelSum<double>& kernels = kernel.engine.kernels;
+    const std::size_t chunk = kernels.columns.n_lanes > 0 ? max_chunk_panels : chunk_panels(kernels.n_features);
     const auto keep = [&](std::size_t r, std::size_t panel, std::size_t n_panels, double* kernels) {
         fill_kernels(kernel, panel, n_panels, terms_of(r), kernels);
     };
@@ -398,6 +454,7 @@ struct PolynomialSums {
     static constexpr bool by_row = true, counts_unseen = false;
 
     const PolynomialKernel& kernel;
+    double* const products;  // space for all lanes if support vectors are stored by columns
     const KernelSum<double>& kernels = kernel.engine.kernels;
     std::size_t n_sums() const { return kernel.engine.n_sums(); }
 
@@ -411,6 +468,15 @@ struct PolynomialSums {
         const auto terms_of = [=](std::size_t r) {
             return RowTerms<double>{values + starts[r], starts[r + 1] - starts[r], columns + starts[r]};
         };
+        if (kernels.columns.n_lanes > 0) {
+            for (std::size_t r = 0; r < n; ++r) {
+                RowTerms<double> row = terms_of(r);
+                column_products(kernels.columns, row.values, row.columns, row.n, products);
+                row.products = products;
+                of_row(row, sums + r * n_sums());
+            }
+            return;
+        }
         const std::size_t n_together = n / rows_together * rows_together;
         polynomial_sums_rows<rows_together>(kernel, n_together, sums, terms_of);
         for (std::size_t r = n_together; r < n; ++r) of_row(terms_of(r), sums + r * n_sums());

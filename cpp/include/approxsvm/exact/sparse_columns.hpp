@@ -22,6 +22,13 @@ struct SparseColumns {
     const Real* of_frequent;  // (number of frequent features, n_lanes)
 };
 
+// Whether an engine stores support vectors by columns. This pays for few non-zeros among many features. Up to a certain
+// share of non-zeros, panels cost less time and little more memory.
+constexpr std::size_t columns_per_nonzero = 32;
+constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
+    return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
+}
+
 // A support vector by its coordinates: all of them, or the non-zero ones with their features.
 struct Coordinates {
     const double* values;

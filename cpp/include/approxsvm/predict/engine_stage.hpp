@@ -207,6 +207,7 @@ inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
 template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
+    if (is_of_products(model)) return class_kernel_panels<Real>(polynomial_sizes(model)) * panel_width<Real>;
     if (has_classes(model)) return class_kernel_panels<Real>(sizes_of_classes(model)) * panel_width<Real>;
     return KernelSumMemory<Real>::n_lanes(model.n_sv);
 }
@@ -305,9 +306,8 @@ class EngineStage {
           source_(source),
           sums_(sums),
           batch_(batch),
-          stays_sparse_(!has(parts, sparse)  ? false
-                        : sums.counts_unseen ? prepared.at_reference
-                                             : source.is_sparse()),
+          stays_sparse_(has(parts, sparse) &&
+                        (prepared.by_columns || (sums.counts_unseen ? prepared.at_reference : source.is_sparse()))),
           sparse_rows_(prepared.by_columns ? 1 : sparse_rows_together(sums.n_sums)),
           most_nonzeros_(prepared.by_columns ? view_.n_features : view_.n_features / 3),
           block_(reinterpret_cast<Real*>(block)),

@@ -39,7 +39,7 @@ class PolynomialEvaluator {
                     value_[k] = row.sums[k * row.stride] + view_.decisions[k].intercept;
                 }
             }
-            find_bounds(i, row.half_sq_norm, {static_cast<double>(inner_product_depth(row.n_terms)), 0.0});
+            find_bounds(i, row.half_sq_norm, {static_cast<double>(kernel_.product_depth(row.n_terms)), 0.0});
             judge(i, by_float64);
         });
     }
@@ -64,7 +64,8 @@ class PolynomialEvaluator {
           tally_(memory.tally),
           block_(reinterpret_cast<double*>(memory.first_block)),
           room_(reinterpret_cast<double*>(memory.later_block)),
-          engine_(prepared, source, batch, {kernel_}, memory.later_block, memory.nonzeros64, memory.sums64) {}
+          engine_(prepared, source, batch, {kernel_, memory.products64}, memory.later_block, memory.nonzeros64,
+                  memory.sums64) {}
 
     Status evaluate() {
         const bool by_rows = batch_.engines_alone || (view_.degree == 1 && n_decisions_ <= few_decisions);
@@ -204,9 +205,13 @@ class PolynomialEvaluator {
         for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] = 0.0;
         SupportVectorReader reader(view_);
         for_support_vectors(view_, [&](std::size_t c, std::size_t s) {
-            reader.next(x);
             double product = 0.0;
-            for (std::size_t j = 0; j < d; ++j) product += x[j] * z[j];
+            if (has_sparse_products(view_)) {  // zeros would not change the sum
+                reader.next_stored([&](std::size_t j, double value) { product += value * z[j]; });
+            } else {
+                reader.next(x);
+                for (std::size_t j = 0; j < d; ++j) product += x[j] * z[j];
+            }
             const double base = view_.gamma * product + view_.coef0;
             const double kernel = view_.degree == 0 ? std::tanh(base) : libsvm_power(base, view_.degree);
             for_coefficients(view_, c, s, [&](std::size_t k, double a) { value_[k] += a * kernel; });

@@ -70,15 +70,10 @@ inline bool engine_at_reference(const ModelView& model) {
     return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
 }
 
-// Whether the engine stores support vectors by columns. This pays for few non-zeros among many features. Up to a
-// certain share of non-zeros, panels cost less time and little more memory.
-constexpr std::size_t columns_per_nonzero = 32;
-constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
-    return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
-}
+// Whether the engine stores support vectors by columns.
 inline bool by_columns(const ModelView& model) {
-    return is_gaussian(model) && engine_at_reference(model) &&
-           are_few(model.packed.n_values, model.n_sv, model.n_features);
+    if (!is_gaussian(model)) return products_by_columns(model);
+    return engine_at_reference(model) && are_few(model.packed.n_values, model.n_sv, model.n_features);
 }
 
 // Whether the engine for few values may pay (few_values_layout.hpp).
@@ -90,7 +85,7 @@ inline bool may_have_few_values(const ModelView& view, bool has_factors = regist
 // The parts that the model needs because of its layout, on any target; the reader has noted the others.
 inline Parts parts_laid_out(const ModelView& model) {
     Parts parts = may_have_few_values(model, true) ? few_values : Part{};
-    if (is_gaussian(model) && has_engines(model) && engine_at_reference(model)) parts |= sparse;
+    if ((is_gaussian(model) && has_engines(model) && engine_at_reference(model)) || by_columns(model)) parts |= sparse;
     return parts;
 }
 
