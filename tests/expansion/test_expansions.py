@@ -40,7 +40,7 @@ needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long 
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> Any:
     def choose(name: str) -> None:
-        monkeypatch.setattr(stack, "_last_moment", lambda n_sv, n_features, n_centers, degree: SOURCES[name](degree))
+        monkeypatch.setattr(stack, "_last_moment", lambda *shape: SOURCES[name](shape[3]))
 
     return choose
 
@@ -240,7 +240,7 @@ def test_no_bound_is_broken(seed, n_sv, d, degree, log_gamma, offset, distance, 
     centers = offset * spread + spread * rng.normal(size=(n_centers, d))
     centers[0] += distance * spread
     chosen = stack._last_moment
-    stack._last_moment = lambda n_sv, n_features, n_centers, degree: SOURCES[name](degree)
+    stack._last_moment = lambda *shape: SOURCES[name](shape[3])
     try:
         judge(model, centers.astype(np.float32), degree, seed=seed, typical_s=10.0 ** rng.uniform(-3, 2, n_centers))
     finally:
