@@ -221,7 +221,7 @@ def _compiled(
         try:
             _ = artifact.text_rows
         except ArtifactError as error:  # the vectorizer was changed after `fit`
-            raise ModelFormatError(f"its vectorizer does not fit the steps behind it: {error}") from None
+            raise ModelFormatError(f"its vectorizer does not fit the steps after it: {error}") from None
     limits = request.limits
     if limits.max_bytes is not None and artifact.n_bytes > limits.max_bytes:
         raise UnsupportedModelError(

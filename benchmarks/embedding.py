@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
 _LIST = "approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers{}>"
 _PROGRAMS = {
     "library": _LIBRARY,
-    "two classes behind a scaler": _HEADERS.replace("TYPE", _LIST.format("")),
+    "two classes after a scaler": _HEADERS.replace("TYPE", _LIST.format("")),
     "the same, rows side by side": _HEADERS.replace("TYPE", _LIST.format(", approxsvm::batches")),
     "all kinds": _HEADERS.replace("TYPE", "approxsvm::Model"),
 }

@@ -149,7 +149,7 @@ def _readme(records: Records) -> str:
     peers = [x for x in records["latency"].tables["peers"] if x["model"] == "covtype"]
     others = {x["peer"]: x["one_row_nanoseconds"] for x in peers}
     words = (
-        "The models are scikit-learn's `SVC` with default options, except for the gamma that is named. Plans were made "
+        "The models are scikit-learn's `SVC` with default options, except where a gamma is given. Plans were made "
         "from the training rows. covtype is class 2 against the rest; the test rows of ijcnn1 differ from its training "
         f"rows. All labels are equal on all {n_rows:,} test rows. The machine was an {machine.cpu.split(',')[0]} with "
         f"{machine.n_cpus} virtual cores, {machine.target} and a load of {machine.load_average:.1f} at the start. "
@@ -361,8 +361,8 @@ def _limits(records: Records) -> str:
     cache, third = (three(median(x[name] for x in record.tables["peaks"]) / 1e9) for name in ("cache", "third"))
     fma, exp = (three(median(x[name] for x in record.tables["peaks"]) / 1e9) for name in ("fma", "exp"))
     words = (
-        f"Peaks of a core of {record.machine.cpu.split(',')[0]}, {record.machine.target}: {fma} thousand million "
-        f"multiply-adds and {exp} thousand million exponentials a second, {cache} GB/s from the second-level cache, "
+        f"Peaks of a core of {record.machine.cpu.split(',')[0]}, {record.machine.target}: {fma} billion "
+        f"multiply-adds and {exp} billion exponentials a second, {cache} GB/s from the second-level cache, "
         f"{third} GB/s from the third."
     )
     return as_table(record.tables["models"], _LIMITS) + f"\n\n{fill(words, _LINE)}"

@@ -28,7 +28,7 @@ def headline(artifact: Artifact, evidence: Evidence) -> str:
         if artifact.task != "regression":
             parts.append(f"{int(against.judged.differ.sum()):,} of {len(against.positions):,} labels differ")
         elif len(against.judged.errors):
-            parts.append(f"no value more than {float(against.judged.errors.max()):.2g} off")
+            parts.append(f"no value is off by more than {float(against.judged.errors.max()):.2g}")
     share = float(evidence.by_expansion.mean())
     if artifact.is_polynomial and artifact.has_form:
         parts.append(f"{share_text(share)} of rows decided by a quadratic form without approximation")

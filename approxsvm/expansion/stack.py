@@ -273,7 +273,7 @@ def value_range(model: KernelModel, decision: int = 0) -> float:
         return 0.0
 
     def nowhere(_: int) -> ExpansionPoint:
-        raise AssertionError("no center was asked for")
+        raise AssertionError("no center was requested")
 
     values = kernel_sums(function, 0, nowhere, contracted=False, progress=_ignore).values
     spread = float(np.ptp(values)) * function.unit

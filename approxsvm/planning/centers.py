@@ -95,7 +95,7 @@ def choose_centers(
 
     n_rows = int(rows.shape[0])
     if n_rows < max(min_rows, 1):
-        raise InputError(f"centers were asked for from {n_rows} rows, but at least {max(min_rows, 1)} are needed")
+        raise InputError(f"{n_rows} rows are too few to place centers: at least {max(min_rows, 1)} are needed")
     random = np.random.RandomState(random_state)
 
     def means(points: Any, k: int, weights: Any = None) -> FloatArray:

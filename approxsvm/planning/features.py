@@ -15,13 +15,13 @@ def build_taylor(model: TaylorModel, request: Request) -> Built:
     if request.mode != "approximate":
         raise UnsupportedModelError(
             f"mode {request.mode!r} needs support vectors, which a {model.source} does not have: compile it with "
-            "mode='approximate', where certified(X) tells which labels are proven, all but those near a tie in float32"
+            "mode='approximate', where certified(X) tells which labels are proven: all except near-ties in float32"
         )
     if (request.limits.degree, request.limits.n_centers) not in (("auto", "auto"), (model.degree, 1)):
         raise InputError(
             f"a {model.source} is an expansion of degree {model.degree} about 1 center; neither can be chosen"
         )
-    plan = "the model is an expansion about the origin itself, so nothing is cut off"
+    plan = "the model itself is an expansion about the origin, so nothing is truncated"
     return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan), ()
 
 
@@ -32,7 +32,7 @@ def build_terms(model: TermsModel, request: Request) -> Built:
     if (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):
         raise UnsupportedModelError(f"a {model.source} has no expansion: leave degree and n_centers out")
     request.check_positive_tolerance()
-    plan = f"the model is a sum of {model.n_terms:,} {model.kernel}s, which is added up as it is"
+    plan = f"the model is a sum of {model.n_terms:,} {model.kernel}s and is evaluated directly"
     return terms.build_terms(model, tolerance=request.tolerance, plan=plan), ()
 
 

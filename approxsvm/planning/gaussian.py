@@ -152,7 +152,7 @@ def _promise(model: KernelModel, request: Request) -> float:
     if request.tolerance is not None:
         least = least_tolerance(model, _typical_row_error(model, request.rows))
         if not request.tolerance >= least:
-            what = "this model" if model.input_map is None else "this model and the steps in front of it"
+            what = "this model" if model.input_map is None else "this model and the steps before it"
             raise InputError(
                 f"tolerance is {request.tolerance}, but float64 cannot promise less than {least:.3g} for {what}"
             )

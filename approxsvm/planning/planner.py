@@ -114,9 +114,7 @@ class Sample:
     def name(self) -> str:
         """Description of the rows, for messages."""
         if self.are_support_vectors:
-            return (
-                "support vectors, which lie nearer the boundary than ordinary rows (sample rows X would judge better)"
-            )
+            return "support vectors, which lie nearer the boundary than ordinary rows (sample rows X are better)"
         return "sample rows"
 
 
@@ -535,11 +533,11 @@ class Planner:
             tried = self._quick_alone(tried) or tried
         best = self._chosen(tried, self._bytes)
         if self._is_forced:
-            return Plan(best, f"{best.name}, as asked for")
+            return Plan(best, f"{best.name}, as requested")
         least = min(tried, key=lambda c: c.cost)
         if math.isinf(least.cost):
             chosen = None if self._is_free else best
-            name = "the exact engine alone" if chosen is None else f"{best.name}, as far as was asked for"
+            name = "the exact engine alone" if chosen is None else f"{best.name}, as far as requested"
             return Plan(chosen, f"{name}: {self._too_few}")
         is_slow_alone = self._exact.is_slow_alone(least_alone, self._limits.rows_per_call)
         if self._is_free and least.cost > _WORTHWHILE * self.exact_cost and not is_slow_alone:
@@ -558,7 +556,7 @@ class Planner:
     def _best_approximate(self, tried: list[Candidate]) -> Plan:
         target = self._limits.target_error
         if target is None:
-            return Plan(tried[0], f"{tried[0].name}, as asked for or by default")
+            return Plan(tried[0], f"{tried[0].name}, as requested or by default")
         if self._sample.held_out.shape[0] == 0:
             raise UnsupportedModelError(f"target_error cannot be judged: {self._too_few}")
         good = [c for c in tried if c.error <= target]
@@ -801,7 +799,7 @@ class Planner:
         limit = self._limits.max_bytes
         if self._mode == "certified" and self._is_free:
             return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
-        raise UnsupportedModelError(f"nothing that was asked for fits max_bytes = {limit:,}")
+        raise UnsupportedModelError(f"no requested plan fits max_bytes = {limit:,}")
 
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

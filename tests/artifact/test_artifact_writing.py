@@ -313,7 +313,7 @@ def test_many_centers_come_back() -> None:
     assert artifact.coefficients("linear").shape == (60,)
     assert artifact.coefficients("quadratic").shape == artifact.coefficients("direction").shape == (120,)
     assert artifact.coefficients("higher").size == 0
-    assert artifact.plan == "20 centers of degree 2, as asked for"
+    assert artifact.plan == "20 centers of degree 2, as requested"
     assert deep().coefficients("higher").shape == (10 + 15,)
     assert deep().coefficients("direction").size == 0
 

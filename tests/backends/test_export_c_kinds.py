@@ -203,7 +203,7 @@ def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) 
     rows = np.array([[1, 1], [1, 0], [-1, 1], [-5, -7]], np.float32)
     program = build(compiled, tmp_path, *STRICT)
     assert assert_proven(model, compiled, program, rows, refused=3).certain[0]
-    assert "or has what a step does not take" in (tmp_path / "m.h").read_text()
+    assert "or has a number that a step rejects" in (tmp_path / "m.h").read_text()
 
 
 def test_one_target_that_is_refused_refuses_all(tmp_path: Path) -> None:
@@ -225,10 +225,10 @@ def test_one_target_that_is_refused_refuses_all(tmp_path: Path) -> None:
 def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     X, y = table(2)
     cubic = approxsvm.compile(SVC(kernel="poly", gamma=1e-3).fit(X, y))
-    with pytest.raises(UnsupportedModelError, match="int8 in expansions alone, but this header has polynomial"):
+    with pytest.raises(UnsupportedModelError, match="int8 only in expansions, but this header has polynomial"):
         cubic.export_c(tmp_path / "m.h", coefficients="int8")
     ensemble = approxsvm.compile(CalibratedClassifierCV(SVC(), cv=2).fit(X, y), X)
-    with pytest.raises(UnsupportedModelError, match="rows of codes for one model alone"):
+    with pytest.raises(UnsupportedModelError, match="rows of codes only for a single model"):
         ensemble.export_c(tmp_path / "m.h", inputs="int8", X=X)
     behind = approxsvm.compile(projected(SVC()).fit(X, y), X, mode="approximate")
     with pytest.raises(UnsupportedModelError, match="leave inputs='float32'"):
@@ -240,7 +240,7 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     cubic.artifact.__dict__["outputs"] = SimpleNamespace(
         label_rule="votes", probability=type("Unheard", (ClassProbability,), {})()
     )
-    with pytest.raises(UnsupportedModelError, match="the C export has no step of kind unheard: apply"):
+    with pytest.raises(UnsupportedModelError, match="the C export does not support steps of kind unheard: apply"):
         on_device(cast(Op, SimpleNamespace(kind="unheard")))
     with pytest.raises(UnsupportedModelError, match="no Unheard probabilities"):
         cubic.export_c(tmp_path / "m.h")

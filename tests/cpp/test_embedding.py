@@ -92,7 +92,7 @@ int n_features() {
 
 @pytest.fixture(scope="module")
 def tumor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of two classes behind a scaler as a header, beside the library's."""
+    """A model of two classes after a scaler as a header, next to the library's."""
     folder = tmp_path_factory.mktemp("tumor")
     X, y = load_breast_cancer(return_X_y=True)
     fast = approxsvm.compile(make_pipeline(StandardScaler(), SVC(gamma=0.01)).fit(X, y), X)

@@ -60,7 +60,7 @@ def test_what_is_forced_is_compiled(mode: Any, degree: int, n_centers: int) -> N
     fast = approxsvm.compile(model, X, mode=mode, degree=degree, n_centers=n_centers)
     assert header(fast) == (mode, degree, n_centers)
     centers = "one center" if n_centers == 1 else "7 centers"
-    assert fast.artifact.plan.startswith(f"{centers} of degree {degree}, as asked for")
+    assert fast.artifact.plan.startswith(f"{centers} of degree {degree}, as requested")
     assert fast.summary.degree == degree
     assert fast.summary.n_centers == n_centers
 
@@ -352,7 +352,7 @@ def test_an_approximate_model_is_one_center_of_degree_2_by_default(steep: tuple[
     svc, X = steep
     fast = approxsvm.compile(svc, X, mode="approximate")
     assert header(fast) == ("approximate", 2, 1)
-    assert fast.artifact.plan == "one center of degree 2, as asked for or by default"
+    assert fast.artifact.plan == "one center of degree 2, as requested or by default"
 
 
 def test_no_center_of_an_approximate_model_is_a_row() -> None:
@@ -401,7 +401,7 @@ def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any]) 
 def test_without_rows_the_reason_says_so(steep: tuple[SVC, Any]) -> None:
     svc, X = steep
     fast = approxsvm.compile(svc, effort="low")
-    assert "sample rows X would judge better" in fast.artifact.plan
+    assert "sample rows X are better" in fast.artifact.plan
     assert "support vectors" in fast.artifact.plan
     assert "sample rows X" not in approxsvm.compile(svc, X, effort="low").artifact.plan
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))

@@ -68,8 +68,8 @@ class DeviceRows:
         only_scales = len(self.scalers) == len(self.ops)
         if codes and not only_scales:
             raise UnsupportedModelError(
-                "the C export takes rows of codes where nothing but scalers comes first: leave inputs='float32', or "
-                "compile and export what follows the other steps"
+                "the C export takes rows of codes only if all steps are scalers: use inputs='float32', or compile and "
+                "export the model after the other steps"
             )
         self.is_whole = self.has_map and (wholly or not only_scales)
         self.folded = codes.folded(artifact, self.scalers) if codes and not self.is_whole else None
@@ -101,8 +101,8 @@ class DeviceRows:
     @property
     def refused(self) -> str:
         """Description of the rows that have no mapped row."""
-        beside = "" if self.lookup is None else ", or has what lookups refuse"
-        return f"that is not finite{beside}{', or has what a step does not take' if self.has_domain else ''}"
+        beside = "" if self.lookup is None else ", or has a value that a lookup rejects"
+        return f"that is not finite{beside}{', or has a number that a step rejects' if self.has_domain else ''}"
 
     @property
     def has_domain(self) -> bool:

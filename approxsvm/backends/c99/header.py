@@ -166,8 +166,9 @@ class _Unit:
         self.rows = DeviceRows(artifact, codes, wholly=not expands)
         if not expands and kind != "float32":
             raise UnsupportedModelError(
-                f"coefficients are {kind} in expansions alone, but this header has "
-                f"{artifact.kernel_name if artifact.kernel != 'gaussian' else 'support vectors'}: leave them float32"
+                f"coefficients can be {kind} only in expansions, but this header has "
+                f"{artifact.kernel_name if artifact.kernel != 'gaussian' else 'support vectors'}: "
+                "use coefficients='float32'"
             )
         self.function: Expansions | FewValues | SumFunction
         if expands:
@@ -251,7 +252,7 @@ class CHeader:
         self, artifact: Artifact, name: str, coefficients: str, inputs: str = "float32", X: Any = None
     ) -> None:
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-            raise InputError(f"the name {name!r} does not begin a name in C: letters, digits and _, a letter first")
+            raise InputError(f"the name {name!r} must be letters, digits and _, beginning with a letter")
         kinds: tuple[CoefficientType, ...] = get_args(CoefficientType)
         for what, kind in (("coefficients", coefficients), ("inputs", inputs)):
             if kind not in kinds:
@@ -259,10 +260,10 @@ class CHeader:
         check_exportable(artifact)
         if artifact.members and inputs != "float32":
             raise UnsupportedModelError(
-                "the C export takes rows of codes for one model alone: leave inputs='float32', or export each member"
+                "the C export takes rows of codes only for a single model: use inputs='float32', or export each member"
             )
         if inputs != "float32" and leading_lookup(artifact) is not None:
-            raise UnsupportedModelError("the C export looks up rows of float32 numbers alone: leave inputs='float32'")
+            raise UnsupportedModelError("the C export supports lookups only for float32 rows: use inputs='float32'")
         self.artifact, self.name = artifact, name
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
@@ -428,8 +429,8 @@ class CHeader:
 
     def _head(self) -> str:
         artifact = self.artifact
-        stored = "float32" if self.kind == "float32" else f"{self.kind}, what they are off by being part of every bound"
-        given = "any numbers that the codes of a row stand for" if self.codes else "the float32 row as given"
+        stored = "float32" if self.kind == "float32" else f"{self.kind}; every bound includes their quantization error"
+        given = "any numbers that the codes of a row represent" if self.codes else "the float32 row as given"
         functions = list(dict.fromkeys(unit.function.what for unit in self.units))
         lines = [
             f"{self.name}: a kernel machine for {artifact.task.replace('_', '-')}, compiled by approxsvm.",
@@ -440,11 +441,12 @@ class CHeader:
             *([f"Plan: {artifact.plan}"] if artifact.plan else []),
             f"Made by export_c('{self.name}.h', name={self.name!r}, coefficients={self.kind!r}{self._made_of()}).",
             "",
-            "Promised: |value - exact value| never exceeds the bound, the exact value being that of the source's "
-            f"decision function over the real numbers at {given}; where is_certain says 1, that is proven to give the "
-            "same label. No memory but the stack, nothing of libc but memcpy where a compiler makes one of a loop.",
-            "With -ffp-contract=off every processor gives the same values, bit for bit. approxsvm's own are sums in "
-            "another order: both lie within their bounds. Bounds hold in any case.",
+            "Guarantee: |value - exact value| never exceeds the bound. The exact value is that of the source's "
+            f"decision function over the real numbers at {given}. If is_certain returns 1, the exact value is proven "
+            "to give the same label. The functions use only the stack, and nothing of libc except memcpy if the "
+            "compiler makes one from a loop.",
+            "With -ffp-contract=off, every processor gives the same values, bit for bit. approxsvm itself adds numbers "
+            "in a different order; both values lie within their bounds. Bounds hold in any case.",
             f"Constants: {self.flash_bytes} bytes; stack: about {self.ram_bytes} bytes; multiply-adds per row: "
             f"{self.multiply_adds}.",
         ]

@@ -121,7 +121,7 @@ def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
         X is missing, has the wrong shape, or contains NaN, infinity or numbers that do not fit float32.
     """
     if X is None:
-        raise InputError(f"inputs as {kind} need X: rows like those to predict, whose range the codes are to cover")
+        raise InputError(f"inputs of type {kind} need X: sample rows, whose range the codes will cover")
     columns = artifact.raw_columns
     rows = numpy_rows(X.toarray() if hasattr(X, "toarray") else X, columns, stacklevel=5)
     if len(rows) == 0:

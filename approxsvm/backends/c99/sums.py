@@ -500,7 +500,7 @@ class SumFunction:
                 yield rows.whole_map()
             load = "@narrowed@@(x[j])" if rows.is_whole else "@raw@@(row, j)"
         if not rows.moved < LARGEST:
-            raise UnsupportedModelError("a step between codes is beyond float32 behind the input map: scale the rows")
+            raise UnsupportedModelError("after the input map, a step between codes exceeds float32: scale the rows")
         # Subnormal numbers would be rounded more coarsely, or flushed.
         moved = source.literal(np.float32(max(rows.moved * 1.00001, 2.0**-120) if rows.moved else 0.0))
         yield sums_source.EVALUATE.format(

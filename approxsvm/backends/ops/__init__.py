@@ -22,7 +22,7 @@ def exported(op: Op, what: str, export: str) -> Any:
     found = getattr(import_module(name), what, None) if find_spec(name) else None
     if found is None:
         raise UnsupportedModelError(
-            f"the {export} export has no step of kind {op.kind}: apply that step in front, and compile and export "
-            "what follows it"
+            f"the {export} export does not support steps of kind {op.kind}: apply that step to the rows first, and "
+            "compile and export the steps after it"
         )
     return found

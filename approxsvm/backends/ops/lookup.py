@@ -26,8 +26,8 @@ def nodes(g: GraphBuilder, op: Lookup, x: str, error: str | None, is_source: boo
     n_pieces = max((len(steps.values) for steps in op.steps), default=1)
     if n_pieces > _MOST_PIECES:
         raise UnsupportedModelError(
-            f"a lookup of this pipeline has {n_pieces:,} pieces, but the ONNX export has {_MOST_PIECES} at most: "
-            "apply that step in front of the graph, and compile and export what follows it"
+            f"a lookup of this pipeline has {n_pieces:,} pieces, but the ONNX export supports {_MOST_PIECES} at "
+            "most: apply that step to the rows first, and compile and export the steps after it"
         )
     picked = g.columns(x, op.source)
     found = _looked_up(g, op, picked, [steps.values for steps in op.steps], n_pieces)

@@ -5,7 +5,7 @@ of every other kind (frames/dtypes.py), through the source's objects. If a step 
 computes in less than float64 even for float64 rows, and is rejected. The effects on other rows are stored for
 predictions.
 
-This traversal is separate from that of the readers: no map depends on it, and wrappers build their models in many ways.
+This traversal is separate from the readers: no map depends on it, and wrappers build their models in many ways.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ class Lookup(PerOutput):
         return cls(n_features, source, steps)
 
     def in_words(self) -> str:
-        return f"looks {self.n_features:,} features up in tables, {self.n_outputs:,} come out"
+        return f"looks up {self.n_features:,} features in tables, with {self.n_outputs:,} results"
 
 
 _ITSELF = Steps.of([], [SAME], SAME)

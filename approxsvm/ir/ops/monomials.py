@@ -77,4 +77,4 @@ class Monomials(Op):
         return cls(n_features, factors.reshape(n_outputs, parts))
 
     def in_words(self) -> str:
-        return f"multiplies {self.n_features:,} features, {self.n_outputs:,} products come out"
+        return f"multiplies {self.n_features:,} features into {self.n_outputs:,} products"

@@ -79,4 +79,4 @@ class PeriodicFeatures(PerOutput):
         return cls(n_features, source.astype(np.intp), sines != 0, *numbers)
 
     def in_words(self) -> str:
-        return f"makes {self.n_outputs:,} waves of {self.n_features:,} features"
+        return f"computes {self.n_outputs:,} periodic functions of {self.n_features:,} features"

@@ -15,7 +15,7 @@ class Arena {
   public:
     explicit Arena(void* memory) : start_(reinterpret_cast<std::uintptr_t>(memory)) {}
 
-    // Space for n_items times n_each numbers. The product need not fit in 32 bits.
+    // Space for n_items times of_each numbers. The product need not fit in 32 bits.
     template <class T>
     T* take(std::size_t n_items, std::size_t of_each = 1) {
         if (has_32_bits && used_ == too_many_bytes) return nullptr;

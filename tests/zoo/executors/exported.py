@@ -14,13 +14,13 @@ from c_header import Program, build
 from approxsvm.errors import InputError, UnsupportedModelError
 from zoo.executors import Executor
 from zoo.executors.native import in_codes, is_unused_alone
-from zoo.specimens import Answers, Specimen
+from zoo.specimens import Answers, Specimen, as_dense
 from zoo.tables import Table
 
-# What the export says of sources that it does not take.
+# Messages of the export for sources that it does not support.
 _CLOSED = re.compile(
-    "coefficients are int8 in expansions alone|the C export takes rows of codes where nothing but scalers comes first|"
-    "the C export takes rows of codes for one model alone|the C export looks up rows of float32 numbers alone|"
+    "coefficients can be int8 only in expansions|the C export takes rows of codes only if all steps are scalers|"
+    "the C export takes rows of codes only for a single model|the C export supports lookups only for float32 rows|"
     "X holds NaN, infinity or numbers beyond float32|mapping a float32 row may give|"
     "the C export has no ensembles of ensembles|which float32 cannot represent|the C export has no .* probabilities"
 )
@@ -88,6 +88,9 @@ class C99(Executor):
         program = _program(specimen, *self._how)
         assert isinstance(program, Program) or _CLOSED.search(program), f"{specimen.name}: {program}"
         return program if isinstance(program, str) else ""
+
+    def seen(self, specimen: Specimen, table: Table) -> Table:
+        return as_dense(super().seen(specimen, table))
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
         return is_unused_alone(specimen, self.seen(specimen, row))
