@@ -793,7 +793,7 @@ class Planner:
     def _without_candidates(self) -> Plan:
         if self._was_too_much_work:
             rows = self._limits.rows_expected or ROWS_EXPECTED
-            return Plan(None, f"the exact engine alone: looking for expansions would take longer than {rows:,} rows do")
+            return Plan(None, f"the exact engine alone: a search for expansions would take longer than {rows:,} rows do")
         if self._limits.max_bytes is None or not self._may_pay(1):
             return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
         limit = self._limits.max_bytes

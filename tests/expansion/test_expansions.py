@@ -419,6 +419,21 @@ def test_known_sums_change_nothing(varying, name, source):
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize(("n_sv", "n_centers", "varying"), [(60, 1, None), (60, 5, None), (60, 5, np.array([0, 2]))])
+def test_work_is_what_was_estimated(n_sv, n_centers, varying):
+    model = random_model(0, n_sv, 4, 0.1)
+    centers = np.random.default_rng(0).normal(size=(n_centers, 4)).astype(np.float32)
+    known, d = stack.KnownSums(), 4 if varying is None else len(varying)
+    expand_and_certify(model, centers, 2, varying=varying, known=known)
+    expected = stack.work_of(n_sv, d, n_centers, 2, is_sliced=varying is not None)
+    whole = stack.work_of(n_sv, 4, 1, 2, is_sliced=False).shared  # the pass that gives W
+    of_slices = expected.shared if varying is not None else 0.0
+    assert known.work_of_all == pytest.approx(whole)
+    assert known.work == pytest.approx(of_slices + n_centers * expected.of_center)
+    expand_and_certify(model, centers, 2, varying=varying, known=known)
+    assert known.work == pytest.approx(of_slices + n_centers * expected.of_center)  # nothing more
+
+
 def test_known_sums_are_not_computed_again(monkeypatch, source):
     source("moments 1")
     model = random_model(0, 60, 4, 0.1)
