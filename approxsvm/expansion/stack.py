@@ -34,6 +34,8 @@ from approxsvm.system.threads import all_threads
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
 # Work of one core in a second.
 WORK_PER_SECOND: Final = 4e10
+# Moments replace powers of the Gram matrix that would be affordable if they take less work by this factor.
+_CHEAPER: Final = 4.0
 # Most moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
@@ -292,13 +294,16 @@ def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:
 def _last_moment(n_sv: int, d: int, n_centers: int, degree: int, most_work: float) -> int:
     """Return the highest affordable degree of moments; 0 if powers of the Gram matrix are cheaper."""
     gram_work = _gram_work(n_sv, d, degree)
-    highest = [
+    fitting = [
         last
-        for last in range(degree + 1, min(degree + 2, LAST_DEGREE) + 1)
+        for last in range(degree + 1, LAST_DEGREE + 1)
         if n_monomials(d, last) <= _MOST_MOMENTS and d <= MAX_FEATURES_SHARPENED
     ]
+    highest = [last for last in fitting if last <= degree + 2]
     if n_centers * gram_work <= most_work or (highest and gram_work <= _moment_work(n_sv, d, highest[0])):
-        return 0
+        # With several centers, the energies make up for norms of the highest degrees.
+        cheap = [last for last in fitting if _CHEAPER * _moment_work(n_sv, d, last) <= gram_work]
+        return cheap[-1] if n_centers > 1 and cheap and cheap[-1] >= degree + 2 else 0
     most = max(most_work, 0.25 * _one_pass_work(n_sv, d)) if n_centers == 1 else most_work
     affordable = [last for last in highest if n_centers * _moment_work(n_sv, d, last) <= most]
     if affordable:
@@ -381,7 +386,8 @@ def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
 def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
     function, d = point.function, point.function.n_features
     moduli_sq, max_sv_norm = _moduli(point)
-    spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(d, degree) if k < len(moments)}
+    sharpened = range(degree + 1, len(moments)) if d <= MAX_FEATURES_SHARPENED else ()
+    spectra = {k: spectrum(moments[k], d, k) for k in sharpened}
     parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, len(moments))] if directed else []
     return CenterSums(
         degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),

@@ -59,6 +59,8 @@ _PROBE_ROWS: Final = 4_000
 _PASSES_SAVED: Final = 2.0
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
+# Trying a single center builds its plan, too, which may take this many times the work that a trial is worth.
+_FOR_BUILDING: Final = 4.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
 # Number of rows that a model is expected to answer, by default.
@@ -442,7 +444,7 @@ class Planner:
         if not self._is_rationed:
             return True
         work = self._work(size, degree, min(size.n_centers, _LEAST_PROBED_CENTERS)) + other_work
-        is_worth = work <= self._worth(hopeful)
+        is_worth = work <= self._worth(hopeful) * (_FOR_BUILDING if size.n_centers == 1 else 1.0)
         self._was_too_much_work |= not is_worth
         return is_worth
 
@@ -793,7 +795,9 @@ class Planner:
     def _without_candidates(self) -> Plan:
         if self._was_too_much_work:
             rows = self._limits.rows_expected or ROWS_EXPECTED
-            return Plan(None, f"the exact engine alone: a search for expansions would take longer than {rows:,} rows do")
+            return Plan(
+                None, f"the exact engine alone: a search for expansions would take longer than {rows:,} rows do"
+            )
         if self._limits.max_bytes is None or not self._may_pay(1):
             return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
         limit = self._limits.max_bytes

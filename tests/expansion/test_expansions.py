@@ -31,7 +31,7 @@ from approxsvm.ir.constants import UNIT64
 GRAM = 0
 # Where norms come from: powers of the Gram matrix, or moments this far beyond the degree.
 SOURCES = {"gram": lambda degree: GRAM, "none": lambda degree: degree} | {
-    f"moments {more}": lambda degree, more=more: min(degree + more, 8) for more in (1, 2)
+    f"moments {more}": lambda degree, more=more: min(degree + more, 8) for more in (1, 2, 4)
 }
 
 needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long double has no more digits than float64")
