@@ -155,7 +155,7 @@ def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: Flo
     return out
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
     """Return the position of x_i times monomial j of the degree below among the monomials of `degree`."""
     d = n_features

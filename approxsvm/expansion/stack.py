@@ -31,9 +31,11 @@ from approxsvm.system.threads import all_threads
 
 # Limits on operations (some 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher one
 # for the first such norm if it needs more.
-_WORK, _MOST_WORK = 2e11, 1e13
+USUAL_WORK, _MOST_WORK = 2e11, 1e13
 # Work of one core in a second.
 WORK_PER_SECOND: Final = 4e10
+# Moments replace powers of the Gram matrix that would be affordable if they take less work by this factor.
+_CHEAPER: Final = 4.0
 # Most moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
@@ -98,6 +100,7 @@ def expand_and_certify(
     progress: Callable[[float], None] | None = None,
     known: KnownSums | None = None,
     of_centers: int | None = None,
+    most_work: float = USUAL_WORK,
 ) -> tuple[Expansions, Certificates]:
     """Expand a decision function about centers, and bound the errors.
 
@@ -108,7 +111,8 @@ def expand_and_certify(
     for rows that agree with the center in all other features. `directions` requests the form G, which takes the
     direction of a row into account and exists for degree 2 only. `progress` receives the share of the work done, from 0
     to 1. `known` holds the sums of other expansions of the model, and this call adds its own. If the centers are only
-    some of a larger number, `of_centers` gives that number, and norms are computed as for all of them. Raises
+    some of a larger number, `of_centers` gives that number, and norms are computed as for all of them. With less
+    `most_work`, in the unit of `Work`, norms of fewer degrees are computed, and bounds are larger. Raises
     UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
@@ -130,7 +134,7 @@ def expand_and_certify(
     known = known or KnownSums()
     mine, names = known.of(decision, varying), [center.tobytes() for center in centers]
     in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function.n_sv, d, degree)
-    last = 0 if in_one_pass else _last_moment(function.n_sv, d, of_centers or n_centers, degree)
+    last = 0 if in_one_pass else _last_moment(function.n_sv, d, of_centers or n_centers, degree, most_work)
     of_center = _center_work(function.n_sv, d, last, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
@@ -252,12 +256,14 @@ def sum_ahead(
     _sums_over_kernel(function, 0, names, lambda c: ExpansionPoint(function, centers[c]), False, known, mine, progress)
 
 
-def work_of(n_sv: float, n_features: int, n_centers: int, degree: int, *, is_sliced: bool) -> Work:
+def work_of(
+    n_sv: float, n_features: int, n_centers: int, degree: int, *, is_sliced: bool, most_work: float = USUAL_WORK
+) -> Work:
     """Estimate the work of expanding a decision function about this many centers, with nothing known beforehand."""
     n = int(n_sv)
     if n_centers == 1 and not is_sliced and _one_pass_only(n, n_features, degree):
         return Work(_one_pass_work(n, n_features), 0.0)
-    last = _last_moment(n, n_features, n_centers, degree)
+    last = _last_moment(n, n_features, n_centers, degree, most_work)
     of_center = _center_work(n, n_features, last, degree) + (energy_work(n_sv) if n_centers > 1 else 0.0)
     return Work(pass_work(n_sv, n_features), of_center)
 
@@ -285,17 +291,20 @@ def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:
     return (degree + 1, degree + 2) if n_features <= MAX_FEATURES_SHARPENED else ()
 
 
-def _last_moment(n_sv: int, d: int, n_centers: int, degree: int) -> int:
+def _last_moment(n_sv: int, d: int, n_centers: int, degree: int, most_work: float) -> int:
     """Return the highest affordable degree of moments; 0 if powers of the Gram matrix are cheaper."""
     gram_work = _gram_work(n_sv, d, degree)
-    highest = [
+    fitting = [
         last
-        for last in range(degree + 1, min(degree + 2, LAST_DEGREE) + 1)
+        for last in range(degree + 1, LAST_DEGREE + 1)
         if n_monomials(d, last) <= _MOST_MOMENTS and d <= MAX_FEATURES_SHARPENED
     ]
-    if n_centers * gram_work <= _WORK or (highest and gram_work <= _moment_work(n_sv, d, highest[0])):
-        return 0
-    most = max(_WORK, 0.25 * _one_pass_work(n_sv, d)) if n_centers == 1 else _WORK
+    highest = [last for last in fitting if last <= degree + 2]
+    if n_centers * gram_work <= most_work or (highest and gram_work <= _moment_work(n_sv, d, highest[0])):
+        # With several centers, the energies make up for norms of the highest degrees.
+        cheap = [last for last in fitting if _CHEAPER * _moment_work(n_sv, d, last) <= gram_work]
+        return cheap[-1] if n_centers > 1 and cheap and cheap[-1] >= degree + 2 else 0
+    most = max(most_work, 0.25 * _one_pass_work(n_sv, d)) if n_centers == 1 else most_work
     affordable = [last for last in highest if n_centers * _moment_work(n_sv, d, last) <= most]
     if affordable:
         return affordable[-1]
@@ -377,7 +386,8 @@ def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
 def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
     function, d = point.function, point.function.n_features
     moduli_sq, max_sv_norm = _moduli(point)
-    spectra = {k: spectrum(moments[k], d, k) for k in _sharpened(d, degree) if k < len(moments)}
+    sharpened = range(degree + 1, len(moments)) if d <= MAX_FEATURES_SHARPENED else ()
+    spectra = {k: spectrum(moments[k], d, k) for k in sharpened}
     parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, len(moments))] if directed else []
     return CenterSums(
         degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),

@@ -25,7 +25,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.kernel_sums import is_large
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
-from approxsvm.expansion.stack import WORK_PER_SECOND, expand_and_certify, sum_ahead, work_of
+from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, expand_and_certify, sum_ahead, work_of
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.kernel_model import FloatArray
@@ -59,6 +59,8 @@ _PROBE_ROWS: Final = 4_000
 _PASSES_SAVED: Final = 2.0
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
+# Trying a single center builds its plan, too, which may take this many times the work that a trial is worth.
+_FOR_BUILDING: Final = 4.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
 # Number of rows that a model is expected to answer, by default.
@@ -70,8 +72,9 @@ _SHARE_OF_SAVINGS: Final = 0.125
 _THREADS: Final = 2.0
 # Higher degrees about a single center wait for plans with more centers if trying one takes more work than this.
 _LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
-# Factors of the work that a trial is worth.
+# At each level of effort: factors of the work that a trial is worth, and work that the norms of a plan may take.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
+NORM_WORK: Final[dict[Effort, float]] = {"low": 2e9, "normal": USUAL_WORK, "high": USUAL_WORK}
 # With fewer rows per center than this, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
 # Most coefficients of an expansion about a single center, and about each of many; most bytes of all expansions.
@@ -271,12 +274,12 @@ class Planner:
         for n_centers in numbers:
             if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
                 break
-            if not self._is_worth_placing(n_centers):
+            is_ahead = self._ahead is not None and numbers[1] == n_centers
+            if not is_ahead and not self._is_worth_placing(n_centers):
                 continue
             if n_centers == 1 and len(numbers) > 1:
                 self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
                 done = _SHARE_OF_SUMS_AHEAD if self._ahead is not None else 0.0
-            is_ahead = numbers[1:2] == (n_centers,)
             points = self._ahead if self._ahead is not None and is_ahead else self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are too few distinct rows for more centers
@@ -396,12 +399,13 @@ class Planner:
         """Return the work that trying a plan is worth if its rows may cost as little as `hopeful`.
 
         This is at most the work that the plan would save in all expected rows. Trials of plans other than the best so
-        far may take as much work as the best plan itself (or a fixed amount), so that no more than half of all work is
-        in vain; but a small share of possible savings may always be spent.
+        far may take as much work as the best plan itself, with the sums that all plans need (or a fixed amount), so
+        that no more than half of all work is in vain; but a small share of possible savings may always be spent.
         """
         saved = max(min(self._least_cost, self.exact_cost) - hopeful, 0.0) * self._work_of_cost
         if self._best is not None:
             of_best = self._work_of[self._best.key] + self._work(self._best.points.size, self._best.degree, None)
+            of_best += self._problem.known_sums.work_of_all
             in_vain = sum(self._work_of.values()) - self._work_of[self._best.key]
             saved = min(saved, max(of_best - in_vain, _ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
         return saved * _EFFORT[self._limits.effort]
@@ -425,7 +429,9 @@ class Planner:
 
     def _is_worth_trying(self, candidate: Candidate, hopeful: float) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
-        return self._is_worth(candidate.points.size, candidate.degree, hopeful, 0.0)
+        size, degree = candidate.points.size, candidate.degree
+        are_summed = candidate.points is self._ahead or any(n == size.n_centers for n, _ in self._work_of)
+        return self._is_worth(size, degree, hopeful, -self._work(size, degree, 0) if are_summed else 0.0)
 
     def _is_worth_placing(self, n_centers: int) -> bool:
         """Return whether placing centers and trying them takes no more work than a plan with them may save."""
@@ -438,7 +444,7 @@ class Planner:
         if not self._is_rationed:
             return True
         work = self._work(size, degree, min(size.n_centers, _LEAST_PROBED_CENTERS)) + other_work
-        is_worth = work <= self._worth(hopeful)
+        is_worth = work <= self._worth(hopeful) * (_FOR_BUILDING if size.n_centers == 1 else 1.0)
         self._was_too_much_work |= not is_worth
         return is_worth
 
@@ -447,7 +453,14 @@ class Planner:
         model, n_forms = self._model, self._n_forms
         n = size.n_centers if n_probed is None else n_probed
         is_sliced = size.n_varying < model.n_features
-        work = work_of(self._n_sv_of_form, size.n_varying, size.n_centers, degree, is_sliced=is_sliced)
+        work = work_of(
+            self._n_sv_of_form,
+            size.n_varying,
+            size.n_centers,
+            degree,
+            is_sliced=is_sliced,
+            most_work=NORM_WORK[self._limits.effort],
+        )
         return n_forms * (work.shared + n * (work.of_center + _WORK_OF_ANY))
 
     @cached_property
@@ -587,7 +600,7 @@ class Planner:
         most = MAX_EXPANSION_BYTES // (4 * size.n_centers * self._n_forms)
         if size.n_varying > MAX_FEATURES_DEGREE_2 or size.coefficients(2) > most:
             return (1,)
-        if self._mode != "certified" or self._model.has_pairs:
+        if self._mode != "certified" or self._model.has_pairs or (self._limits.effort == "low" and self._is_free):
             return (2,)
         most = MAX_COEFFICIENTS if size.n_centers == 1 else min(most // 4, MAX_COEFFICIENTS_OF_MANY)
         return (2, *(r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most))
@@ -782,7 +795,9 @@ class Planner:
     def _without_candidates(self) -> Plan:
         if self._was_too_much_work:
             rows = self._limits.rows_expected or ROWS_EXPECTED
-            return Plan(None, f"the exact engine alone: looking for expansions would take longer than {rows:,} rows do")
+            return Plan(
+                None, f"the exact engine alone: a search for expansions would take longer than {rows:,} rows do"
+            )
         if self._limits.max_bytes is None or not self._may_pay(1):
             return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
         limit = self._limits.max_bytes
@@ -829,6 +844,7 @@ def build_expanded(
             progress=_part(progress, n_done / len(decisions), (n_done + 1) / len(decisions)),
             known=problem.known_sums,
             of_centers=of_centers,
+            most_work=NORM_WORK[problem.limits.effort],
         )
         expansions.append(found[0])
         certificates.append(found[1])

@@ -29,7 +29,7 @@ class Limits:
     n_centers: int | Literal["auto"] = "auto"
     max_bytes: int | None = None  # size of the artifact
     target_error: float | None = None  # maximum share of labels that differ, in mode "approximate"
-    effort: Effort = "normal"  # how many centers to try, which determines compile time
+    effort: Effort = "normal"  # how many centers to try, and how much work each trial is worth
     random_state: int = 0  # seed of the choice of rows and centers
     rows_per_call: int | None = None  # call size to optimize for; None for batches
     rows_expected: int | None = None  # rows that the model will answer, which limits the search; None for a million

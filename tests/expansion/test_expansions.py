@@ -31,7 +31,7 @@ from approxsvm.ir.constants import UNIT64
 GRAM = 0
 # Where norms come from: powers of the Gram matrix, or moments this far beyond the degree.
 SOURCES = {"gram": lambda degree: GRAM, "none": lambda degree: degree} | {
-    f"moments {more}": lambda degree, more=more: min(degree + more, 8) for more in (1, 2)
+    f"moments {more}": lambda degree, more=more: min(degree + more, 8) for more in (1, 2, 4)
 }
 
 needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long double has no more digits than float64")
@@ -40,7 +40,7 @@ needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long 
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> Any:
     def choose(name: str) -> None:
-        monkeypatch.setattr(stack, "_last_moment", lambda n_sv, n_features, n_centers, degree: SOURCES[name](degree))
+        monkeypatch.setattr(stack, "_last_moment", lambda *shape: SOURCES[name](shape[3]))
 
     return choose
 
@@ -240,7 +240,7 @@ def test_no_bound_is_broken(seed, n_sv, d, degree, log_gamma, offset, distance, 
     centers = offset * spread + spread * rng.normal(size=(n_centers, d))
     centers[0] += distance * spread
     chosen = stack._last_moment
-    stack._last_moment = lambda n_sv, n_features, n_centers, degree: SOURCES[name](degree)
+    stack._last_moment = lambda *shape: SOURCES[name](shape[3])
     try:
         judge(model, centers.astype(np.float32), degree, seed=seed, typical_s=10.0 ** rng.uniform(-3, 2, n_centers))
     finally:
@@ -417,6 +417,21 @@ def test_known_sums_change_nothing(varying, name, source):
             np.testing.assert_allclose(mine, other, rtol=1e-7)
         for mine, other in zip(expansions.parts, fresh.parts, strict=True):
             np.testing.assert_allclose(mine, other, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_sv", "n_centers", "varying"), [(60, 1, None), (60, 5, None), (60, 5, np.array([0, 2]))])
+def test_work_is_what_was_estimated(n_sv, n_centers, varying):
+    model = random_model(0, n_sv, 4, 0.1)
+    centers = np.random.default_rng(0).normal(size=(n_centers, 4)).astype(np.float32)
+    known, d = stack.KnownSums(), 4 if varying is None else len(varying)
+    expand_and_certify(model, centers, 2, varying=varying, known=known)
+    expected = stack.work_of(n_sv, d, n_centers, 2, is_sliced=varying is not None)
+    whole = stack.work_of(n_sv, 4, 1, 2, is_sliced=False).shared  # the pass that gives W
+    of_slices = expected.shared if varying is not None else 0.0
+    assert known.work_of_all == pytest.approx(whole)
+    assert known.work == pytest.approx(of_slices + n_centers * expected.of_center)
+    expand_and_certify(model, centers, 2, varying=varying, known=known)
+    assert known.work == pytest.approx(of_slices + n_centers * expected.of_center)  # nothing more
 
 
 def test_known_sums_are_not_computed_again(monkeypatch, source):

@@ -20,6 +20,8 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.expansion import kernel_sums, stack
+from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning import planner
 from approxsvm.planning.problem import Problem
@@ -476,3 +478,69 @@ def test_progress_never_stands_still_or_goes_back(steep: tuple[SVC, Any]) -> Non
     assert expanding == sorted(expanding)
     assert expanding[-1] == pytest.approx(1.0, abs=0.01)
     assert [step for step, _ in told] == sorted((step for step, _ in told), reverse=True)
+
+
+# --- how long plans are looked for -----------------------------------------------------------------------------------
+
+
+def work_of_plans(source: Any, X: Any, **options: Any) -> tuple[int, float, float]:
+    """Number of plans tried, seconds of a core by counts of multiply-adds, and those of plans that were not taken."""
+    compilation = approxsvm.compile(source, X, **options).compilation
+    assert compilation is not None
+    plans = [plan for plan in compilation.plans[0] if plan.share_of_exact != 1.0]
+    total = sum(plan.work for plan in plans)
+    return len(plans), total, sum(plan.work for plan in plans if not plan.chosen)
+
+
+def test_a_longer_search_needs_more_rows_to_pay(steep: tuple[SVC, Any]) -> None:
+    searches = [work_of_plans(*steep, rows_expected=rows) for rows in (1, 100_000, 1_000_000, 1_000_000_000)]
+    numbers, totals, _ = zip(*searches, strict=True)
+    assert numbers[0] == 0
+    assert list(numbers) == sorted(numbers)
+    assert list(totals) == sorted(totals)
+    assert len(set(numbers)) == len(numbers)
+    assert searches[2] == work_of_plans(*steep)  # a million rows is the default
+
+
+def test_a_plan_that_few_rows_cannot_pay_for_is_not_looked_for(steep: tuple[SVC, Any]) -> None:
+    svc, X = steep
+    fast = approxsvm.compile(svc, X, rows_expected=1)
+    assert fast.artifact.plan == "the exact engine alone: a search for expansions would take longer than 1 rows do"
+    assert ("rows_expected", "1") in fast.compilation.options
+    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
+
+
+def test_most_of_the_work_is_for_the_plan_that_is_taken(steep: tuple[SVC, Any], gentle: tuple[SVC, Any]) -> None:
+    for source, X in (steep, gentle):
+        _, total, in_vain = work_of_plans(source, X)
+        assert in_vain <= max(0.5 * total, planner._ACCEPTABLE_WORK / WORK_PER_SECOND)
+
+
+def test_low_effort_takes_a_fifth_of_the_work(steep: tuple[SVC, Any]) -> None:
+    low, normal = (work_of_plans(*steep, effort=effort)[1] for effort in ("low", "normal"))
+    assert 0.0 < low <= 0.2 * normal
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "many"])
+def test_rows_expected_is_a_positive_integer(wrong: Any) -> None:
+    with pytest.raises(InputError, match="rows_expected"):
+        approxsvm.compile(random_model(1), rows_expected=wrong)
+
+
+def test_one_pass_over_the_kernel_matrix_serves_two_plans(
+    steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    svc, X = steep
+    passes: list[int] = []
+    original = stack.kernel_sums
+
+    def counted(function: Any, n_centers: int, *arguments: Any, **options: Any) -> Any:
+        passes.append(n_centers)
+        return original(function, n_centers, *arguments, **options)
+
+    monkeypatch.setattr(stack, "kernel_sums", counted)
+    monkeypatch.setattr(kernel_sums, "_MOST_FOR_ALL_CONTRACTIONS", 0)
+    fast = approxsvm.compile(svc, X)
+    assert passes[0] == planner._LEAST_PROBED_CENTERS  # W, and the first centers of the plan with sixteen
+    assert 0 not in passes
+    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))
