@@ -86,7 +86,8 @@ std::vector<Sums> sums_of_lists(const Model& model, const WinnerLists& lists, co
             kernels_of_list(model.kernels(), sums.rows, sums.others, first, end, u.data(), half_sq_norm, values.data());
             const auto value_at = [&](std::size_t n, const float*) { return values.data() + (n - first * tile_rows); };
             const PartOfPair found = part_of_list<true>(sums.others, first, end, 0.25, value_at);
-            EXPECT(part_of_list<false>(sums.others, first, end, 0.25, value_at).sum == found.sum, "weights change sums");
+            EXPECT(part_of_list<false>(sums.others, first, end, 0.25, value_at).sum == found.sum,
+                   "weights change sums");
             long double weighted = 0;
             for (std::size_t n = first * tile_rows; n < end * tile_rows; ++n) {
                 weighted += static_cast<long double>(sums.others.coef[n]) * values[n - first * tile_rows] *
