@@ -19,10 +19,10 @@ struct WinnerLists {
     explicit WinnerLists(const Model& model) {
         const PairCoefficients pairs{model.coef.data(), model.counts.data(), model.counts.size(), model.n_sv};
         Arena counter(nullptr);
-        const WinnerMemory counted(pairs, counter);
+        const WinnerMemory counted(pairs, model.n_features, counter);
         memory.assign(counter.bytes_anywhere(), '\xff');
         Arena arena(memory.data());
-        const WinnerMemory pieces(pairs, arena);
+        const WinnerMemory pieces(pairs, model.n_features, arena);
         is_usable = pieces.is_usable;
         EXPECT(is_usable == counted.is_usable, "counting and laying out disagree");
         EXPECT(arena.bytes_anywhere() - 64 <= memory.size(), "the lists take more than was promised");
@@ -66,6 +66,41 @@ std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, cons
                     result[r][2 * (w * k + c)] = own[c * width + r % width];
                     result[r][2 * (w * k + c) + 1] = others[c * width + r % width];
                 }
+            }
+        }
+    }
+    return result;
+}
+
+/// The same for rows alone, by the vectors that are contiguous; weighted sums are close to those of long double.
+std::vector<Sums> sums_of_lists(const Model& model, const WinnerLists& lists, const Rows<float>& rows) {
+    const std::size_t d = model.n_features, k = model.counts.size();
+    const WinnerKernelSum& sums = lists.sums;
+    std::vector<Sums> result(rows.size(), Sums(2 * k * k));
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+        std::vector<float> u(row_stride(d)), values(model.n_sv + 4 * tile_rows + 2 * lanes);
+        std::copy(rows[r].begin(), rows[r].end(), u.begin());
+        const float half_sq_norm = half_sq_norm_row(model.kernels(), u.data(), d);
+        const auto part = [&](std::size_t a, std::size_t c) {
+            const std::size_t first = sums.others_of[a * k + c], end = sums.others_of[a * k + c + 1];
+            kernels_of_list(model.kernels(), sums.rows, sums.others, first, end, u.data(), half_sq_norm, values.data());
+            const auto value_at = [&](std::size_t n, const float*) { return values.data() + (n - first * tile_rows); };
+            const PartOfPair found = part_of_list<true>(sums.others, first, end, 0.25, value_at);
+            EXPECT(part_of_list<false>(sums.others, first, end, 0.25, value_at).sum == found.sum,
+                   "weights change sums");
+            long double weighted = 0;
+            for (std::size_t n = first * tile_rows; n < end * tile_rows; ++n) {
+                weighted += static_cast<long double>(sums.others.coef[n]) * values[n - first * tile_rows] *
+                            (0.25L + sums.others.half_sq_norms[n]);
+            }
+            EXPECT(std::fabs(found.weighted - weighted) <= 1e-12L * std::fabs(weighted), "weighted sum");
+            return found.sum;
+        };
+        for (std::size_t w = 0; w < k; ++w) {
+            for (std::size_t c = 0; c < k; ++c) {
+                if (c == w) continue;
+                result[r][2 * (w * k + (c < w ? c : c - 1))] = part(c, w);
+                result[r][2 * (w * k + c) + 1] = part(w, c);
             }
         }
     }
@@ -148,9 +183,12 @@ TEST(the_pairs_of_one_class) {
             EXPECT(lists.is_usable, "signs are uniform");
             const Rows<float> rows = random_rows(random, model, 1 + random() % 50);
             const auto three = winner_sums<3>(model, lists, rows), one = winner_sums<1>(model, lists, rows);
+            const auto alone = sums_of_lists(model, lists, rows);
             for (std::size_t r = 0; r < rows.size(); ++r) {
                 EXPECT(same(three[r], one[r]), "a block's width changes a result");
-                if (r % 7 == 0) judge_winner(model, reference(model, rows[r]), three[r]);
+                if (r % 7 != 0) continue;
+                judge_winner(model, reference(model, rows[r]), three[r]);
+                judge_winner(model, reference(model, rows[r]), alone[r]);
             }
         }
     }

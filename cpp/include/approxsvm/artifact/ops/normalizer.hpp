@@ -19,7 +19,7 @@ struct NormalizerOp : AnyOp {
 
     APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
                                                std::uint64_t index) {
-        return check(field::op_parts, header.parts, from_to(0, n_norms * n_kinds_of_rows - 1), index) &&
+        return check(field::op_parts, header.parts, from_to(0, std::uint64_t{n_norms} * n_kinds_of_rows - 1), index) &&
                check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
     static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
