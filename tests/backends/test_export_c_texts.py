@@ -83,7 +83,7 @@ def test_codes_of_texts(tmp_path):
 def test_what_has_no_header_is_named(tmp_path):
     source, frame = census(OneHotEncoder(handle_unknown="ignore"))
     compiled = approxsvm.compile(source, frame, mode="approximate")
-    with pytest.raises(UnsupportedModelError, match="looks up rows of float32 numbers alone"):
+    with pytest.raises(UnsupportedModelError, match="supports lookups only for float32 rows"):
         compiled.export_c(tmp_path / "m.h", inputs="int16", X=frame)
     source, frame = census(OneHotEncoder(), SimpleImputer(strategy="constant", fill_value="a\0b"))
     with pytest.raises(UnsupportedModelError, match="has a character that ends a text in C"):

@@ -58,7 +58,7 @@ def with_decimals(text: str) -> str:
         number = float.fromhex(match[1])
         return literal(np.float32(number) if match[2] else number)
 
-    return re.sub(r"(0x1(?:\.[0-9a-f]+)?p[+-]?\d+)(f?)", decimal, text)
+    return re.sub(r"(0x[01](?:\.[0-9a-f]+)?p[+-]?\d+)(f?)", decimal, text)
 
 
 def _with_point(digits: str) -> str:
