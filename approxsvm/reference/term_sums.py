@@ -1,4 +1,4 @@
-"""Bounds on sums of powers, tanh or cosines, by the record of these terms in cpp/include/approxsvm/program/terms.h.
+"""Bounds on sums of powers, tanh or cos, by the record of these terms in cpp/include/approxsvm/program/terms.h.
 
 A term's power is 0 for tanh and cos. A1 = sum_i |a_i|, and M(r) = sum_i |a_i| (alpha_i r + beta)^max(power, 1) for rows
 of norm r.

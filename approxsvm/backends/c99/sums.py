@@ -237,7 +237,7 @@ def _cos(artifact: Artifact, stored: Terms) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(), 0, terms.alphas, stored.max_shift, terms.moduli)
     most = _longest(artifact, terms, lambda r: terms.moduli.sum(axis=1))
     longest = min(most, _MOST_TURNS / float(terms.alphas.max()))
-    return terms.record("COSINE", bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
+    return terms.record("COS", bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
 
 
 # --- polynomials of degree 1 and 2, in explicit form

@@ -8,7 +8,7 @@ n_features numbers, in any order, have the error eta = (n_features + 8) 2^-52; a
 ||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Together with the rounding of u and y_i, they have an error of at
 most eta (||u|| + ||y_i||)^2. Half of theta = 2 gamma / scale^2 times this, e, is the error of exp's argument, and the
 relative error of K_i is at most exp(e) - 1 <= 2 e for e <= 1. Beyond e = 1/2 it suffices that K_i and its computed
-value are in [0, 1], and no error exceeds A1 by more than that of the sum. If the input map's error moves a row by r,
+value are in [0, 1]; no error exceeds A1, but for rounding of the sum. If the input map's error moves a row by r,
 each K_i changes by at most sqrt(2 gamma / e) r, the steepest slope of exp(-gamma t^2). (W, which would serve as in
 bound_table.py, is not in artifacts of mode "exact".)
 
