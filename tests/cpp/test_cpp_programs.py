@@ -47,8 +47,7 @@ int main(int, char** words) { return *words[2] == 'e' ? embed(2, words) : docume
 
 @pytest.fixture(scope="module")
 def programs(shared_folder: Path) -> Path:
-    """Build outside the tree, as the example's CMakeLists.txt says; a second argument chooses one of the two programs.
-    """
+    """Build outside the tree, as the CMakeLists.txt of the example says; a second argument chooses a program."""
 
     def build(folder: Path) -> None:
         headers = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
