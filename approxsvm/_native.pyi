@@ -142,6 +142,8 @@ class InputMap:
         is_source: bool = True,
         exactly: bool = False,
         counts_source: bool = False,
+        is_sparse: bool = False,
+        in_float32: bool = False,
     ) -> tuple[
         npt.NDArray[np.float64],
         npt.NDArray[np.float64],

@@ -437,7 +437,7 @@ class Layout:
             "logarithm": (equal(0), [("d", n, "offset of the logarithm", OR_STAYS)]),
             "lookup": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
                             ("d", m, "number for NaN of output", OR_REFUSED)]),
-            "normalizer": (below(3), [("I", n, "group of feature", ANY)]),
+            "normalizer": (below(9), [("I", n, "group of feature", ANY)]),
             "power": (below(2), [("d", n, "power of feature", OR_STAYS)]),
             "piecewise_polynomial": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
                              ("d", pieces * (degree + 1), "coefficient", FINITE)]),

@@ -14,6 +14,8 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 # Sparse support vectors of at most this size are made dense once instead of in every pass.
 _DENSE_ELEMENTS = 1 << 25
+# Most numbers of a dense block of support vectors that are larger and stay sparse.
+_BLOCK_ELEMENTS = 1 << 21
 _ROWS = 512
 
 
@@ -64,13 +66,24 @@ class DecisionFunction:
             self._varying = self._vectors[:, varying]
         return self._varying
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the support vectors are stored as sparse rows."""
+        return not isinstance(self._vectors, np.ndarray)
+
+    def stored(self, first: int, last: int) -> Any:
+        """Return support vectors first, ..., last - 1 as dense or sparse rows."""
+        return self._vectors[first:last]
+
     def rows(self, first: int, last: int) -> FloatArray:
         """Return support vectors first, ..., last - 1 as dense rows."""
         rows = self._vectors[first:last]
-        return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+        return np.asarray(rows.toarray()) if self.is_sparse else rows
 
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
         """Yield blocks of at most `n_rows` support vectors less the center, each with the position of its first."""
         point = center.astype(np.float64)
+        if self.is_sparse:
+            n_rows = max(1, min(n_rows, _BLOCK_ELEMENTS // self.n_features))
         for first in range(0, self.n_sv, n_rows):
             yield first, self.rows(first, min(first + n_rows, self.n_sv)) - point

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +118,10 @@ def _sum_path(n_sv: int) -> int:
 
 
 class _Rows:
-    """Scaled support vectors about their mean, a block at a time; rows of zeros fill up the last block."""
+    """Scaled support vectors, a block at a time; rows of zeros fill up the last block.
+
+    Dense vectors are shifted by their mean. Sparse ones are not, and stay sparse.
+    """
 
     def __init__(self, function: DecisionFunction) -> None:
         self.function = function
@@ -127,21 +130,34 @@ class _Rows:
         self.coef = np.zeros(self.n_padded)
         self.coef[: self.n_sv] = function.coef
         self.point = np.zeros(function.n_features, np.float32)
-        if self.n_sv:
+        self.half_sq_norm = np.zeros(self.n_padded)
+        if function.is_sparse:
+            vectors = function.stored(0, self.n_sv)
+            sq_norm = np.asarray(vectors.multiply(vectors).sum(axis=1), np.float64).ravel()
+            self.half_sq_norm[: self.n_sv] = function.gamma * sq_norm
+        elif self.n_sv:
             share = 1.0 / self.n_sv
             mean = sum((block * share).sum(axis=0) for _, block in function.blocks_about(self.point, ROWS))
             self.point = np.nan_to_num(np.asarray(mean, np.float32))
-        self.half_sq_norm = np.zeros(self.n_padded)
-        for first, block in function.blocks_about(self.point, ROWS):
-            self.half_sq_norm[first : first + len(block)] = function.gamma * np.einsum("ij,ij->i", block, block)
+            for first, block in function.blocks_about(self.point, ROWS):
+                self.half_sq_norm[first : first + len(block)] = function.gamma * np.einsum("ij,ij->i", block, block)
         self.sq_radius = float(self.half_sq_norm.max(initial=0.0))
 
-    def scaled(self, first: int) -> FloatArray:
-        """Return the block of at most ROWS rows that starts at `first`."""
-        rows = self.function.rows(first, min(first + ROWS, self.n_sv))
-        scaled = np.zeros((min(ROWS, self.n_padded - first), rows.shape[1]))
+    def scaled(self, first: int) -> Any:
+        """Return the block of at most ROWS rows that starts at `first`, dense or sparse."""
+        rows = self.function.stored(first, min(first + ROWS, self.n_sv))
+        n_rows = min(ROWS, self.n_padded - first)
+        if self.function.is_sparse:
+            sparse = rows * self.function.scale
+            sparse.resize(n_rows, rows.shape[1])
+            return sparse
+        scaled = np.zeros((n_rows, rows.shape[1]))
         np.multiply(rows - self.point.astype(np.float64), self.function.scale, out=scaled[: len(rows)])
         return scaled
+
+    def gram(self, left: Any, right: Any, out: FloatArray) -> FloatArray:
+        """Compute the inner products of two blocks, (n_left, n_right)."""
+        return (left @ right.T).toarray(out=out) if self.function.is_sparse else np.matmul(left, right.T, out=out)
 
 
 def _faded(
@@ -183,16 +199,17 @@ def _walk(
     def strip(first: int) -> tuple[float, FloatArray, FloatArray, list[FloatArray]]:
         with np.errstate(all="ignore"):
             left = rows.scaled(first)
-            mine = slice(first, first + len(left))
-            own, others = np.zeros(len(left)), np.zeros(rows.n_padded - first)
-            row_sums = np.empty(len(left))
+            n_left = left.shape[0]
+            mine = slice(first, first + n_left)
+            own, others = np.zeros(n_left), np.zeros(rows.n_padded - first)
+            row_sums = np.empty(n_left)
             modulus = 0.0
-            products = [np.zeros((len(coefs), len(left))) for coefs in faded]  # half of the matrix
+            products = [np.zeros((len(coefs), n_left)) for coefs in faded]  # half of the matrix
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)
-                block = slice(second, second + len(right))
-                shape = len(left), len(right)
-                gram = np.matmul(left, right.T, out=workspace.matrix("gram", *shape))
+                block = slice(second, second + right.shape[0])
+                shape = n_left, right.shape[0]
+                gram = rows.gram(left, right, workspace.matrix("gram", *shape))
                 roots = [workspace.matrix(root, *shape) for root in range(len(faded))]
                 twice = 1.0 if first == second else 2.0
                 modulus += twice * _native.kernel_block(
@@ -203,12 +220,12 @@ def _walk(
                     rows.coef[block],
                     roots,
                     row_sums,
-                    others[second - first : second - first + len(right)],
+                    others[second - first : second - first + right.shape[0]],
                 )
                 own += row_sums
                 for coefs, root, product in zip(faded, roots, products, strict=True):
                     product += (0.5 * twice) * (coefs[:, block] @ root.T)
-            others[: len(left)] = 0.0
+            others[:n_left] = 0.0
             sums = [
                 2.0 * np.einsum("ij,ij->i", coefs[:, mine], product)
                 for coefs, product in zip(faded, products, strict=True)

@@ -8,7 +8,7 @@ has only the first two.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -79,7 +79,10 @@ def sum_up(model: KernelModel) -> PolynomialForm:
             for first in range(0, model.n_sv, _BLOCK_ROWS):
                 last = min(first + _BLOCK_ROWS, model.n_sv)
                 # gamma scales the vectors, as its square may overflow even if their products do not.
-                block, a = model.gamma * model.dense_support_vectors(first, last), coefficients[first:last]
+                vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse in a linear form
+                if is_quadratic:
+                    vectors = model.dense_support_vectors(first, last)
+                block, a = model.gamma * vectors, coefficients[first:last]
                 norms = norms_above(block)
                 linear[k] += a @ block
                 if is_quadratic:

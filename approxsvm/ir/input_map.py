@@ -44,7 +44,9 @@ class InputMap:
     # Raw columns that a step of the source validates, used or not: it rejects infinity there, and NaN unless the value
     # is true. A finished map keeps only the checks that its features do not imply (`with_few_checks`).
     checked: Mapping[int, bool] = field(default_factory=dict)
-    is_sparse: bool = False  # only while reading a pipeline: whether the source's rows are sparse at this point
+    # Only while reading a pipeline: whether the source's rows are sparse at this point, for dense and sparse raw rows.
+    is_sparse: bool = False
+    stays_sparse: bool = True
     is_unsorted: bool = False  # only while reading: whether a step left entries of sparse rows out of order
 
     def __post_init__(self) -> None:
@@ -294,7 +296,13 @@ class InputMap:
         step = max(1, _PIECE_NUMBERS // max(self.n_features, len(self.columns), 1))
         pieces: list[_Mapped] = []
         for first in range(0, max(rows.shape[0], 1), step):
-            mapped = core.map(self._selected(rows[first : first + step]), exactly=exactly, counts_source=counts_source)
+            part = rows[first : first + step]
+            mapped = core.map(
+                self._selected(part),
+                exactly=exactly,
+                counts_source=counts_source,
+                is_sparse=hasattr(part, "toarray"),
+            )
             values, _, distances, has_left, outside, refused = mapped
             refused = refused and (first + refused[0], *refused[1:])
             pieces.append(_Mapped(values, distances, has_left, outside, refused))

@@ -12,8 +12,14 @@ from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 
-# Number of support vectors per block; sparse ones are made dense.
-BLOCK_VECTORS: Final = 4096
+# Most support vectors, and numbers, of a block; sparse ones are made dense.
+_BLOCK_VECTORS: Final = 4096
+_BLOCK_NUMBERS: Final = 1 << 23
+
+
+def block_vectors(n_features: int) -> int:
+    """Return the number of support vectors per block."""
+    return max(1, min(_BLOCK_VECTORS, _BLOCK_NUMBERS // n_features))
 
 
 def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
@@ -29,9 +35,10 @@ def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int
 def _of_kernels(model: KernelModel, X: FloatArray, decisions: list[int]) -> FloatArray:
     coefficients = [model.coefficients(k) for k in decisions]
     sums = np.zeros((len(X), len(decisions)))
+    step = block_vectors(model.n_features)
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        for first in range(0, model.n_sv, BLOCK_VECTORS):
-            last = min(first + BLOCK_VECTORS, model.n_sv)
+        for first in range(0, model.n_sv, step):
+            last = min(first + step, model.n_sv)
             vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse in inner products
             if model.kernel == "gaussian":
                 vectors = model.dense_support_vectors(first, last)

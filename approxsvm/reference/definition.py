@@ -21,7 +21,7 @@ from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.schema import MAX_OUTPUT_SCALE
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.reference.decision_values import BLOCK_VECTORS
+from approxsvm.reference.decision_values import block_vectors
 
 # Number of rows per block of kernel values.
 _BLOCK_ROWS: Final = 512
@@ -112,12 +112,12 @@ class _OfKernels:
 
     def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Multiply kernels by coefficients (n_sv, n); returns shape (n_rows, n)."""
-        model = self.model
+        model, step = self.model, block_vectors(self.model.n_features)
         sums = np.zeros((len(mapped), coefficients.shape[1]))
         for start in range(0, len(mapped), _BLOCK_ROWS):
             rows = mapped[start : start + _BLOCK_ROWS]
-            for first in range(0, model.n_sv, BLOCK_VECTORS):
-                last = min(first + BLOCK_VECTORS, model.n_sv)
+            for first in range(0, model.n_sv, step):
+                last = min(first + step, model.n_sv)
                 with np.errstate(over="ignore", under="ignore"):
                     kernels = self.kernels(rows, self.vectors(first, last))
                 sums[start : start + len(rows)] += kernels @ coefficients[first:last]
@@ -194,13 +194,13 @@ class _OfProducts(_OfKernels):
 
     def _sums_of_powers(self, mapped: FloatArray, weights: FloatArray, power: int) -> FloatArray:
         """Compute sum_i weights_i B_i^power at each row, for weights (n, n_sv); returns shape (n_rows, n)."""
-        sums = np.zeros((len(mapped), len(weights)))
+        sums, step = np.zeros((len(mapped), len(weights))), block_vectors(self.model.n_features)
         # Exceeds the error of underflow, including a final multiplication by gamma.
         underflow = 2.0**-1000 * (1.0 + abs(self.model.gamma))
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             for row, norm in enumerate(norms_above(mapped)):
-                for first in range(0, self.model.n_sv, BLOCK_VECTORS):
-                    some = slice(first, first + BLOCK_VECTORS)
+                for first in range(0, self.model.n_sv, step):
+                    some = slice(first, first + step)
                     reach = self._norms_of_products[some] * norm + abs(self.model.coef0) + underflow * (1.0 + norm)
                     sums[row] += weights[:, some] @ (reach**power + 2.0**-1000)
         return sums
@@ -262,8 +262,9 @@ def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, Fl
     vectors: Any = model.support_vectors
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):
-            for first in range(0, model.n_sv, BLOCK_VECTORS):
-                yield first, np.square(vectors[first : first + BLOCK_VECTORS] - row).sum(axis=1)
+            step = block_vectors(model.n_features)
+            for first in range(0, model.n_sv, step):
+                yield first, np.square(vectors[first : first + step] - row).sum(axis=1)
         elif model.n_sv:  # cancels less than the engine
             distances = sparse_sq_distances(vectors, row)
             yield 0, np.where(np.isnan(distances), np.inf, distances)

@@ -35,7 +35,7 @@ class PyInputMap {
     // Returns mapped rows; error bounds of each number, and of each row in Euclidean distance; which rows left float64;
     // and, for the first row that a step rejects, its index, the step's kind, the number and the limit.
     py::tuple map(const Matrix& rows, const std::optional<Matrix>& errors, bool is_source, bool exactly,
-                  bool counts_source) const {
+                  bool counts_source, bool is_sparse, bool in_float32) const {
         const py::ssize_t n_columns = static_cast<py::ssize_t>(map_.n_columns);
         if (rows.ndim() != 2 || rows.shape(1) != n_columns)
             raise("InputError", "expected rows of shape (n_rows, " + std::to_string(n_columns) + ")");
@@ -44,8 +44,7 @@ class PyInputMap {
         const py::ssize_t n_rows = rows.shape(0), width = static_cast<py::ssize_t>(n_features_);
         py::array_t<double> mapped({n_rows, width}), off({n_rows, width}), distances(n_rows);
         py::array_t<bool> has_left(n_rows), is_outside(n_rows);
-        SourceRows source;
-        source.counts_float64 = counts_source;
+        const SourceRows source{in_float32, is_sparse, counts_source};
         Fault fault{};
         bool has_fault = false;
         {
@@ -102,7 +101,8 @@ void register_input_map(py::module_& module) {
         .def(py::init<const py::bytes&, std::size_t, std::size_t>(), py::arg("section"), py::arg("n_raw_features"),
              py::arg("n_features"))
         .def("map", &PyInputMap::map, py::arg("rows"), py::arg("errors") = py::none(), py::arg("is_source") = true,
-             py::arg("exactly") = false, py::arg("counts_source") = false);
+             py::arg("exactly") = false, py::arg("counts_source") = false, py::arg("is_sparse") = false,
+             py::arg("in_float32") = false);
 }
 
 }  // namespace approxsvm::python

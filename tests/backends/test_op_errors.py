@@ -56,6 +56,7 @@ OPS: dict[str, Any] = {
     "yeo-johnson": ops.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
     "products": ops.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
     **{f"{norm} norm": ops.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
+    **{f"{norm} norm of sparse rows": ops.Normalizer(norm, np.array([1, 1, 0]), "sparse") for norm in ("l1", "l2")},
 }
 # Exact parameters over the real numbers, if they differ.
 MEANT = {

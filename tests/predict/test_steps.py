@@ -8,6 +8,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -15,13 +16,14 @@ from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     KBinsDiscretizer,
+    Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
     SplineTransformer,
     StandardScaler,
 )
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 import approxsvm
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
@@ -94,6 +96,15 @@ def test_refused_values_are_named(step, place, value, theirs, ours):
         with pytest.raises(InputError, match=ours):
             call(X)
     assert not compiled.artifact.input_map.takes(X)[place[0]]
+
+
+def test_sparse_rows_of_tiny_norm_are_named():
+    X, y = table()
+    compiled = approxsvm.compile(make_pipeline(Normalizer(), LinearSVC()).fit(csr_array(X), y))
+    assert compiled.predict(1e-20 * X[:4]).shape == (4,)
+    for call in (compiled.predict, compiled.artifact.input_map.apply):
+        with pytest.raises(InputError, match=r"row 3: the norm of a sparse row must be 0 or at least 2.22045e-15, got"):
+            call(csr_array(X[:4] * [[1.0], [0.0], [1.0], [1e-20]]))
 
 
 def of_unknown(*behind):

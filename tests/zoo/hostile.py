@@ -111,7 +111,8 @@ def _special(draw: Draw, table: Table) -> Table:
     one_hot = np.eye(max(width, 1), dtype=np.longdouble)[draw.rng.integers(max(width, 1), size=n)][:, :width]
     ways = [
         *(0.0 * x, -0.0 * np.abs(x), np.sign(x), np.rint(x), 0.5 * np.rint(2.0 * x), one_hot, one_hot * x, np.abs(x)),
-        *(x * 0.0 + x[:, :1], 1e-30 * x, 1e-160 * x, 5e-324 * np.sign(x), 1e3 * x, x[[0] * n], -x, x[:, ::-1]),
+        *(x * 0.0 + x[:, :1], 1e-17 * x, 1e-30 * x, 1e-160 * x, 5e-324 * np.sign(x), 1e3 * x, x[[0] * n], -x),
+        x[:, ::-1],
     ]
     picked = np.array([ways[i % len(ways)][i] for i in range(n)])
     return _with_numbers(table, np.where(np.isnan(x) | np.isnan(picked), x, picked))

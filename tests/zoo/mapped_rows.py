@@ -27,7 +27,7 @@ from approxsvm.ir.ops import (
 )
 from zoo.balls import Ball, Extended, quiet
 
-# models/FORMAT.md: normal quantiles are of no smaller probability, and vectors of no smaller norm are divided.
+# models/FORMAT.md: normal quantiles are of no smaller probability, and dense rows of no smaller norm are divided.
 _LEAST_PROBABILITY = 2.0**-24
 _LEAST_NORM = 10 * 2.0**-52
 # A number of a table that stands for the feature itself.
@@ -202,7 +202,7 @@ def _normalizer(op: Normalizer, rows: _Rows) -> tuple[Ball, Array | None]:
         else:
             of_part = part.sum() if op.norm == "l1" else part.norms()
         norm = norm.where(~some, of_part)
-    least = Extended(_LEAST_NORM)
+    least = Extended(2.0**-1074 if op.rows == "sparse" else _LEAST_NORM)
     divided = x.where(norm.mid < least, x / norm.where(norm.mid >= least, 1.0))
     doubtful = (np.abs(norm.mid - least) <= norm.rad) & (op.groups > 0)
     return Ball(divided.mid, np.where(doubtful, np.inf, divided.rad)).where(op.groups > 0, x), None

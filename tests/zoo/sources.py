@@ -306,6 +306,14 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("CSR", "three", {"products of CSR": make_pipeline(_P.PolynomialFeatures(2, include_bias=False), _SVC())}),
     ("numbers", "two", {"box-cox before an imputer": make_pipeline(
         _P.PowerTransformer("box-cox"), impute.SimpleImputer(), _SVC())}),
+    ("CSR", "three", _before(_SVC(), {
+        **{f"Normalizer of CSR, {norm}": (_P.MaxAbsScaler(), _P.Normalizer(norm)) for norm in ("l1", "l2", "max")},
+        "Normalizer behind TruncatedSVD": (decomposition.TruncatedSVD(3, random_state=0), _P.Normalizer()),
+    })),
+    ("codes and numbers", "three", {f"Normalizer of sparse columns, {norm}": make_pipeline(
+        compose.ColumnTransformer([("codes", _P.OneHotEncoder(handle_unknown="ignore"), [0, 1])],
+                                  remainder="passthrough", sparse_threshold=1.0),
+        _P.Normalizer(norm), _SVC()) for norm in ("l1", "l2", "max")}),
     ("CSR", "two", {"landmarks of CSR": make_pipeline(_LANDMARKS, _Logistic()),
                     "bag of landmarks of CSR": ensemble.BaggingClassifier(
                         make_pipeline(_LANDMARKS, _LinearSVC()), 2, random_state=0)}),

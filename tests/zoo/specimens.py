@@ -234,6 +234,12 @@ def as_float64(table: Table) -> Table:
 
 
 @lru_cache(64)
+def as_dense(table: Table) -> Table:
+    """The table whose rows an interface of dense rows sees: sources do not compute the same of sparse ones."""
+    return replace(table, container="array") if table.family == "sparse" else table
+
+
+@lru_cache(64)
 def as_float32(table: Table) -> Table:
     """The table whose numbers an interface of float32 rows sees, as float64."""
     table = as_float64(table)

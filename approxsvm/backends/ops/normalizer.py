@@ -13,7 +13,6 @@ from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Normalizer
-from approxsvm.ir.ops.normalizer import LEAST_NORM
 
 
 def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source: bool) -> Mapped:
@@ -31,17 +30,17 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
         return g.op("Concat", *[g.op("ReduceMax", x, axes=[1], keepdims=1) for x in groups], axis=1)
 
     length = norms(x)
-    divided = g.op("Greater", length, np.nextafter(LEAST_NORM, 0.0))
+    divided = g.op("Greater", length, np.nextafter(op.least, 0.0))
     divisor = g.op(
         "Add", g.op("MatMul", g.op("Where", divided, length, 1.0), spread), (op.groups == 0).astype(np.float64)
     )
     y = g.op("Div", x, divisor)
     rounding = ROUNDING * (op.n_features + 3)
-    off = g.op("Add", g.op("Mul", length, rounding), TINY)
+    off = g.op("Add", g.op("Mul", length, rounding), _lost(op, op.n_features))
     if error is not None:
         off = g.op("Add", off, g.op("Mul", norms(error), 1.0 + rounding))
     least = g.op("Sub", length, off)
-    doubtful = g.op("And", g.op("Less", least, LEAST_NORM), g.op("Greater", g.op("Add", length, off), LEAST_NORM / 2))
+    doubtful = g.op("And", g.op("Less", least, op.least), g.op("Greater", g.op("Add", length, off), op.least / 2))
     # If no division takes place, the error is the incoming error alone.
     own = g.op("Where", divided, off, 0.0)
     own = g.op("Where", doubtful, np.inf, own)
@@ -52,6 +51,13 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
     incoming = carried if error is None else g.op("Add", carried, error)
     grown = g.op("Add", g.op("Div", incoming, nearest), g.op("Add", g.op("Mul", g.op("Abs", y), ROUNDING), TINY))
     return y, g.op("Mul", grown, UP)
+
+
+def _lost(op: Normalizer, n: int) -> float:
+    """Bound what underflow removes from the norm of n numbers; dense rows are not divided by norms so small."""
+    if op.rows != "sparse":
+        return 0.0
+    return n * 2.0**-536 if op.norm == "l2" else TINY
 
 
 def _normalized(op: Normalizer, most: FloatArray) -> list[FloatArray]:
@@ -76,19 +82,18 @@ def _measuring(k: int, op: Normalizer, before: Before) -> Gathers:
         n = len(features)
         length = f"approxsvm_length(approxsvm_{op.norm}, {n}, {{}} + {features[0]})"
         came = "0.0" if before.is_exact else length.format("radius")
-        summed = 0 if op.norm == "max" else n
-        lines.append(
-            f"norms[{group - 1}] = approxsvm_norm({length.format('x')}, {came}, {summed}, 0x1p-53, 0x1p-1000);"
-        )
+        summed, lost = 0 if op.norm == "max" else n, _lost(op, n).hex()
+        lines.append(f"norms[{group - 1}] = approxsvm_norm({length.format('x')}, {came}, {summed}, 0x1p-53, {lost});")
     return Gathers(between=lines, in_place=True, arrays={"approxsvm_ball norms": len(lines)})
 
 
 def _normalizing(k: int, op: Normalizer, before: Before) -> list[str]:
+    least = "APPROXSVM_LEAST_NORM" + ("_OF_SPARSE_ROWS" if op.rows == "sparse" else "")
     if _is_one_vector(op):
-        return [*before.picked("b", "j"), "b = approxsvm_normalized(b, norms[0]);"]
+        return [*before.picked("b", "j"), f"b = approxsvm_normalized(b, norms[0], {least});"]
     return [
         *before.picked("b", "j"),
-        f"if (@group_{k}@@[j] > 0) b = approxsvm_normalized(b, norms[(int)@group_{k}@@[j] - 1]);",
+        f"if (@group_{k}@@[j] > 0) b = approxsvm_normalized(b, norms[(int)@group_{k}@@[j] - 1], {least});",
     ]
 
 

@@ -268,7 +268,7 @@ _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
 # autologging calls the functions that it replaces.
 _CHECKED: Final = ("approxsvm", "imblearn", "sklearn", "skopt", *_ACCELERATORS)
 _AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
-# Methods that are called on objects. An object with such a method of its own answers differently from its class.
+# Methods that are called on objects. An object that has replaced one of them answers differently from its class.
 _ANSWERS: Final = (
     "decision_function",
     "inverse_transform",

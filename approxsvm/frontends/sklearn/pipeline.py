@@ -150,7 +150,8 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         _check_width(map_, step, name)
         folded = folder(_with_checks(map_, step), step)
         is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and name_of(step) not in _SORTING)
-        return replace(folded, is_sparse=gives_sparse(step, map_.is_sparse), is_unsorted=is_unsorted)
+        is_sparse, stays_sparse = (gives_sparse(step, before) for before in (map_.is_sparse, map_.stays_sparse))
+        return replace(folded, is_sparse=is_sparse, stays_sparse=stays_sparse, is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
             raise  # this step, or an inner one that is already named
@@ -345,7 +346,8 @@ def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
 
 
 def _normalizer(map_: InputMap, step: Any) -> InputMap:
-    return map_.then_op(Normalizer.of(map_.n_features, step.norm))
+    rows = "sparse" if map_.is_sparse else "as raw" if map_.stays_sparse else "dense"
+    return map_.then_op(Normalizer.of(map_.n_features, step.norm, rows))
 
 
 def _power_transformer(map_: InputMap, step: Any) -> InputMap:

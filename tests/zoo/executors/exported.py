@@ -14,7 +14,7 @@ from c_header import Program, build
 from approxsvm.errors import InputError, UnsupportedModelError
 from zoo.executors import Executor
 from zoo.executors.native import in_codes, is_unused_alone
-from zoo.specimens import Answers, Specimen
+from zoo.specimens import Answers, Specimen, as_dense
 from zoo.tables import Table
 
 # Messages of the export for sources that it does not support.
@@ -88,6 +88,9 @@ class C99(Executor):
         program = _program(specimen, *self._how)
         assert isinstance(program, Program) or _CLOSED.search(program), f"{specimen.name}: {program}"
         return program if isinstance(program, str) else ""
+
+    def seen(self, specimen: Specimen, table: Table) -> Table:
+        return as_dense(super().seen(specimen, table))
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
         return is_unused_alone(specimen, self.seen(specimen, row))

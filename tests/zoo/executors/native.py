@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from approxsvm import _native
 from approxsvm.frames.text_columns import NONE, is_nan
 from zoo.executors import Executor
-from zoo.specimens import Answers, RefusedError, Specimen, as_float64
+from zoo.specimens import Answers, RefusedError, Specimen, as_dense, as_float64
 from zoo.tables import Table
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +59,8 @@ class InMemory(Executor):
 
     def seen(self, specimen: Specimen, table: Table) -> Table:
         """Return float64 rows, or float32 rows as float64: these interfaces know no other types."""
-        return super().seen(specimen, table) if self.float32 else as_float64(table)
+        found = super().seen(specimen, table) if self.float32 else as_float64(table)
+        return found if self._index else as_dense(found)
 
     def may_answer(self, specimen: Specimen, row: Table) -> bool:
         return is_unused_alone(specimen, self.seen(specimen, row))

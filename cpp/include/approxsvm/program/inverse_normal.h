@@ -61,9 +61,9 @@ APPROXSVM_PROGRAM double approxsvm_inverse_normal_ratio(const double* coefs, dou
    Since dy / ds is 2 s t over the density at y, which is at least t y (Mills' ratio), these contribute (5.5 s + 2) 2 s
    / y^2 relative to y, at most 17 (at t = 0.075), and the total is less than 50. The bound allows for 64, plus 12 units
    for a float32 source, which usually evaluates the function in float64; a float64 source performs the operations
-   below. The slope is the reciprocal of the density, which is a concave function of p, symmetric, 0 at 0, and 1 /
-   sqrt(2 pi) at 1/2; it is therefore at least t sqrt(2 / pi), and also at least t y. Hence, within radius r of p, the
-   slope is at most the reciprocal of this bound at t - r. */
+   below. Nothing underflows: y is 0 or above 2^-53. The slope is the reciprocal of the density, which is a concave
+   function of p, symmetric, 0 at 0, and 1 / sqrt(2 pi) at 1/2; it is therefore at least t sqrt(2 / pi), and also at
+   least t y. Hence, within radius r of p, the slope is at most the reciprocal of this bound at t - r. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int source) {
     const double *const coefs = approxsvm_inverse_normal_coefs(), least = APPROXSVM_LEAST_PROBABILITY;
     const double other = 1.0 - p.value, inner = other < p.value ? other : p.value, nearest = inner - p.radius;
@@ -76,6 +76,6 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int 
     const double own = 64.0 * 0x1p-53 + (source == approxsvm_float32 ? 12.0 * approxsvm_unit_of(source) : 0.0);
     approxsvm_ball found;
     found.value = p.value < 0.5 ? -y : p.value >= 0.5 ? y : p.value;
-    found.radius = (carried + own * y) * (1.0 + 0x1p-30) + approxsvm_tiny_of(source);
+    found.radius = (carried + own * y) * (1.0 + 0x1p-30);
     return found;
 }

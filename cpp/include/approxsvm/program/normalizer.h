@@ -2,11 +2,13 @@
 #pragma once
 #include "ball.h"
 
-#define APPROXSVM_LEAST_NORM (10.0 * 0x1p-52) /* a norm below it is taken for 1, as scikit-learn does */
+/* A smaller norm is taken for 1, as scikit-learn does: of dense rows, and of sparse rows, where only 0 is smaller. */
+#define APPROXSVM_LEAST_NORM (10.0 * 0x1p-52)
+#define APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS 0x1p-1074
 
 /* The ball of a norm of n numbers whose radii have the norm `came`. The relative error of a sum of n absolute values or
-   squares is gamma_(n + 3), in any order of summation; `lost` bounds what underflow removes from it. A maximum (n = 0)
-   is not rounded. */
+   squares is gamma_(n + 3), in any order of summation; `lost` bounds what underflow removes from it: of squares, n
+   times 0x1p-536, which only counts for tiny norms. A maximum (n = 0) is not rounded. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int n, double unit, double lost) {
     const double rounding = n > 0 ? 1.01 * ((double)n + 3.0) * unit : 0.0;
     approxsvm_ball norm;
@@ -36,13 +38,14 @@ APPROXSVM_PROGRAM double approxsvm_normalized_radius(double radius, double y, ap
     return ((radius + size * norm.radius + tiny) / (norm.value - norm.radius) + unit * size + tiny) * (1.0 + 0x1p-30);
 }
 
-/* No bound if the norm may lie on either side of the smallest norm that numbers are divided by. */
-APPROXSVM_PROGRAM approxsvm_ball approxsvm_normalized(approxsvm_ball x, approxsvm_ball norm) {
-    if (norm.value >= APPROXSVM_LEAST_NORM) {
+/* No bound if the norm may lie on either side of the smallest norm that numbers are divided by. A known 0 is 0 on both.
+ */
+APPROXSVM_PROGRAM approxsvm_ball approxsvm_normalized(approxsvm_ball x, approxsvm_ball norm, double least) {
+    if (x.value == 0.0 && x.radius == 0.0) return x;
+    if (norm.value >= least) {
         x.value /= norm.value;
         x.radius = approxsvm_normalized_radius(x.radius, x.value, norm, 0x1p-53, 0x1p-1000);
     }
-    if (!(norm.value - norm.radius >= APPROXSVM_LEAST_NORM || norm.value + norm.radius < APPROXSVM_LEAST_NORM))
-        x.radius = approxsvm_infinity();
+    if (!(norm.value - norm.radius >= least || norm.value + norm.radius < least)) x.radius = approxsvm_infinity();
     return x;
 }

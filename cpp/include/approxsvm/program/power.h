@@ -15,7 +15,8 @@ APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shif
    which expm1 and the division add 5 u.
    The source subtracts 1 from x^p, whose error is 16 of its units, or 14 |t| of them if it is computed from L. The
    error of its power is d = (4 + 2 |p|) units: the power is rounded, so is 2 - p, and a power below 2 units may be
-   treated as 0. The derivative with respect to p is at most L y, for the largest y in between. */
+   treated as 0. The derivative with respect to p is at most L y, for the largest y in between. What underflows in the
+   source is far below 14 units of y or 16 of x^p / p. */
 typedef struct {
     double value, own, of_source;
 } approxsvm_power_value;
@@ -26,16 +27,15 @@ APPROXSVM_PROGRAM approxsvm_power_value approxsvm_power_at(double x, double powe
     const double log = approxsvm_log_of_sum(a, is_shifted ? 1.0 : 0.0), t = p * log, grown = approxsvm_expm1(t);
     const double divisor = p == 0.0 ? 1.0 : p, y = p == 0.0 ? log : grown / divisor;
     const double size = approxsvm_abs(y), of_divisor = 1.0 / approxsvm_abs(divisor);
-    const double tiny = approxsvm_tiny_of(source) * (1.0 + of_divisor);
     approxsvm_power_value at;
     at.value = is_mirrored ? -y : y;
-    at.own = (12.0 + 7.0 * (t > 0.0 ? t : 0.0)) * 0x1p-53 * size + tiny;
+    at.own = (12.0 + 7.0 * (t > 0.0 ? t : 0.0)) * 0x1p-53 * size + 0x1p-1000 * (1.0 + of_divisor);
     at.of_source = 0.0;
     if (source != approxsvm_real) {
         const double unit = approxsvm_unit_of(source), largest = source == approxsvm_float32 ? 0x1.fffffep127 : 1e308;
         const double raised = p == 0.0 ? 0.0 : (grown + 1.0) * (16.0 + 14.0 * approxsvm_abs(t)) * of_divisor;
         const double off = unit * (4.0 + 2.0 * approxsvm_abs(power)) * approxsvm_abs(log);
-        const double added = unit * (raised + 14.0 * size) + 1.01 * off * size + tiny;
+        const double added = unit * (raised + 14.0 * size) + 1.01 * off * size;
         /* No bound if the source's intermediate numbers may overflow, or if d changes x^p substantially. */
         const int is_known = (grown + 1.0 + a <= largest) & (approxsvm_abs(power) <= largest) & (off <= 0.01);
         at.of_source = is_known ? added : approxsvm_infinity();

@@ -1,4 +1,5 @@
-// x / ||x||, over adjacent features; a norm close to 0 is replaced by 1 (program/normalizer.h).
+// x / ||x||, over adjacent features; a norm close to 0 is replaced by 1, that of a sparse row only if it is 0
+// (program/normalizer.h).
 #pragma once
 
 #include "op.hpp"
@@ -13,10 +14,12 @@ constexpr double least_norm32 = 10.0 * 0x1p-23;
 struct NormalizerOp : AnyOp {
     static constexpr OpKind kind = OpKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
+    // Whether the source's rows are sparse where it normalizes them: as raw rows are, never, or always.
+    enum Rows : std::uint32_t { as_raw, dense, sparse, n_kinds_of_rows };
 
     APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
                                                std::uint64_t index) {
-        return check(field::op_parts, header.parts, from_to(0, n_norms - 1), index) &&
+        return check(field::op_parts, header.parts, from_to(0, n_norms * n_kinds_of_rows - 1), index) &&
                check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
     }
     static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
@@ -37,12 +40,18 @@ struct NormalizerOp : AnyOp {
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
         const std::uint32_t* group = op.integers[0];
+        const Norm which = static_cast<Norm>(op.parts_number % n_norms);
+        const Rows rows = static_cast<Rows>(op.parts_number / n_norms);
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
             for (std::size_t j = 0; !on.has_errors && j < op.n_inputs; ++j) error[j] = 0.0;
             for (std::size_t j = 0, end; j < op.n_inputs; j = end) {
                 for (end = j + 1; end < op.n_inputs && group[end] == group[j];) ++end;
-                if (group[j] != 0) normalize(static_cast<Norm>(op.parts_number), on.source, end - j, x + j, error + j);
+                if (group[j] == 0) continue;
+                const double length = normalize(which, rows, on.source, end - j, x + j, error + j);
+                // A source divides by this norm if its rows are sparse, and not if these are stored so by the caller.
+                if (rows == as_raw && on.source.is_sparse && length > 0.0 && length < APPROXSVM_LEAST_NORM)
+                    on.refuse(r, kind, length, APPROXSVM_LEAST_NORM);
             }
         }
     }
@@ -56,30 +65,30 @@ struct NormalizerOp : AnyOp {
         return most;
     }
 
-    // No bound if the norm may lie on either side of the least norm. With float32, the source uses least_norm32 and
-    // loses squares below tiny32; it divides sparse rows by any norm other than 0. Nor is there a bound if the source's
-    // own sum of absolute values or squares may overflow.
-    static void normalize(Norm which, const SourceRows& source, std::size_t n, double* x, double* error) {
-        constexpr double lost_square = 0x1p-74;
+    // Returns the norm. No bound if it may lie on either side of the least norm; rows of known zeros are the same on
+    // both. With float32, the source uses least_norm32 for dense rows. Nor is there a bound if the source's own sum of
+    // absolute values or squares may overflow. What underflow removes from squares only counts for tiny norms.
+    static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error) {
         const double u = source.unit(), tiny = source.tiny();
+        const double n_numbers = static_cast<double>(n);
+        const bool divides_any = rows == sparse || (rows == as_raw && source.is_sparse);
         // A power of two that scales rows so large that sums might overflow float64.
         const double largest = norm(max, x, n), scale = largest > 0x1p490 ? 0x1p-600 : 1.0,
-                     least = APPROXSVM_LEAST_NORM * scale;
+                     least = rows == sparse ? APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS : APPROXSVM_LEAST_NORM * scale;
         for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {
             x[j] *= scale;
             error[j] *= scale;
         }
         const double length = norm(which, x, n), came = norm(which, error, n),
-                     lost = source.in_float32 ? lost_square * static_cast<double>(n) : tiny;
+                     lost = rows == sparse && which == l2 ? n_numbers * (source.in_float32 ? 0x1p-74 : 0x1p-536) : 0.0;
         const approxsvm_ball ball = approxsvm_norm(length, came, which == max ? 0 : static_cast<int>(n), u, lost);
         const double nearest = length - ball.radius, farthest = length + ball.radius,
-                     above_any = source.in_float32 ? least_norm32 * scale : least;
+                     above_any = source.in_float32 && !divides_any ? least_norm32 * scale : least;
         const bool is_above = nearest >= above_any,
-                   is_below = source.is_sparse ? length == 0.0 && came == 0.0 : farthest < least,
-                   overflows =
-                       source.in_float32
-                           ? !(farthest * (which == l2 ? farthest : 1.0) <= largest32)
-                           : which != max && !(largest * static_cast<double>(n) <= (which == l1 ? 0x1p1000 : 0x1p500));
+                   is_below = divides_any ? largest == 0.0 && norm(max, error, n) == 0.0 : farthest < least,
+                   overflows = source.in_float32
+                                   ? !(farthest * (which == l2 ? farthest : 1.0) <= largest32)
+                                   : which != max && !(largest * n_numbers <= (which == l1 ? 0x1p1000 : 0x1p500));
         if (length >= least) {
             for (std::size_t j = 0; j < n; ++j) {
                 x[j] /= length;
@@ -87,6 +96,7 @@ struct NormalizerOp : AnyOp {
             }
         }
         for (std::size_t j = 0; (!(is_above || is_below) || overflows) && j < n; ++j) error[j] = HUGE_VAL;
+        return length / scale;
     }
 };
 

@@ -89,11 +89,10 @@ inline void run_projection(const MapOp& op, const double* column_norms, bool has
 // need it; sums that overflow in this scheme are computed in plain float64.
 inline void run_projection_exactly(const MapOp& op, bool has_errors, const double* x, const double* error, double* y,
                                    double* y_error) {
-    constexpr double u = unit64, up = 1.0 + 0x1p-30;
+    constexpr double up = 1.0 + 0x1p-30;
     const std::size_t n = op.n_inputs, m = op.n_outputs;
     const double* center = op.parts[part::center];
-    const double depth = 1.01 * (static_cast<double>(n) + 4.0) * u,
-                 underflow = (static_cast<double>(n) + 1.0) * 0x1p-1070;
+    const double depth = 1.01 * (static_cast<double>(n) + 4.0) * unit64;
     for (std::size_t k = 0; k < m; ++k) {
         const double *column = op.parts[part::matrix] + k, bias = op.parts[part::bias][k];
         double plain = 0.0, total = 0.0, lost = 0.0, moduli = 0.0, carried = 0.0;
@@ -111,13 +110,12 @@ inline void run_projection_exactly(const MapOp& op, bool has_errors, const doubl
         }
         const double sum = total + lost;
         y[k] = sum + bias;
+        // The radius of the bias covers underflow and, with 2 u |y|, the rounding of the sum, u (|y| + |bias|).
         const double own = bias_radius(op, k) + 0x1p-52 * std::fabs(y[k]);
-        y_error[k] = (carried + 1.01 * (u * std::fabs(sum) + 2.0 * depth * depth * moduli) + underflow + own) *
-                     (1.0 + depth) * up;
+        y_error[k] = (carried + 2.02 * depth * depth * moduli + own) * (1.0 + depth) * up;
         if (std::fabs(y[k]) <= largest_double && y_error[k] <= largest_double) continue;
         y[k] = plain + bias;
-        const double of_bias = bias_radius(op, k) + 0x1p-52 * std::fabs(y[k]);
-        y_error[k] = (carried + depth * moduli + of_bias) * (1.0 + depth) * up;
+        y_error[k] = HUGE_VAL;
     }
 }
 
