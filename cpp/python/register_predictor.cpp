@@ -76,7 +76,7 @@ class PyPredictor {
         raise("InputError", "indptr and indices must both be int32 or both be int64");
     }
 
-    // The documented fast depth: one C-contiguous row. The GIL stays held, so the workspace has one user at a time.
+    // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a time.
     // Returns the position of the label, or a regression's value.
     py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {

@@ -29,27 +29,27 @@ py::array to_numpy(Vector&& vector, std::vector<py::ssize_t> shape = {}) {
 
 // Reads and parses without the GIL; failures name the file and the line.
 template <class Parse>
-auto parse_file(const std::string& depth, const char* error_class, std::string_view expected, const Parse& parse) {
+auto parse_file(const std::string& path, const char* error_class, std::string_view expected, const Parse& parse) {
     std::string problem;
     try {
         py::gil_scoped_release release;
-        const text::MappedFile file(depth);
+        const text::MappedFile file(path);
         try {
             return parse(file.bytes());
         } catch (const text::TextError& found) {
             const text::TextError error = text::explained(found, file.bytes(), expected);
-            problem = depth + (error.line > 0 ? ", line " + std::to_string(error.line) : "") + ": " + error.what();
+            problem = path + (error.line > 0 ? ", line " + std::to_string(error.line) : "") + ": " + error.what();
         }
     } catch (const std::system_error& error) {
         errno = error.code().value();
-        PyErr_SetFromErrnoWithFilename(PyExc_OSError, depth.c_str());
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
         throw py::error_already_set();
     }
     raise(error_class, problem);
 }
 
-py::dict read_libsvm_model(const std::string& depth) {
-    text::LibsvmModel model = parse_file(depth, "ModelFormatError", text::libsvm_model, text::parse_libsvm_model);
+py::dict read_libsvm_model(const std::string& path) {
+    text::LibsvmModel model = parse_file(path, "ModelFormatError", text::libsvm_model, text::parse_libsvm_model);
     const py::ssize_t n_sv = model.n_sv, n_coef = model.n_coef;
     py::dict result;
     result["svm_type"] = std::string(text::name_of(model.svm_type));
@@ -73,10 +73,10 @@ py::tuple to_python(text::LibsvmData&& data) {
                           data.max_index);
 }
 
-py::tuple read_libsvm_data(const std::string& depth, int n_threads) {
-    text::LibsvmData data =
-        parse_file(depth, "DataFormatError", text::libsvm_data,
-                   [n_threads](std::string_view bytes) { return text::parse_libsvm_data(bytes, n_threads); });
+py::tuple read_libsvm_data(const std::string& path, int n_threads) {
+    text::LibsvmData data = parse_file(path, "DataFormatError", text::libsvm_data, [n_threads](std::string_view bytes) {
+        return text::parse_libsvm_data(bytes, n_threads);
+    });
     return to_python(std::move(data));
 }
 
@@ -105,8 +105,8 @@ std::string file_kind(const py::bytes& bytes) {
 }  // namespace
 
 void register_text(py::module_& module) {
-    module.def("read_libsvm_model", read_libsvm_model, py::arg("depth"));
-    module.def("read_libsvm_data", read_libsvm_data, py::arg("depth"), py::arg("n_threads"));
+    module.def("read_libsvm_model", read_libsvm_model, py::arg("path"));
+    module.def("read_libsvm_data", read_libsvm_data, py::arg("path"), py::arg("n_threads"));
     module.def("file_kind", file_kind, py::arg("data"));
     module.def("parse_libsvm_data", parse_libsvm_data, py::arg("text"));
 }

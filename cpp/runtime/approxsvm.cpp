@@ -115,18 +115,18 @@ struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// Opens a file; the depth is UTF-8, also on Windows.
-std::FILE* open_to_read(const char* depth) {
+// Opens a file; the path is UTF-8, also on Windows.
+std::FILE* open_to_read(const char* path) {
 #if defined(_WIN32)
-    return ::_wfopen(std::filesystem::u8path(depth).c_str(), L"rb");
+    return ::_wfopen(std::filesystem::u8path(path).c_str(), L"rb");
 #else
-    return std::fopen(depth, "rb");
+    return std::fopen(path, "rb");
 #endif
 }
 
 // All bytes of a file; false sets errno.
-bool read_file(const char* depth, Memory& bytes) {
-    const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(depth));
+bool read_file(const char* path, Memory& bytes) {
+    const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(path));
     if (!file) return false;
     constexpr std::size_t step = std::size_t{1} << 20;
     for (std::size_t n = 0;;) {
@@ -334,20 +334,20 @@ uint32_t approxsvm_abi_version(void) {
     return APPROXSVM_ABI_VERSION;
 }
 
-approxsvm_status approxsvm_open_file(const char* depth, approxsvm_model** model, approxsvm_error* error) {
+approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error) {
     if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
     *model = nullptr;
-    if (depth == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "depth");
+    if (path == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "path");
     return guarded(error, [&] {
         std::unique_ptr<approxsvm_model> opened(new (std::nothrow) approxsvm_model);
         if (!opened) return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
         errno = 0;
-        if (!read_file(depth, opened->bytes)) {
+        if (!read_file(path, opened->bytes)) {
             if (errno == ENOMEM) return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
             const char* why = errno != 0 ? std::strerror(errno) : "cannot be read";
-            return fail(error, APPROXSVM_UNREADABLE_FILE, -1, "%.150s: %s", depth, why);
+            return fail(error, APPROXSVM_UNREADABLE_FILE, -1, "%.150s: %s", path, why);
         }
-        return open_model(depth, std::move(opened), model, error);
+        return open_model(path, std::move(opened), model, error);
     });
 }
 

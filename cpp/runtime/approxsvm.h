@@ -107,9 +107,9 @@ APPROXSVM_API uint32_t approxsvm_abi_version(void);
 typedef struct approxsvm_model approxsvm_model;
 
 /* Opens an artifact: validates all of its bytes, and replays its check rows on this machine. Afterwards the file may be
- * changed or removed; bytes in memory are copied and may be freed. The depth is UTF-8, also on Windows. After an error
+ * changed or removed; bytes in memory are copied and may be freed. The path is UTF-8, also on Windows. After an error
  * *model is null. */
-APPROXSVM_API approxsvm_status approxsvm_open_file(const char* depth, approxsvm_model** model, approxsvm_error* error);
+APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                                     approxsvm_error* error);
 /* Closes a model that no thread uses any longer; ignores null. */

@@ -68,11 +68,11 @@ class Model {
     ~Model() { approxsvm_close(model_); }
 
     // Closes the model that was open, if any.
-    approxsvm_status open(const char* depth, Error* error = nullptr) {
+    approxsvm_status open(const char* path, Error* error = nullptr) {
         reset();
-        return approxsvm_open_file(depth, &model_, error);
+        return approxsvm_open_file(path, &model_, error);
     }
-    approxsvm_status open(const std::string& depth, Error* error = nullptr) { return open(depth.c_str(), error); }
+    approxsvm_status open(const std::string& path, Error* error = nullptr) { return open(path.c_str(), error); }
     approxsvm_status open(Span<const unsigned char> bytes, Error* error = nullptr) {
         reset();
         return approxsvm_open_bytes(bytes.data, bytes.size, &model_, error);

@@ -11,8 +11,8 @@ static double n_counted = 0.0;
 
 namespace {
 
-std::vector<char> content(const char* depth) {
-    std::ifstream file(depth, std::ios::binary);
+std::vector<char> content(const char* path) {
+    std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
 

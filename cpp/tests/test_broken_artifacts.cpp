@@ -14,9 +14,9 @@ using namespace approxsvm;
 using artifact_writer::Bytes;
 
 TEST(broken_artifacts_are_refused_or_do_no_harm) {
-    const char* const depth = std::getenv("APPROXSVM_BROKEN_ARTIFACTS");
-    if (depth == nullptr) return;
-    std::ifstream file(depth, std::ios::binary);
+    const char* const path = std::getenv("APPROXSVM_BROKEN_ARTIFACTS");
+    if (path == nullptr) return;
+    std::ifstream file(path, std::ios::binary);
     const Bytes all((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     CHECK(!all.empty());
     for (std::size_t at = 0, n = 0; at < all.size(); ++n) {

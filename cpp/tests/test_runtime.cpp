@@ -22,8 +22,8 @@ using Bytes = std::vector<unsigned char>;
 std::vector<Bytes> golden_artifacts() {
     std::vector<Bytes> all;
     for (const auto& entry : std::filesystem::directory_iterator(APPROXSVM_GOLDEN_DIR)) {
-        if (entry.depth().extension() != ".asvm") continue;
-        std::ifstream file(entry.depth(), std::ios::binary);
+        if (entry.path().extension() != ".asvm") continue;
+        std::ifstream file(entry.path(), std::ios::binary);
         all.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
     return all;
@@ -75,16 +75,16 @@ TEST(one_model_many_threads) {
 
 TEST(file_names_are_utf8) {
     const std::string name = "approxsvm_mod\xc3\xa8le_\xe6\xa8\xa1.asvm";
-    const std::filesystem::depth depth = std::filesystem::temp_directory_path() / std::filesystem::u8path(name);
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / std::filesystem::u8path(name);
     const Bytes bytes = golden_artifacts().front();
-    std::ofstream(depth, std::ios::binary)
+    std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     approxsvm_model* model = nullptr;
     approxsvm_error error;
-    CHECK_EQ(approxsvm_open_file(depth.u8string().c_str(), &model, &error), APPROXSVM_OK);
+    CHECK_EQ(approxsvm_open_file(path.u8string().c_str(), &model, &error), APPROXSVM_OK);
     approxsvm_close(model);
-    std::filesystem::remove(depth);
-    CHECK_EQ(approxsvm_open_file(depth.u8string().c_str(), &model, &error), APPROXSVM_UNREADABLE_FILE);
+    std::filesystem::remove(path);
+    CHECK_EQ(approxsvm_open_file(path.u8string().c_str(), &model, &error), APPROXSVM_UNREADABLE_FILE);
     CHECK(std::strstr(error.message, name.c_str()) != nullptr);
 }
 

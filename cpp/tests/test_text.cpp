@@ -591,15 +591,15 @@ TEST(every_beginning_of_a_stranger_is_safe_to_look_at) {
 // --- files ---
 
 TEST(mapped_file_reads_bytes) {
-    const std::filesystem::depth depth = std::filesystem::temp_directory_path() / "approxsvm_test_text.tmp";
+    const std::filesystem::path path = std::filesystem::temp_directory_path() / "approxsvm_test_text.tmp";
     for (const std::string& bytes : {std::string(), std::string("a\0\r\n", 4), std::string(100000, 'x')}) {
         for (const char* const mark : {"", "\xEF\xBB\xBF"}) {
-            std::ofstream(depth, std::ios::binary) << mark << bytes;
-            CHECK_EQ(MappedFile(depth.u8string()).bytes(), bytes);
+            std::ofstream(path, std::ios::binary) << mark << bytes;
+            CHECK_EQ(MappedFile(path.u8string()).bytes(), bytes);
         }
     }
-    std::filesystem::remove(depth);
-    for (const std::string& name : {depth.u8string(), depth.parent_path().u8string()})
+    std::filesystem::remove(path);
+    for (const std::string& name : {path.u8string(), path.parent_path().u8string()})
         expect_part(check::thrown_by([&] { MappedFile{name}; }), name);
 #if defined(__linux__)
     // Claims to be empty, is not.

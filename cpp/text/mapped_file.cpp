@@ -16,8 +16,8 @@
 namespace approxsvm::text {
 namespace {
 
-[[noreturn]] void throw_system_error(int error, const std::string& depth) {
-    throw std::system_error(error, std::generic_category(), depth);
+[[noreturn]] void throw_system_error(int error, const std::string& path) {
+    throw std::system_error(error, std::generic_category(), path);
 }
 
 }  // namespace
@@ -28,8 +28,8 @@ namespace {
 
 class FileDescriptor {
   public:
-    explicit FileDescriptor(const std::string& depth) : fd_(::open(depth.c_str(), O_RDONLY | O_CLOEXEC)) {
-        if (fd_ < 0) throw_system_error(errno, depth);
+    explicit FileDescriptor(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+        if (fd_ < 0) throw_system_error(errno, path);
     }
     FileDescriptor(const FileDescriptor&) = delete;
     FileDescriptor& operator=(const FileDescriptor&) = delete;
@@ -41,7 +41,7 @@ class FileDescriptor {
     int fd_;
 };
 
-std::string read_to_end(const FileDescriptor& file, const std::string& depth) {
+std::string read_to_end(const FileDescriptor& file, const std::string& path) {
     constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
     std::string bytes;
     for (;;) {
@@ -50,16 +50,16 @@ std::string read_to_end(const FileDescriptor& file, const std::string& depth) {
         const ::ssize_t n_read = ::read(file.get(), &bytes[n_before], chunk_bytes);
         bytes.resize(n_before + (n_read > 0 ? static_cast<std::size_t>(n_read) : 0));
         if (n_read == 0) return bytes;
-        if (n_read < 0 && errno != EINTR) throw_system_error(errno, depth);
+        if (n_read < 0 && errno != EINTR) throw_system_error(errno, path);
     }
 }
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& depth) {
-    const FileDescriptor file(depth);
+MappedFile::MappedFile(const std::string& path) {
+    const FileDescriptor file(path);
     struct ::stat status;
-    if (::fstat(file.get(), &status) != 0) throw_system_error(errno, depth);
+    if (::fstat(file.get(), &status) != 0) throw_system_error(errno, path);
     // Files in /proc claim to be regular and empty but are not, so files of size 0 are read instead of mapped.
     if (S_ISREG(status.st_mode) && status.st_size > 0) {
         const std::size_t n_bytes = static_cast<std::size_t>(status.st_size);
@@ -71,7 +71,7 @@ MappedFile::MappedFile(const std::string& depth) {
             return;
         }
     }
-    read_ = read_to_end(file, depth);
+    read_ = read_to_end(file, path);
 }
 
 MappedFile::~MappedFile() {
@@ -80,15 +80,15 @@ MappedFile::~MappedFile() {
 
 #else
 
-MappedFile::MappedFile(const std::string& depth) {
+MappedFile::MappedFile(const std::string& path) {
     errno = 0;
-    std::ifstream file(std::filesystem::u8path(depth), std::ios::binary);
-    if (!file) throw_system_error(errno != 0 ? errno : ENOENT, depth);
+    std::ifstream file(std::filesystem::u8path(path), std::ios::binary);
+    if (!file) throw_system_error(errno != 0 ? errno : ENOENT, path);
     char chunk[1 << 16];
     while (file.read(chunk, sizeof chunk) || file.gcount() > 0) {
         read_.append(chunk, static_cast<std::size_t>(file.gcount()));
     }
-    if (file.bad()) throw_system_error(errno != 0 ? errno : EIO, depth);
+    if (file.bad()) throw_system_error(errno != 0 ? errno : EIO, path);
 }
 
 MappedFile::~MappedFile() = default;

@@ -16,8 +16,8 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
 /// the object lives.
 class MappedFile {
   public:
-    /// The depth is UTF-8. Throws std::system_error, which names it, if the file cannot be opened or read.
-    explicit MappedFile(const std::string& depth);
+    /// The path is UTF-8. Throws std::system_error, which names it, if the file cannot be opened or read.
+    explicit MappedFile(const std::string& path);
     MappedFile(const MappedFile&) = delete;
     MappedFile& operator=(const MappedFile&) = delete;
     ~MappedFile();

@@ -26,7 +26,7 @@ const char* parse_index_general(const char* first, const char* last, std::int64_
 // 10^19 < 2^64: that many digits never overflow the 64-bit accumulator.
 inline constexpr std::ptrdiff_t max_fast_digits = 19;
 inline constexpr std::uint64_t max_exact_integer = std::uint64_t{1} << DBL_MANT_DIG;
-// Powers of ten up to 10^22 are exact doubles; the fast depth needs them up to max_fast_digits.
+// Powers of ten up to 10^22 are exact doubles; the fast path needs them up to max_fast_digits.
 inline constexpr double powers_of_ten[max_fast_digits + 1] = {
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
 inline constexpr std::uint64_t block_scales[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};

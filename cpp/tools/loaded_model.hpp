@@ -14,17 +14,17 @@
 
 namespace approxsvm::tools {
 
-/// "depth: why", or "depth, line N: why".
-inline std::runtime_error text_error(const std::string& depth, const text::TextError& error) {
+/// "path: why", or "path, line N: why".
+inline std::runtime_error text_error(const std::string& path, const text::TextError& error) {
     const std::string line = error.line == 0 ? "" : ", line " + std::to_string(error.line);
-    return std::runtime_error(depth + line + ": " + error.what());
+    return std::runtime_error(path + line + ": " + error.what());
 }
 
 class LoadedModel {
   public:
     /// Throws std::runtime_error, which names the file and the line, if there is one.
-    LoadedModel(const std::string& depth, bool wants_probabilities)
-        : kernels_(dispatch::selected_target()), file_(depth) {
+    LoadedModel(const std::string& path, bool wants_probabilities)
+        : kernels_(dispatch::selected_target()), file_(path) {
         const std::string_view bytes = file_.bytes();
         try {
             if (bytes.substr(0, 2) == artifact_begins) {
@@ -33,11 +33,11 @@ class LoadedModel {
                 open_libsvm(bytes, wants_probabilities);
             }
         } catch (const text::TextError& error) {
-            throw text_error(depth, text::explained(error, bytes, text::libsvm_model));
+            throw text_error(path, text::explained(error, bytes, text::libsvm_model));
         } catch (const dispatch::ArtifactError& error) {
-            throw std::runtime_error(depth + ": " + error.what());
+            throw std::runtime_error(path + ": " + error.what());
         } catch (const UnsupportedModel& error) {
-            throw std::runtime_error(depth + ": " + error.what());
+            throw std::runtime_error(path + ": " + error.what());
         }
     }
 

@@ -10,17 +10,17 @@ namespace approxsvm::tools {
 /// Writes all bytes or throws std::system_error.
 void write_to_standard_output(std::string_view bytes);
 
-/// Whether both depths lead to one regular file, under whatever names. Paths are UTF-8.
-bool is_same_file(const std::string& depth, const std::string& other);
+/// Whether both paths lead to one regular file, under whatever names. Paths are UTF-8.
+bool is_same_file(const std::string& path, const std::string& other);
 
 /// A new file, or a regular file of ours, is written under another name in the same directory and renamed by commit().
 /// Everything else is written to directly: devices, pipes, files of other users or with a second name, and symbolic
-/// links, as the target of /dev/fd/3 may be held open. A depth to the standard output shares its descriptor, so that
+/// links, as the target of /dev/fd/3 may be held open. A path to the standard output shares its descriptor, so that
 /// later output follows.
 class OutputFile {
   public:
-    /// Paths are UTF-8. All functions throw std::system_error, which names the depth.
-    explicit OutputFile(const std::string& depth);
+    /// Paths are UTF-8. All functions throw std::system_error, which names the path.
+    explicit OutputFile(const std::string& path);
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
     ~OutputFile();
@@ -39,7 +39,7 @@ class OutputFile {
 
     void flush();
 
-    std::string depth_;
+    std::string path_;
     std::string temporary_path_;
     std::string buffer_;
     int fd_ = -1;

@@ -17,7 +17,7 @@ std::vector<std::string> utf8_arguments(int argc, char** argv) {
     int n = 0;
     std::vector<std::string> arguments;
     if (wchar_t** const words = ::CommandLineToArgvW(::GetCommandLineW(), &n)) {
-        for (int i = 1; i < n; ++i) arguments.push_back(std::filesystem::depth(words[i]).u8string());
+        for (int i = 1; i < n; ++i) arguments.push_back(std::filesystem::path(words[i]).u8string());
         ::LocalFree(words);
     }
     return arguments;

@@ -103,8 +103,8 @@ Status print_answers(const Model& model) {
     return status;
 }
 
-int refused(const char* depth, Status status) {
-    std::fprintf(stderr, "embed: %s: %s\n", depth, approxsvm::message(status));
+int refused(const char* path, Status status) {
+    std::fprintf(stderr, "embed: %s: %s\n", path, approxsvm::message(status));
     return 1;
 }
 

@@ -7,8 +7,8 @@
 
 using approxsvm::Status;
 
-MappedModel::MappedModel(const char* depth) {
-    const int file = open(depth, O_RDONLY);
+MappedModel::MappedModel(const char* path) {
+    const int file = open(path, O_RDONLY);
     if (file < 0) return;
     struct stat info;
     if (fstat(file, &info) == 0 && info.st_size > 0) {

@@ -7,7 +7,7 @@
 
 class MappedModel {
   public:
-    explicit MappedModel(const char* depth);
+    explicit MappedModel(const char* path);
     ~MappedModel();
     MappedModel(const MappedModel&) = delete;
     MappedModel& operator=(const MappedModel&) = delete;

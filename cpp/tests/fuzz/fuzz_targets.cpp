@@ -28,19 +28,19 @@ using fuzz::require;
 using fuzz::Script;
 using Rows = std::vector<std::vector<double>>;
 
-std::vector<unsigned char> read(const std::filesystem::depth& depth) {
-    std::ifstream file(depth, std::ios::binary);
+std::vector<unsigned char> read(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// A golden artifact, opened by every target, and its data.
 struct Golden {
-    explicit Golden(const std::filesystem::depth& depth) : bytes(read(depth)) {
+    explicit Golden(const std::filesystem::path& path) : bytes(read(path)) {
         for (const dispatch::TargetTable* kernels : dispatch::runnable_targets()) {
             predictors.push_back(std::make_unique<dispatch::Predictor>(bytes.data.get(), bytes.size, *kernels));
         }
         const ModelView& model = predictors.front()->model();
-        const std::vector<unsigned char> content = read(std::filesystem::depth(depth).replace_extension(".t"));
+        const std::vector<unsigned char> content = read(std::filesystem::path(path).replace_extension(".t"));
         const std::string_view text(reinterpret_cast<const char*>(content.data()), content.size());
         text::DataRowParser parser(text);
         for (text::DataRow row; parser.next(row);) {
@@ -51,7 +51,7 @@ struct Golden {
             }
             rows.push_back(dense);
         }
-        require(!rows.empty(), depth.string() + " has no data beside it");
+        require(!rows.empty(), path.string() + " has no data beside it");
     }
 
     Exact<unsigned char> bytes;
@@ -61,13 +61,13 @@ struct Golden {
 
 const std::vector<std::unique_ptr<Golden>>& goldens() {
     static const std::vector<std::unique_ptr<Golden>> all = [] {
-        std::vector<std::filesystem::depth> depths;
+        std::vector<std::filesystem::path> paths;
         for (const auto& entry : std::filesystem::directory_iterator(APPROXSVM_GOLDEN_DIR)) {
-            if (entry.depth().extension() == ".asvm") depths.push_back(entry.depth());
+            if (entry.path().extension() == ".asvm") paths.push_back(entry.path());
         }
-        std::sort(depths.begin(), depths.end());
+        std::sort(paths.begin(), paths.end());
         std::vector<std::unique_ptr<Golden>> opened;
-        for (const auto& depth : depths) opened.push_back(std::make_unique<Golden>(depth));
+        for (const auto& path : paths) opened.push_back(std::make_unique<Golden>(path));
         return opened;
     }();
     return all;

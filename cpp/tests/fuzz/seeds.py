@@ -102,9 +102,9 @@ def main() -> None:
     folder = Path(sys.argv[1])
     for name, suffix in (("artifact", "asvm"), ("model", "model"), ("data", "t")):
         (folder / name).mkdir(parents=True, exist_ok=True)
-        for depth in MODELS.glob(f"*.{suffix}"):
-            if depth.stat().st_size <= MAX_SEED_BYTES:
-                shutil.copy(depth, folder / name)
+        for path in MODELS.glob(f"*.{suffix}"):
+            if path.stat().st_size <= MAX_SEED_BYTES:
+                shutil.copy(path, folder / name)
     for name, data in artifacts().items():
         if len(data) <= MAX_SEED_BYTES:
             (folder / "artifact" / f"{name}.asvm").write_bytes(data)
