@@ -1,4 +1,4 @@
-"""Artifacts to break: small ones of every mode, one change at a time, and the reader's answer."""
+"""Small artifacts of every mode, one change at a time, and the reader's answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.schema import SECTION_IDS, offset_of
 
-# Where the header has what every change makes true again.
+# Header fields that every change must correct.
 FILE_BYTES, CHECKSUM, N_SECTIONS = (offset_of("header", name) for name in ("file_bytes", "checksum", "n_sections"))
 INF = float("inf")
 MODES = ("approximate", "certified", "exact")
@@ -31,7 +31,7 @@ Change = Callable[[bytearray], Any]
 
 
 def compiled(model: KernelModel, mode: Any = "certified", *, degree: int = 2, n_centers: int = 1) -> Artifact:
-    """An artifact with that expansion, whether it pays or not."""
+    """An artifact with this expansion, even if it does not pay."""
     rows = np.random.default_rng(0).normal(size=(200, model.n_features))
     forced: dict[str, Any] = {} if mode == "exact" else {"degree": degree, "n_centers": n_centers, "X": rows}
     return compile_model(model, mode=mode, **forced).artifact
@@ -58,7 +58,7 @@ def regressor(mode: Any = "certified") -> Artifact:
 
 
 def polynomial(mode: Any = "certified", degree: int = 2) -> Artifact:
-    """Three features, two labels; a form in the modes that have one."""
+    """Three features, two labels; a form in modes that have one."""
     model = replace(random_model(5, n_features=3, n_sv=9, gamma=0.6), degree=degree, coef0=0.5)
     if mode == "approximate":
         return compile_model(model, mode=mode).artifact
@@ -98,13 +98,13 @@ def cosines_of_classes() -> Artifact:
 
 
 def sealed(data: bytearray) -> bytes:
-    """Make file_bytes and checksum true again, so that a reader meets the change itself."""
+    """Correct file_bytes and checksum, so that the reader finds the change itself."""
     struct.pack_into("<Q", data, FILE_BYTES, len(data))
     return resealed(data)
 
 
 def resealed(data: bytes | bytearray) -> bytes:
-    """Make the checksum true again, and nothing else."""
+    """Correct only the checksum."""
     content = bytearray(data)
     struct.pack_into("<I", content, CHECKSUM, 0)
     struct.pack_into("<I", content, CHECKSUM, zlib.crc32(content))
@@ -121,7 +121,7 @@ def with_header(data: bytes, **numbers: Any) -> bytes:
 
 
 def entries(data: bytes | bytearray) -> dict[str, tuple[int, int]]:
-    """Where each section starts, and how long it is."""
+    """The start and size of each section."""
     names = {identifier: name for name, identifier in SECTION_IDS.items()}
     table = data[192 : 192 + 24 * struct.unpack_from("<I", data, N_SECTIONS)[0]]
     return {names[identifier]: (offset, size) for identifier, _, offset, size in struct.iter_unpack("<IIQQ", table)}
@@ -133,7 +133,7 @@ def number(section: str, position: int, code: str, value: float) -> Change:
 
 
 def content(changes: dict[str, bytes | None]) -> Change:
-    """Other contents for some sections, None for no section; laid out as the format wants it."""
+    """The artifact with new contents for some sections, None to remove one, laid out according to the format."""
 
     def change(data: bytearray) -> None:
         parts: dict[str, bytes | None] = {
@@ -158,7 +158,7 @@ def changed(change: Change, artifact: Artifact | None = None) -> bytes:
     return sealed(data)
 
 
-# What is wrong with which number of which section, and what it should be.
+# The wrong number, its section, and the value expected.
 REFUSAL = re.compile(
     r".+ (is|has) \S+.*, expected \S+.*"
     r"|.*section \w+ is (found in|missing from) a \w+ artifact of mode \w+ and kernel \w+"
@@ -166,7 +166,7 @@ REFUSAL = re.compile(
 
 
 def refused(data: bytes, *parts: str) -> None:
-    """The reader refuses the bytes, in words that have these parts."""
+    """The reader refuses the bytes, with a message that contains these parts."""
     with pytest.raises(ArtifactError) as refusal:
         Artifact(data)
     message = str(refusal.value)

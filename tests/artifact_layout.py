@@ -1,4 +1,4 @@
-"""Where each number of an artifact is and what it may be: a second reading of models/FORMAT.md, number by number."""
+"""The position and the allowed values of each number of an artifact: a second reading of models/FORMAT.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPE, RULE, KIND = (ENUMERATIONS[name] for name in ("decision_shape", "label_ru
 
 
 class Rule(NamedTuple):
-    """What a number may be: from `low` to `high` with `also` true of it, or NaN."""
+    """Allowed values of a number: from `low` to `high`, if `also` holds; or NaN."""
 
     low: float
     high: float
@@ -50,13 +50,13 @@ def powers_of_two(low: float, high: float) -> Rule:
 
 FINITE, FROM_0, NOT_NEGATIVE, NO_NAN, FLAG = within(MOST), Rule(0, MOST), Rule(0, INF), within(INF), below(2)
 ANY = Rule(-INF, INF, nan=True)
-NOTHING = Rule(0, 0, lambda x: False)  # but what it is
-# Infinity says that a feature stays as it is, and nothing else is above 1e300,
+NOTHING = Rule(0, 0, lambda x: False)  # only the current value
+# Infinity means that a feature stays unchanged; nothing else exceeds 1e300,
 OR_STAYS = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF)
-OR_REFUSED = OR_STAYS._replace(nan=True)  # and NaN that a row is refused
+OR_REFUSED = OR_STAYS._replace(nan=True)  # NaN means that a row is refused
 
-# Of numbers of records that are not what enumerations, their type and their name imply: a double is finite and at least
-# 0, an enumeration one of its numbers, `reserved` is 0, and any other integer may be any.
+# Rules for numbers of records. By default a double is finite and at least 0, an enumeration has one of its numbers,
+# `reserved` is 0, and any other integer is free.
 RULES = {
     "header": {
         "magic": equal(LIMITS["magic_number"]),
@@ -107,7 +107,7 @@ class Number(NamedTuple):
     code: str  # struct's
     value: Any
     rule: Rule
-    outer: tuple[tuple[int, int], ...]  # where artifacts that this one is a part of start, and how long they are
+    outer: tuple[tuple[int, int], ...]  # start and size of the artifacts that contain this one
 
 
 class Layout:
@@ -137,7 +137,7 @@ class Layout:
             assert self.at == self.end, name
 
     def of_mode(self, inside: str) -> dict[str, Rule]:
-        """What numbers of the header must be because of mode, kernel, and the section that the artifact is in."""
+        """Header values required by mode, kernel, and the section that contains the artifact."""
         found: dict[str, Any] = dict(zip(HEADER, HEADER_STRUCT.unpack_from(self.data, self.at), strict=True))
         mode, kernel = (list(ENUMERATIONS[name])[found[name]] for name in ("mode", "kernel"))
         fixed: dict[str, Any] = {}
@@ -163,7 +163,7 @@ class Layout:
         less = {"task": below(2)} if mode == "ensemble" else {"mode": below(3)} if inside == "members" else {}
         return less | {name: equal(value) for name, value in fixed.items()}
 
-    # --- what numbers are read by
+    # --- reading numbers
 
     def take(self, code: str, n: int, name: str, rule: Rule = ANY) -> tuple[Any, ...]:
         """Read n numbers; the first, one in the middle and the last are listed."""
@@ -227,7 +227,7 @@ class Layout:
         return int(self.sections["dual_coef"][1] // 8 // n_rows)
 
     def may_have(self, name: str) -> bool:
-        """Whether the artifact may have a section that it has not."""
+        """Whether the artifact may have a section that it lacks."""
         h, mode = self.h, list(ENUMERATIONS["mode"])[self.h.mode]
         is_gaussian, one = h.kernel == 0 and h.gamma > 0, h.n_decisions == 1
         return {
@@ -420,7 +420,7 @@ class Layout:
             self.record("checked_column", column=below(n_raw))
 
     def op(self, n: int) -> int:
-        """The op that n features come into; returns how many come out."""
+        """Read the op that takes n features; return the number of its outputs."""
         kind, parts, m = struct.unpack_from("<IIQ", self.data, self.at)
         name = list(ENUMERATIONS["op_kind"])[kind]
         pieces, degree = (parts // 8 + m, parts % 8) if name == "piecewise_polynomial" else (parts + m, 0)

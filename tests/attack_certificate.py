@@ -1,10 +1,10 @@
 """A long attack on the certificate, by hand: python tests/attack_certificate.py [minutes] [first seed]
 
-Draws models and adversarial rows as tests/expansion/test_every_plan.py does, only more of them and with more support
-vectors, features and centers, and judges every answer of every mode, target and layout of rows, with the compiler's own
-router and with one that sends rows anywhere. Stops at the first bound that is broken, with the arguments that make it
-again; otherwise prints how many answers were judged and the worst error / bound of each target, degree and stage. Run
-it after any change to cascade.hpp, certificate.hpp, evaluate.hpp, polynomial.hpp, prepared.hpp, sparse.hpp, rbf.hpp or
+Draws models and adversarial rows as tests/expansion/test_every_plan.py does, but more of them, with more support
+vectors, features and centers. Checks every answer of every mode, target and layout of rows, with the compiler's own
+router and with one that sends rows anywhere. Stops at the first broken bound and prints the arguments that reproduce
+it; otherwise prints the number of answers and the worst error / bound of each target, degree and stage. Run it after
+any change to cascade.hpp, certificate.hpp, evaluate.hpp, polynomial.hpp, prepared.hpp, sparse.hpp, rbf.hpp or
 approxsvm/expansion/.
 """
 

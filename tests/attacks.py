@@ -1,4 +1,4 @@
-"""Random models with adversarial rows, and what judges every answer: bounds hold, promised labels are right."""
+"""Random models with adversarial rows, and the oracle for every answer: bounds hold, promised labels are right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from approxsvm.runtime.evaluator import LABELS, STAGES
 TARGETS = _native.runnable_targets()
 DEFINITION = STAGES.index("definition")
 N_UNSEEN = 3
-# 2 gamma ||z - center||^2 at ends of cells, where factors vanish, and in between.
+# 2 gamma ||z - center||^2 at ends of cells, where factors vanish, and between.
 TIGHT_S = (0.0, 2.0**-60, 1e-6, 1e-3, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0, 20.0, 60.0, 173.9, 174.66, 175.0, 300.0)
 VECTORS = ("normal", "sparse", "integers", "zeros", "duplicates", "pairs")
 COEFFICIENTS = ("normal", "ten decades", "300 decades", "at the limit", "tiny")
@@ -30,7 +30,7 @@ COEFFICIENTS = ("normal", "ten decades", "300 decades", "at the limit", "tiny")
 
 @dataclass
 class Tally:
-    """How many answers were judged, and the worst error / bound of each target, degree and stage."""
+    """Number of answers checked, and the worst error / bound of each target, degree and stage."""
 
     n_answers: int = 0
     worst: dict[tuple[str, int, str], float] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Tally:
 
 
 def truth_of(model: KernelModel, X: Any) -> Ball:
-    """The value of a model of one function at each row, with the oracle's slack."""
+    """The value of a model with one function at each row, with the oracle's slack."""
     return Ball(*oracle.decision_values(model, X))[:, 0]
 
 
@@ -59,7 +59,7 @@ def sum_moduli(model: KernelModel) -> float:
 def judge(
     model: KernelModel, artifact: Artifact, target: str, answers: Any, truth: Ball, tally: Tally, what: str = ""
 ) -> None:
-    """The bound holds, a row that a stage settled has its sign, and every label that is promised is right."""
+    """The bound holds, a row that a stage settled has its sign, and every promised label is right."""
     (values, bounds, stages), exact, slack = answers, truth.mid, truth.rad
     error = np.abs(values - exact)
     broken = ~(error <= bounds + slack)
@@ -84,7 +84,7 @@ def judge(
 
 
 def judge_labels(model: KernelModel, artifact: Artifact, evaluate: Any, arguments: Any, exact: Any) -> None:
-    """Labels alone, which cheaper stages may settle than values: right wherever they are promised."""
+    """Labels alone, which cheaper stages may settle: right wherever they are promised."""
     if model.task == "regression" or artifact.mode == "approximate":
         return
     promised = np.abs(exact) > 1e-10 * sum_moduli(model) + 2.0**-1000
@@ -92,7 +92,7 @@ def judge_labels(model: KernelModel, artifact: Artifact, evaluate: Any, argument
 
 
 def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) -> Tally:
-    """Rows as float64, float32 and CSR with columns that the model has never seen; many and a few at a time."""
+    """Rows as float64, float32 and CSR with unknown columns; in large and small calls."""
     rng = np.random.default_rng([seed, 2])
     with np.errstate(over="ignore"):
         narrow = X.astype(np.float32)
@@ -122,7 +122,7 @@ def judge_artifact(model: KernelModel, artifact: Artifact, X: Any, seed: int) ->
 
 
 def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
-    """The same artifact, but rows go to whatever center they go to."""
+    """The same artifact, but rows are routed to arbitrary centers."""
     rng = np.random.default_rng([seed, 3])
     router = bytearray(artifact.section("router"))
     n_groups, n_panels = struct.unpack_from("<2I", router)
@@ -140,7 +140,7 @@ def routed_at_random(artifact: Artifact, seed: int) -> Artifact:
 
 
 def worst_directions(model: KernelModel, center: Any) -> list[Any]:
-    """Unit vectors from a center along which the parts of degree 2 to 4 are as large as they get."""
+    """Unit vectors from a center along which the parts of degree 2 to 4 are largest."""
     if model.n_sv == 0 or model.n_features > 500:
         return [np.eye(model.n_features)[0], np.full(model.n_features, model.n_features**-0.5)]
     with np.errstate(all="ignore"):
@@ -163,7 +163,7 @@ def adversarial_rows(model: KernelModel, artifact: Artifact, seed: int) -> Any:
         directions = [*worst_directions(model, center)[:4], rng.normal(size=d) / np.sqrt(d)]
         radii = np.sqrt(np.array(TIGHT_S) / (2 * model.gamma))
         rows.append(np.array([center + sign * r * v for v in directions for r in radii for sign in (1, -1)]))
-        if len(varying):  # the same on the slice of the center, and a little off it
+        if len(varying):  # the same on the slice of the center, and slightly off it
             on_slice = np.tile(center, (len(rows[-1]), 1))
             on_slice[:, varying] = rows[-1][:, varying]
             off = 10.0 ** rng.uniform(-14, 0, (len(on_slice), 1)) / np.sqrt(2 * model.gamma)
@@ -188,13 +188,13 @@ def random_attack(
     balanced: bool,
     precise: bool,
 ) -> Tally:
-    """A model of every kind, and adversarial rows; `precise` asks for the last digits, so that late stages answer.
+    """A model of any kind, and adversarial rows; `precise` requests the last digits, so that late stages answer.
 
-    Categories add a feature each, and slices of the space with them.
+    Each category adds a feature, and slices of the space.
     """
     rng = np.random.default_rng(seed)
     coef = awkward_coefficients(rng, n_sv, coefficients)
-    if balanced:  # the sums cancel, as those of a trained model do
+    if balanced:  # the sums cancel, as in a trained model
         coef[n_sv // 2 :] = -coef[: n_sv - n_sv // 2]
     x = awkward_vectors(rng, n_sv, n_features, vectors) + offset
     X = x[rng.integers(0, n_sv, 80 if n_categories else 60)]

@@ -1,4 +1,4 @@
-"""Broken artifacts, made from the rules of artifact/schema.inc: every number of every section beyond what it may be."""
+"""Broken artifacts, derived from the rules of artifact/schema.inc: every number of every section beyond its range."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ from approxsvm.planning.subspaces import in_subspaces
 
 class Broken(NamedTuple):
     data: bytes
-    # What the refusal says, a regular expression, with a group for the number found; READ where the artifact is read;
-    # None where it may be either.
+    # The message of the refusal, a regular expression with a group for the number found; READ if the artifact is
+    # accepted; None if either is possible.
     must: str | None
     found: Any = None  # the number
 
@@ -71,7 +71,7 @@ class Broken(NamedTuple):
 
 READ = "read"
 
-# --- what is broken: artifacts of every kind, as small as they come
+# --- small artifacts of every kind, to be broken
 
 
 def golden(name: str) -> Artifact:
@@ -83,7 +83,7 @@ def with_section(artifact: Artifact, name: str, data: bytes) -> Artifact:
 
 
 def maps() -> Iterator[bytes]:
-    """Each kind of op, of a row of three numbers."""
+    """Each kind of op, for a row of three numbers."""
     three, ones, source = np.array([1.0, 2.0, 0.5]), np.ones(3), np.array([1, 0, 0])
     bends = Pieces(np.array([0.5, 1.5]), np.array([0.0, 0.5, 1.5]), np.array([[0.1, 1.0], [0.6, 0.5], [1.1, 0.2]]))
     looks_up = Steps.of([0.5, 1.5], [1.0, math.nan, INF], 2.0)
@@ -107,11 +107,11 @@ def maps() -> Iterator[bytes]:
 
 
 def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:
-    """Six vectors of three numbers in every storage and every kind of values, and the vectors."""
+    """Six vectors of three numbers in every storage and with every kind of values, and the vectors."""
     codes, reference = np.arange(18) % 3, np.array([0.5, 7.0, 5e-324])
     counts, columns = np.array([3, 0, 1, 2, 0, 3], np.uint8), np.array([0, 1, 2, 1, 0, 2, 0, 1, 2], np.uint8)
     for storage, kind in itertools.product(range(3), range(5)):
-        dictionary = np.array([0.5, -1.25, 3.0]) if kind < 4 else np.array([0.5])  # whose codes take no bytes
+        dictionary = np.array([0.5, -1.25, 3.0]) if kind < 4 else np.array([0.5])  # its codes take no bytes
         has_codes, n_values = kind >= 2, 9 if storage else 18
         values = dictionary[codes[:n_values] % len(dictionary)]
         vectors = values.reshape(6, 3) if storage == 0 else np.tile(reference * (storage == 2), (6, 1))
@@ -126,7 +126,7 @@ def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:
 
 
 def in_few_coordinates() -> Iterator[Artifact]:
-    """Section subspaces of two labels, of three, and with an expansion in place of the first sums."""
+    """Section subspaces for two labels, for three, and with an expansion in place of the first sums."""
     rows = np.random.default_rng(0).normal(size=(40, 4))
     yield in_subspaces(random_model(5, n_features=3, n_sv=5, gamma=0.6), (1, 2))
     yield in_subspaces(read_any(GOLDEN / "iris_classes.model"), (1, 2), X=rows)
@@ -141,7 +141,7 @@ def speculating() -> Artifact:
 
 
 def kinds_of_outputs() -> Iterator[tuple[Artifact, Outputs, str]]:
-    """Each kind of probabilities, and thresholds; which shape, label rule and probability it may have instead."""
+    """Each kind of probabilities, and thresholds; and the allowed shapes, label rules and probabilities."""
     knots = IsotonicCalibrator(np.array([-1.0, 0.5, 2.0]), np.array([0.0, 0.25, 1.0]))
     calibration = OneVsRestCalibration((SigmoidCalibrator(-1.0, 0.5), knots, knots))
     three, two = golden("iris_classes"), classifier()
@@ -159,7 +159,7 @@ def kinds_of_outputs() -> Iterator[tuple[Artifact, Outputs, str]]:
 
 
 def ensembles() -> Iterator[tuple[Artifact, str]]:
-    """Weighted sums, means and votes, targets, functions of classes; what else their outputs may say."""
+    """Weighted sums, means and votes, targets, functions of classes; and the allowed outputs."""
     mean = random_model(5, n_features=3, n_sv=4, task="regression")
     two = random_model(6, n_features=3, n_sv=4)
     other = random_model(7, n_features=3, n_sv=4, labels=np.array([1, 3]))
@@ -184,13 +184,13 @@ def ensembles() -> Iterator[tuple[Artifact, str]]:
 
 
 CATEGORIES = struct.pack("<2I8I4I", 2, 4, 0, 3, 0, 0, 2, 1, 1, 0, 1, 2, 4, 5) + "abéc".encode()
-# What is no UTF-8: cut short, overlong, a surrogate, beyond the last character.
+# Invalid UTF-8: truncated, overlong, a surrogate, beyond the last character.
 NO_UTF8 = (b"\xff", b"\xc3", b"\xc0\x80", b"\xe0\x80\x80", b"\xed\xa0\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80")
 
 
 @cache
 def bases() -> list[tuple[Artifact, frozenset[str], str]]:
-    """Artifacts, each with the sections to break, "" for the header and the section table, and what outputs may say."""
+    """Artifacts, each with the sections to break, "" for the header and the section table, and its allowed outputs."""
     whole = [*map(classifier, MODES), many_centers("approximate"), deep("approximate"), regressor(), sigmoid()]
     whole += [cosines(), *map(polynomial, MODES), *map(golden, ("iris_classes", "iris_slices", "iris_ensemble"))]
     found = [(artifact, frozenset(("", *SECTIONS)) - {"outputs"}, "") for artifact in whole]
@@ -208,13 +208,13 @@ def bases() -> list[tuple[Artifact, frozenset[str], str]]:
     return found + [(artifact, frozenset(names), "") for artifact, *names in parts]
 
 
-# --- how it is broken
+# --- ways to break them
 
 BITS = {"B": 8, "H": 16, "I": 32, "Q": 64}
 
 
 def other_values(number: Number) -> set[Any]:
-    """Values next to what a number is and may be, and those that readers stumble over."""
+    """Values next to a number's value and limits, and values that trip readers."""
     value, rule = number.value, number.rule
     near = {rule.low, rule.high, *(range(int(rule.high)) if rule.high < 16 else ())}
     if number.code == "q":
@@ -234,7 +234,7 @@ def other_values(number: Number) -> set[Any]:
 
 
 def with_number(data: bytes, number: Number, value: Any) -> bytes:
-    """The artifact with another number, under true checksums."""
+    """The artifact with another number and correct checksums."""
     broken = bytearray(data)
     struct.pack_into("<" + number.code, broken, number.at, value)
     all_of_it = [(0, len(data)), *number.outer]
@@ -243,7 +243,7 @@ def with_number(data: bytes, number: Number, value: Any) -> bytes:
     return bytes(broken)
 
 
-# Numbers that a refusal names otherwise: in other digits, as a sum, or by another that they are no neighbour of.
+# Numbers that a refusal names differently: in other digits, as a sum, or by an unrelated number.
 SAID = {
     "magic": "magic is",
     "checksum": "checksum is",
@@ -254,10 +254,10 @@ SAID = {
 }
 
 
-# Real numbers that others have a say in; each other one may be any that its own rule allows.
+# Real numbers that depend on others; all other real numbers may take any value that their rule allows.
 RELATED = {"gamma", "input_scale", "tolerance", "low", "high", "edge", "coefficient", "weight of member", "addend"}
 RELATED |= {"label", "knot|number", "height|number", "density mark|number", "label of the threshold"}
-# What an artifact says of those that it holds.
+# Rules of an artifact for the artifacts that it contains.
 OF_OTHERS = ("", "center", "decisions", "labels", "outputs")
 
 
@@ -266,7 +266,7 @@ def broken_numbers(data: bytes, layout: Layout, names: frozenset[str]) -> Iterat
     listed = [number for number in layout.numbers if number.section in (nested if number.outer else names)]
     for before, number in zip([listed[0], *listed], listed, strict=False):
         values = other_values(number)
-        if before.name == number.name:  # what has to ascend, or to be another
+        if before.name == number.name:  # numbers that must ascend or be distinct
             values.add(before.value)
         for value in sorted(values, key=repr):
             must: str | None = SAID.get(number.name, rf"(?:{number.name})\b.* is (\S+), ")
@@ -297,7 +297,7 @@ def broken_gaps(data: bytes, layout: Layout) -> Iterator[Broken]:
 
 
 def broken_enumerations(data: bytes, layout: Layout, names: frozenset[str], may_be: str) -> Iterator[Broken]:
-    """All combinations of what says how the rest is to be read."""
+    """All combinations of the fields that determine how the rest is read."""
     for section, fields in (("outputs", ("decision_shape", "label_rule", "probability")), ("", ("mode", "kernel"))):
         numbers = [n for n in layout.numbers if (n.section, n.outer) == (section, ()) and n.name in fields]
         combinations = itertools.product(*(range(len(ENUMERATIONS[number.name])) for number in numbers))
@@ -318,7 +318,7 @@ NUMBER_TYPES = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4"
 
 
 def holds(name: str, label: Any) -> bool:
-    """Whether a type of that name, as NumPy writes it, holds a label exactly."""
+    """Whether a type with this NumPy name holds a label exactly."""
     order, kind = name[:1], name[1:]
     if isinstance(label, str):
         number = int(label) if label.isdigit() else 2**64
@@ -341,7 +341,7 @@ def broken_label_types() -> Iterator[Broken]:
             yield Broken(with_header(data, label_dtype=name.encode("latin-1")), must)
 
 
-# --- what several numbers say together, that each may say alone
+# --- rules for several numbers, each of which is valid alone
 
 
 def outputs(shape: str, rule: str, kind: str, *numbers: float) -> dict[str, bytes]:
@@ -377,7 +377,7 @@ def broken_relations() -> Iterator[Broken]:
 
 
 def broken_files() -> Iterator[Broken]:
-    """Cut short at every byte, under a checksum that suits or does not; longer; changed under the old checksum."""
+    """Truncated at every byte, with a matching or old checksum; extended; changed with the old checksum."""
     data = classifier().data
     for n in range(len(data)):
         yield Broken(data[:n], "truncated|the file has 0 bytes")

@@ -1,4 +1,4 @@
-"""Model files with bytes cut off or exchanged."""
+"""Model files with bytes removed or exchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from approxsvm.frontends import read_any
 
 
 def changed_everywhere(content: bytes, path: Path, n_changes: int = 150) -> None:
-    """Whatever bytes are cut off or exchanged, there is a model or an error of ours."""
+    """After any such change there is a model or one of our errors."""
     draw = random.Random(0)
     for k in range(n_changes):
         changed = bytearray(content)

@@ -1,4 +1,4 @@
-"""Exported C headers at work: a program around one, rows in by a file, answers out by another."""
+"""Exported C headers in programs: rows in through one file, answers out through another."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ int main(void) {
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What a header says of rows."""
+    """A header's answers for rows."""
 
     values: Any  # (n_rows, n_values), float32, as are bounds
     bounds: Any
-    predicted: Any  # positions, of several targets a column each, or values of a regression
+    predicted: Any  # positions, one column per target, or values of a regression
     if_certain: Any
     certain: Any
-    shares: Any  # (n_rows, n_labels), float32, as are their bounds; no columns where there are none
+    shares: Any  # (n_rows, n_labels), float32, as are their bounds; no columns without probabilities
     share_bounds: Any
 
 
@@ -104,7 +104,7 @@ class Program:
 
 
 def write_program(compiled: Any, folder: Path, **options: Any) -> Any:
-    """The header m.h and the program main.c in a folder; returns what the export says it costs."""
+    """Write the header m.h and the program main.c to a folder; return the export's resource figures."""
     folder.mkdir(parents=True, exist_ok=True)
     cost = compiled.export_c(folder / "m.h", name="m", **options)
     n_values, n_shares = sizes(compiled)
@@ -132,14 +132,14 @@ def _n_targets(compiled: Any) -> int:
 
 
 def sizes(compiled: Any) -> tuple[int, int]:
-    """How many values and how many probabilities a header has."""
+    """The number of values and of probabilities of a header."""
     artifact = compiled.artifact
     has_shares = artifact.has_class_probabilities or isinstance(artifact.outputs.probability, DensityMarks)
     return 0 if artifact.averages else artifact.n_decisions, (len(artifact.labels) or 2) * has_shares
 
 
 def build(compiled: Any, folder: Path, *flags: str, compiler: list[str] = C99, **options: Any) -> Program:
-    """Export, compile for this machine, ready to run."""
+    """Export and compile for this machine."""
     write_program(compiled, folder, **options)
     subprocess.run([*compiler, *flags, "-o", "program", "main.c"], cwd=folder, check=True)
     n_values, n_shares = sizes(compiled)

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to through its DevTools pipe: pages as people see them, and what they complain about."""
+"""A headless Chromium, controlled through its DevTools pipe: renders pages and reports their errors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 
 class Chromium:
-    """One browser with one page; use it as a context."""
+    """One browser with one page; use it as a context manager."""
 
     def __init__(self, profile: Path) -> None:
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
 
         def as_expected() -> None:
-            """The browser reads from descriptor 3 and writes to 4; none of ours may lie in the way."""
+            """The browser reads from descriptor 3 and writes to 4; neither may be in use."""
             reader, writer = os.dup(to_browser), os.dup(from_browser)
             reader, writer = (os.dup(end) if end in (3, 4) else end for end in (reader, writer))
             os.dup2(reader, 3)
@@ -71,7 +71,7 @@ class Chromium:
         return json.loads(message)
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send a command and wait for its answer; events in between are kept."""
+        """Send a command and wait for its answer; keep intermediate events."""
         number = next(self._numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": parameters}
         if self._session is not None:
@@ -85,7 +85,7 @@ class Chromium:
             self._events.append(found)
 
     def open(self, url: str, *, width: int = 1400, scheme: str = "light") -> None:
-        """Load a page for a screen of that width, and wait until it is there."""
+        """Load a page for a screen of this width, and wait until it is ready."""
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.ask("Emulation.setEmulatedMedia", features=features)
@@ -97,8 +97,8 @@ class Chromium:
 
     @property
     def complaints(self) -> list[str]:
-        """What the console said, exceptions, and requests for anything but the page itself."""
-        self.ask("Runtime.evaluate", expression="0")  # what was said before the answer has arrived with it
+        """Console messages, exceptions, and requests for anything but the page itself."""
+        self.ask("Runtime.evaluate", expression="0")  # earlier messages have arrived when the answer has
         found = []
         for event in self._events:
             if event["method"] in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
@@ -125,7 +125,7 @@ class Chromium:
         return data
 
     def pdf(self, path: Path) -> bytes:
-        """The page as it is printed."""
+        """The page as printed."""
         data = base64.b64decode(self.ask("Page.printToPDF", printBackground=True)["data"])
         path.write_bytes(data)
         return data

@@ -1,4 +1,4 @@
-"""The commands' own parameters as click knows them, and arguments that each command takes: for tests of all of them."""
+"""The commands' parameters, taken from click, and valid arguments for each command: for tests of all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from conftest import GOLDEN
 
 from approxsvm.cli import main
 
-# What each command needs, by the names of its parameters; files are in the folder of `make_files`.
+# Required arguments of each command, by parameter name; files are in the folder of `make_files`.
 NEEDED: dict[str, dict[str, Any]] = {
     "convert-model": {"source": "m.model", "output": "out.asvm", "data": "rows.t"},
     "inspect": {"artifact": "m.asvm"},
@@ -38,7 +38,7 @@ def make_files(folder: Path) -> None:
 
 
 def needed_values(command: str, folder: Path) -> dict[str, Any]:
-    """What a command needs, in a folder of `make_files`."""
+    """Required arguments of a command, in a folder of `make_files`."""
     return {
         name: [folder / each for each in value] if isinstance(value, list) else folder / value
         for name, value in NEEDED[command].items()
@@ -60,5 +60,5 @@ def run(name: str, values: dict[str, Any]) -> Result:
 
 
 def longest_option(parameter: click.Parameter) -> str:
-    """As messages call it."""
+    """The name used in messages."""
     return max(parameter.opts, key=len)

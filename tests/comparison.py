@@ -1,12 +1,12 @@
-"""A fitted estimator and what it compiles to, asked the same: labels, values, probabilities, and what each refuses.
+"""Comparison of a fitted estimator with its compiled model: labels, values, probabilities and refusals.
 
     found = compare(source, X, mode="exact")
     found.verdict, found.reason     # "differs", "decision_function: 3 of 150 rows differ, by 0.5 of a range of 2.1"
 
-Answers of the two are compared with each other, not with what a reader made of the source. Where they differ, its own
-rounding may be why: rows whose label float64 cannot tell, by the definition in analysis/source_answers.py, are counted
-apart as ties, and so are rows that are not certified and whose values are within the error bound of 0. Values
-may differ by the error bound and by float64's rounding alone, whatever the dtype of the rows.
+The answers of both are compared with each other, not with the model that a reader made of the source. The source's own
+rounding may explain a difference. Rows whose label float64 cannot decide, by the definition in
+analysis/source_answers.py, count separately as ties. So do uncertified rows whose values are within the error bound of
+0. Values may differ by the error bound and by float64 rounding, whatever the dtype of the rows.
 """
 
 from __future__ import annotations
@@ -39,32 +39,32 @@ _VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", 
 FAULTS = ("differs", "wrong exception")
 Answers = Mapping[str, Any]
 METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
-# What no rounding of well-conditioned sums exceeds, as a share of the greatest value; and of probabilities.
+# Upper bound of the rounding of well-conditioned sums, as a share of the greatest value; and of probabilities.
 _CLOSE = 1e-11
 _CLOSE_PROBABILITY = 1e-8
-# As reports.judgement allows a regression's source.
+# The same limit that reports use for a regression's source.
 _SLACKS = 64.0
-# Moves of decision values that say where probabilities of coupled classes can lie.
+# Changes of decision values that show the range of coupled probabilities.
 _MOVES = 16
 _MAX_WORDS = 160
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of one source."""
+    """The result for one source."""
 
-    # "equal", "differs" or "source has no answer"; "other methods": what both answer is equal, but one has a method
-    # that the other lacks; "refused" is an error of ours or NotFittedError, "wrong exception" any other. Who asks may
-    # have words of its own.
+    # "equal", "differs" or "source has no answer"; "other methods": common answers are equal, but one of them has a
+    # method that the other lacks; "refused" is one of our errors or NotFittedError, "wrong exception" any other.
+    # Callers may add verdicts.
     verdict: str
-    reason: str = ""  # what differs, or the words of the refusal
+    reason: str = ""  # the difference, or the message of the refusal
     exception: str = ""  # the class of it
     n_rows: int = 0  # rows that were compared
-    n_ties: int = 0  # of these, labels that differ where the source's own rounding decides
+    n_ties: int = 0  # differing labels that the source's own rounding decides
 
 
 def counts(findings: Iterable[Finding]) -> dict[str, int]:
-    """How many of each verdict, with all rows and ties."""
+    """The number of each verdict, with all rows and ties."""
     findings = list(findings)
     found = Counter(finding.verdict for finding in findings)
     n_rows, n_ties = (sum(getattr(finding, name) for finding in findings) for name in ("n_rows", "n_ties"))
@@ -72,18 +72,18 @@ def counts(findings: Iterable[Finding]) -> dict[str, int]:
 
 
 def short(words: str) -> str:
-    """The words, or their beginning."""
+    """The message, or its beginning."""
     return words if len(words) <= _MAX_WORDS else f"{words[: _MAX_WORDS - 3]}..."
 
 
 def compare(
     source: Any,
     X: Any,  # sample rows for `compile`
-    rows: Any = None,  # rows that both are asked about; X when left out
-    theirs: Answers | None = None,  # the `answers` of the source about them, where they are known
+    rows: Any = None,  # rows for both; by default X
+    theirs: Answers | None = None,  # the source's `answers`, if known
     **options: Any,  # of `approxsvm.compile`
 ) -> Finding:
-    """Compile a fitted source and ask both the same."""
+    """Compile a fitted source and compare the answers."""
     rows = X if rows is None else rows
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -97,7 +97,7 @@ def compare(
 
 
 def compiled(source: Any, X: Any, **options: Any) -> Any:
-    """What it compiles to; or a `Finding` that says why it does not."""
+    """The compiled model, or a `Finding` with the reason why there is none."""
     try:
         return approxsvm.compile(source, fresh(X), **options)
     except (ApproxSVMError, NotFittedError) as error:
@@ -107,12 +107,12 @@ def compiled(source: Any, X: Any, **options: Any) -> Any:
 
 
 def fresh(rows: Any) -> Any:
-    """Return rows that nobody else holds: made anew, so that strides and flags stay, or a copy."""
+    """Return rows that nothing else refers to: a new object with the same strides and flags, or a copy."""
     return rows.make() if hasattr(rows, "make") else copy.deepcopy(rows)
 
 
 def answers(estimator: Any, rows: Any) -> Answers:
-    """What an estimator says of rows, by method: an array, or the exception."""
+    """An estimator's answers for rows, by method: an array, or the exception."""
     found: dict[str, Any] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -125,7 +125,7 @@ def answers(estimator: Any, rows: Any) -> Answers:
 
 
 def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: Answers | None = None) -> Finding:
-    """Ask what was compiled from a source about rows that the source has an answer to; parameters as for `compare`."""
+    """Compare a compiled model with its source on rows that the source answers; parameters as for `compare`."""
     ours = answers(fast, rows) if ours is None else ours
     n_rows = len(theirs["predict"])
     rounding = _Rounding(source, fast, rows)
@@ -137,7 +137,7 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: An
         if isinstance(a, Exception) and isinstance(b, Exception):
             continue
         if method == "decision_function" and fast.artifact.members:
-            continue  # means of probabilities have none, whatever their source has
+            continue  # means of probabilities have none, even if their source has
         if isinstance(a, ApproxSVMError):
             return Finding("refused", f"{method}: {a}", type(a).__name__, n_rows)
         if isinstance(a, Exception) and not isinstance(a, AttributeError):
@@ -166,17 +166,17 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: An
 
 
 def _classes(estimator: Any) -> list[Any]:
-    """Its labels; of several targets a list for each."""
+    """Its labels; a list per target."""
     return [x.tolist() if hasattr(x, "tolist") else x for x in getattr(estimator, "classes_", [])]
 
 
 def _kind(values: npt.NDArray[Any]) -> str:
-    """Kinds of numbers and text that compare: text is text, and whole numbers are whole numbers."""
+    """Comparable kinds of numbers and text."""
     return {"O": "U", "T": "U", "u": "i"}.get(values.dtype.kind, values.dtype.kind)
 
 
 def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int, int]:
-    """Labels that differ, how many of these are certified, and how many more differ where float64 cannot tell."""
+    """Number of different labels, of certified ones among them, and of differences that float64 cannot decide."""
     differ = ours != theirs
     if not differ.any():
         return 0, 0, 0
@@ -209,13 +209,13 @@ def _wrong_values(method: str, ours: FloatArray, theirs: FloatArray, rounding: _
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One model of the source as it was read: decision values, what float64 may change in them, and what is a tie."""
+    """One model read from the source: decision values, their float64 rounding, and ties."""
 
     model: SingleModel
     values: FloatArray
     slack: FloatArray
     near: FloatArray
-    exact: npt.NDArray[np.bool_]  # rows of which all terms are 0, so that nothing rounds
+    exact: npt.NDArray[np.bool_]  # rows whose terms are all 0, so that nothing rounds
 
     @classmethod
     def of(cls, steps: Any, model: SingleModel, rows: FloatArray) -> _Part:
@@ -242,9 +242,10 @@ class _Part:
         return np.argsort(self.model.labels, kind="stable")
 
     def probabilities(self) -> list[FloatArray]:
-        """What they can be, in the order of the sorted classes: the ends of an interval, or some moves' where none is.
+        """The possible probabilities, by sorted class: ends of an interval, or those after small changes if there is
+        none.
 
-        The coupling of several classes stops after a number of sweeps, so that no interval is known of it.
+        The coupling of several classes stops after a number of sweeps, so no interval is known.
         """
         lo, hi = self.outputs.probability_interval(self.values, _SLACKS * self.slack)
         found = [lo, hi]
@@ -256,7 +257,7 @@ class _Part:
 
 
 class _Rounding:
-    """What float64 may change in a source's answers; computed when answers differ."""
+    """The effect of float64 rounding on a source's answers; computed only if answers differ."""
 
     def __init__(self, source: Any, fast: Any, rows: Any) -> None:
         self._source, self._fast, self._rows = split(source)[1], fast, rows
@@ -268,7 +269,7 @@ class _Rounding:
 
     @cached_property
     def _parts(self) -> list[_Part]:
-        """Of each member of an ensemble; none where judging fails, and nothing is forgiven then."""
+        """For each member of an ensemble; empty if the computation fails, and then nothing is excused."""
         try:
             rows = self._fast._rows(fresh(self._rows))
             rows = np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
@@ -281,7 +282,7 @@ class _Rounding:
 
     @cached_property
     def certain(self) -> npt.NDArray[np.bool_]:
-        """Rows whose label float64 can tell."""
+        """Rows whose label float64 can decide."""
         parts = self._parts
         if not parts:
             return np.array(True)
@@ -305,7 +306,7 @@ class _Rounding:
         return np.asarray(self._fast.certified(fresh(self._rows)))
 
     def _certain(self, parts: list[_Part]) -> npt.NDArray[np.bool_]:
-        """Rows whose label these values tell."""
+        """Rows whose label these values decide."""
         exact = np.all([part.exact for part in parts], axis=0)
         certain = np.asarray(self._beyond_ties(parts))
         return certain | (exact if certain.ndim == 1 else exact[:, np.newaxis])
@@ -319,11 +320,11 @@ class _Rounding:
         return np.asarray(first.outputs.certified_class(first.values, first.near)[1])
 
     def near_probabilities(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """How far beyond rounding theirs are from ours."""
+        """How far the source's numbers differ from ours beyond rounding."""
         if not self._parts:
             return np.full(theirs.shape, np.inf)
         off = np.abs(ours - theirs)
-        if not hasattr(self._fast, "probability_bound"):  # shares of votes, each of which may be open
+        if not hasattr(self._fast, "probability_bound"):  # shares of votes, each of which may be undecided
             votes = [np.asarray(member.certified(fresh(self._rows))) for member in self._fast.members]
             return np.where(np.all(votes, axis=0)[:, np.newaxis], off, 0.0)
         off -= self._fast.probability_bound(fresh(self._rows))
@@ -336,7 +337,7 @@ class _Rounding:
         return np.asarray(np.min([np.abs(possible - theirs) for possible in parts[0]], axis=0))
 
     def near_values(self, ours: FloatArray, theirs: FloatArray) -> FloatArray:
-        """How far beyond rounding, and beyond what the compiled model promises, theirs are from ours."""
+        """How far the source's numbers differ from ours beyond rounding and the compiled model's bounds."""
         off = np.abs(ours - theirs)
         if not self._parts:
             return off

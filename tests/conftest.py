@@ -1,4 +1,4 @@
-"""What tests share: real data where it is, random models, and every target this machine can run."""
+"""Shared parts of the tests: real data if available, random models, and every target of this machine."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, VALUES
 
 sys.path.append(str(REPOSITORY))  # benchmarks and docs are no part of the package
 GOLDEN = REPOSITORY / "models"
-EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # that is known of decision values
+EVERYTHING = VALUES | BOUNDS | STAGE_NUMBERS  # every output about decision values
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put native tests first: beside their compiling, another worker runs everything else."""
+    """Put native tests first: while they compile, another worker runs the rest."""
     items.sort(key=lambda item: item.path.name != "test_native.py")
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Skip what needs temperature scaling, which came with scikit-learn 1.8, where it is older."""
+    """Skip tests of temperature scaling on scikit-learn before 1.8, which lacks it."""
     try:
         yield
     except (ValueError, AttributeError) as error:
@@ -51,32 +51,32 @@ pytest_runtest_setup = pytest_runtest_call  # fixtures, too
 
 @pytest.fixture(params=_native.runnable_targets())
 def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Force each target that this machine can run, one after the other."""
+    """Force each target of this machine in turn."""
     monkeypatch.setenv("APPROXSVM_TARGET", request.param)
     return str(request.param)
 
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a session that all workers know."""
+    """The session's folder, shared by all workers."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports without the memory of a new process, which takes longer than all else; reports/ has it measured."""
+    """Reports without measuring the memory of a new process, which takes longest; tests/analysis measures it."""
     monkeypatch.setattr("approxsvm.analysis.tables.resident_bytes", lambda artifact: None)
 
 
 def data_root() -> Path:
-    """Where the real data are, or stand-ins, if they are there; as in benchmarks/experiment.py."""
+    """The folder of real data or stand-ins, if present; as in benchmarks/experiment.py."""
     beside = REPOSITORY.parent / "shared"
     return Path(os.environ.get("APPROXSVM_DATA", beside if beside.is_dir() else REPOSITORY / "build" / "data"))
 
 
 def stored(name: str) -> Path:
-    """A file of that folder; skip where it is absent."""
+    """A file of that folder; skips if it is absent."""
     source = data_root() / name
     if not source.exists():
         what = f"python -m benchmarks.data {Path(name).stem}"
@@ -86,13 +86,13 @@ def stored(name: str) -> Path:
 
 @pytest.fixture(scope="session")
 def real_data() -> bool:
-    """Whether figures that are known of the data hold, or these are stand-ins of the same shape."""
+    """Whether the data are real, so that known figures hold, and not stand-ins."""
     return not (data_root() / "STAND_INS").exists()
 
 
 @pytest.fixture(scope="session")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Decompress a file of $APPROXSVM_DATA once per session; skip where it is absent."""
+    """Decompress a file of $APPROXSVM_DATA once per session; skip if it is absent."""
     folder = tmp_path_factory.mktemp("unpacked")
 
     def unpack(name: str) -> Path:

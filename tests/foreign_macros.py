@@ -1,4 +1,4 @@
-"""Macros of other people's headers: a header of ours behind them must compile, whatever they stand for."""
+"""Macros of other people's headers: our headers must compile after them, whatever their definitions."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ FUNCTIONS = {
 
 
 def macros() -> list[str]:
-    """Names, each once, with (x) behind those of functions."""
+    """Names, each once; (x) follows names of functions."""
     names = {name: name for text in OBJECTS.values() for name in text.split()}
     names |= {name: f"{name}(x)" for text in FUNCTIONS.values() for name in text.split()}
     return list(names.values())
 
 
 def check_behind_macros(command: list[str], header: str, behind: str = "") -> None:
-    """Compile the header behind them; each is a syntax error wherever it is used, and is still there afterwards.
+    """Compile the header after the macros; each is a syntax error if it is used, and must still be defined at the end.
 
-    The standard headers come first: these look after themselves.
+    The standard headers come first, because they protect themselves.
     """
     if shutil.which(command[0]) is None:
         pytest.skip(f"{command[0]} is not installed")

@@ -1,4 +1,4 @@
-"""Emulated microcontrollers: how programs are built for one and run on it, by gcc and qemu.
+"""Emulated microcontrollers: building programs with gcc and running them in qemu.
 
 Semihosting gives the programs the files of the folder that qemu is started in. No board of qemu's has a Cortex-M0+ and
 memory for the rows: its code runs on the Cortex-M3 of mps2-an385, which knows all of its instructions. RISC-V, with and

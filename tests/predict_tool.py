@@ -1,4 +1,4 @@
-"""What the tests of the command approxsvm-predict share: how it is run, models, rows and LIBSVM's own commands.
+"""Shared parts of the tests of approxsvm-predict: running it, models, rows and LIBSVM's commands.
 
 APPROXSVM_PREDICT names another build of the command to test, for example one with sanitizers.
 """
@@ -143,7 +143,7 @@ class Files:
 
 
 class Libsvm:
-    """LIBSVM's own commands: what they say about the same files."""
+    """LIBSVM's own commands: their output for the same files."""
 
     def __init__(self, files: Files) -> None:
         self.files = files
@@ -164,7 +164,7 @@ class Libsvm:
     def check(
         self, model: Path, *options: object, compiled: Path | None = None, data: Path | None = None, **environment: str
     ) -> bytes:
-        """The command says and writes what svm-predict does, for any number of threads; returns what is written.
+        """The command prints and writes the same as svm-predict, for any number of threads; returns the output.
 
         `compiled` stands for the model, `data` is a dense copy of the rows.
         """
@@ -178,7 +178,7 @@ class Libsvm:
         return theirs.read_bytes()
 
     def check_refusal(self, model: Path, *options: object) -> str:
-        """Both refuse, and the command's message holds svm-predict's; returns what it says."""
+        """Both refuse, and the command's message contains svm-predict's; returns the message."""
         done = self.run(1, *options, self.files.data, model, self.files.folder / "theirs")
         assert done.returncode == 1
         self.files.output.unlink(missing_ok=True)
@@ -194,7 +194,7 @@ def training_text(labels: tuple[int, ...] | None, first_index: int = 1, n_rows: 
 
 
 def hard_text(labels: tuple[int, ...], n_rows: int = 700) -> str:
-    """Rows from empty to dense, with several features that no model has seen, in front and behind."""
+    """Rows from empty to dense, with several unknown features before and after the known ones."""
     rng = np.random.default_rng(6)
     rows, targets = random_rows(n_rows, seed=8), rng.choice(labels, size=n_rows).tolist()
     lines = libsvm_text(targets, rows).splitlines()

@@ -125,7 +125,7 @@ LIB = declared()
 
 
 class RuntimeLibraryError(Exception):
-    """A code other than 0, and what the error said."""
+    """A nonzero code, with the error's content."""
 
     def __init__(self, code: int, error: Error) -> None:
         super().__init__(error.message.decode())
@@ -146,7 +146,7 @@ def _field(name: str | None, value: Any) -> Field:
 
 
 class Runtime:
-    """A model behind the C interface."""
+    """A model opened through the C interface."""
 
     def __init__(self, source: Path | bytes) -> None:
         self.handle = c_void_p()
@@ -171,7 +171,7 @@ class Runtime:
         return self.count(n[answer]) if answer in n else 1
 
     def evaluate(self, rows: Any, *wanted: str, values_kind: int = 0, n_threads: int = 1) -> list[npt.NDArray[Any]]:
-        """Answers by name, of an ndarray or csr_array."""
+        """Answers by name, for an ndarray or csr_array."""
         request = Request(ctypes.sizeof(Request), values_kind, n_threads)
         arrays = []
         for name in wanted:

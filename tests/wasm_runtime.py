@@ -1,4 +1,4 @@
-"""approxsvm.wasm: how it is built, and one process of Node.js that asks it."""
+"""approxsvm.wasm: its build, and one Node.js process that serves requests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def build(folder: Path) -> None:
 
 
 class RefusedError(Exception):
-    """What JavaScript threw: an ApproxsvmError with a code, or another exception with none."""
+    """An error thrown by JavaScript: an ApproxsvmError with a code, or another exception without one."""
 
     def __init__(self, name: str, message: str, code: int | None = None, row: int | None = None) -> None:
         super().__init__(message)

@@ -27,6 +27,10 @@ _SHELL_WORDS = {
     r"\bn_features is\b": "--n-features is",
     r"\bn_jobs\b": "--jobs",
     r"\brandom_state\b": "--seed",
+    r"\btolerance is\b": "--tolerance is",
+    r"\binputs of type (\w+) need\b": r"--inputs \1 needs",
+    r"\b(inputs|coefficients)='(\w+)'": r"--\1 \2",
+    r"\bthe name '": "--name '",
 }
 # Words of the Python API for the rows in a parameter, unless quoted or part of an expression.
 _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX_test\b"}

@@ -160,7 +160,7 @@ APPROXSVM_API size_t approxsvm_feature_name(const approxsvm_model* model, size_t
 /* A field of a record, such as a member of a JSON object. A missing field stands for the source's missing value. */
 enum { APPROXSVM_MISSING = 0, APPROXSVM_NUMBER = 1, APPROXSVM_TEXT = 2 };
 typedef struct approxsvm_field {
-    const char* name; /* of a column, UTF-8; null in records whose fields stand in the order of the columns */
+    const char* name; /* of a column, UTF-8; null in records whose fields are in the order of the columns */
     size_t name_size;
     int32_t kind;
     double number;

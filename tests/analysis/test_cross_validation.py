@@ -1,4 +1,4 @@
-"""approxsvm cross-validate and dense text: what is shown, and that it is right."""
+"""approxsvm cross-validate and dense text: the output, and that it is correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report page: what it says is so, of every kind of model, and a real browser shows it as it should."""
+"""The report page: it is correct for every kind of model, and a real browser renders it properly."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def compiled_with_report(source, X, y, target=None, against=True, options=None, 
 
 @pytest.fixture(scope="module")
 def cancer():
-    """Two classes behind a scaler; nearly all rows are decided by an expansion."""
+    """Two classes after a scaler; an expansion decides nearly all rows."""
     source = make_pipeline(StandardScaler(), SVC(gamma=0.003))
     compiled, report = compiled_with_report(source, *CANCER, options={"degree": 2, "n_centers": 1})
     return source, compiled, report
 
 
 def hostile():
-    """Names of classes and columns that would be markup."""
+    """Class and column names that look like markup."""
     X, y = IRIS
     frame = pd.DataFrame(X, columns=[f"<b>{k}</b>" for k in range(4)])
     names = np.array(["setosa", HOSTILE, "a & b"])[y]
@@ -108,7 +108,7 @@ def report_of(kind):
 
 
 def text_of(html: str) -> str:
-    """What people read of a page, but for its drawings."""
+    """The visible text of a page, without its drawings."""
     body = re.sub(r"<(style|svg).*?</\1>", " ", html[html.index("<body>") :], flags=re.DOTALL)
     return " ".join(re.sub(r"<[^>]*>", " ", body).split())
 
@@ -125,7 +125,7 @@ def test_every_kind_of_model_has_a_page(kind):
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
     assert len(html.encode()) < 1_500_000
-    # Nothing is fetched from anywhere, and nothing runs.
+    # Nothing is fetched, and no script runs.
     assert not re.search(r"<(script|link rel=\"stylesheet\"|iframe|img)\b", html)
     addresses = set(re.findall(r"https?://[^\"' <)]+", html))
     assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
@@ -152,7 +152,7 @@ def test_the_page_has_the_figures_of_verify(cancer):
 
 
 def test_of_several_classes_the_stages_are_those_of_labels():
-    """Their expansions prove labels and nothing else, so that every value is the exact engine's."""
+    """Their expansions prove only labels, so every value comes from the exact engine."""
     X, y = IRIS
     source = SVC().fit(X, y)
     compiled = approxsvm.compile(source, X, n_centers=4, degree=2)

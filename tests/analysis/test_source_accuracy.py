@@ -1,4 +1,4 @@
-"""Sources whose own arithmetic cannot tell: said when compiling, by verify, in reports and commands; nowhere else."""
+"""Sources whose arithmetic leaves labels undecided: compile, verify, reports and commands warn; nothing else does."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def test_compiling_says_that_the_source_cannot_tell(name: str) -> None:
     source, y = IN_DOUBT[name]
     rows = X + (1e7 if name in ("linear", "quadratic") else 1e8)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what scikit-learn thinks of such rows
+        warnings.simplefilter("ignore")  # scikit-learn's own warnings about such rows
         source.fit(rows, y)
     if name == "Nystroem of sparse coefficients":
         source[-1].sparsify()
     with pytest.warns(SourceAccuracyWarning, match=SAYS):
         fast = approxsvm.compile(source, rows)
-    approxsvm.compile(source)  # without rows there is nothing to say it of
+    approxsvm.compile(source)  # without rows there is no warning
     if name in ("Nystroem", "KernelRidge of two targets"):
         report = fast.report(rows, against=source)
         assert report.evidence.against.judged.doubt is not None
@@ -127,7 +127,7 @@ def test_nothing_is_said_where_the_source_squares_differences_or_scales(name: st
 
 
 def ordinary() -> list[tuple[str, Any, Any, Any]]:
-    """Models and data sets as people have them."""
+    """Typical models and data sets."""
     found: list[tuple[str, Any, Any, Any]] = []
     for load in (load_wine, load_breast_cancer, load_diabetes):
         rows, y = load(return_X_y=True)

@@ -1,4 +1,4 @@
-"""The .asvm format: what breaks a MUST is refused, what the reader accepts can be looked at and is replayed."""
+"""The .asvm format: a file that breaks a MUST is refused; an accepted file can be inspected and replayed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.outputs import Outputs
 
-# What an expectation allows, as a message words it.
+# The words of a message for each kind of expectation.
 EXPECTATIONS: dict[str, Callable[..., bool]] = {
     "# to below #": lambda x, low, high: low <= x < high,
     "# to #": lambda x, low, high: low <= x <= high,
@@ -49,7 +49,7 @@ EXPECTATIONS: dict[str, Callable[..., bool]] = {
     "#": lambda x, expected: x == expected,
 }
 NUMBER = r"-?\b(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b"
-# What only several numbers say together, so that no rule of one of them names it: the refusals of each section.
+# Rules that involve several numbers, so that no single rule names them: the refusals of each section.
 RELATIONS = """
 categories: bytes, #; bytes, at least #; column #, #; end of text #, #; n_texts, #; text #, above text #
 center: number #, #
@@ -92,7 +92,7 @@ def number_in(text: str) -> float:
 
 
 def contradicts_itself(said: str) -> bool:
-    """Whether the number found is as expected after all."""
+    """Whether the number found satisfies the expectation after all."""
     message = re.fullmatch(rf".* (?:is|has) ({NUMBER})(?: bytes)?, expected ([^:]*)(:.*)?", said)
     for words, allows in EXPECTATIONS.items() if message else ():
         expected = re.fullmatch(re.escape(words).replace(r"\#", f"({NUMBER})"), message[2])
@@ -110,7 +110,7 @@ def kind_of(said: str) -> tuple[str, str]:
     return found[1] if found else "header", words.replace(" is #", "").replace(" expected", "").removeprefix("is ")
 
 
-# Names of MUSTs in models/FORMAT.md that are neither a section's nor a number's of the header, by what a refusal says.
+# Names of MUSTs in models/FORMAT.md that are neither a section's nor a header field's, by the words of the refusal.
 MUSTS = {
     r".* is (found in|missing from) ": "modes",
     r"\d+ gamma": "input_scale",
@@ -131,7 +131,7 @@ MUSTS = {
 
 
 def must_of(said: str) -> str:
-    """The name in models/FORMAT.md of what is broken."""
+    """The name of the broken rule in models/FORMAT.md."""
     said = re.sub(r"^member \d+: ", "", said)
     found = [name for words, name in MUSTS.items() if re.match(words, said)]
     return (found + re.findall(r"section (\w+)", said) + said.split())[0]
@@ -154,7 +154,7 @@ def evaluate(artifact: Artifact) -> None:
 
 
 def judge(broken: Broken) -> str:
-    """The refusal, or an empty text where the artifact is read and may be."""
+    """The refusal; empty if the artifact is accepted and may be."""
     try:
         artifact = Artifact(broken.data)
     except ArtifactError as error:
@@ -163,7 +163,7 @@ def judge(broken: Broken) -> str:
         assert broken.must in (None, READ), broken.must
         assert len(artifact.labels) == artifact.header["n_labels"]
         for name in ("feature_names", "outputs", "input_map", "plan", "source"):
-            getattr(artifact, name)  # whatever is read can be looked at
+            getattr(artifact, name)  # everything that was read can be inspected
         return ""
     assert REFUSAL.fullmatch(said), said
     assert not contradicts_itself(said), said
@@ -229,7 +229,7 @@ def is_replayed(data: bytes) -> bool:
 
 
 def refused_by_replay(data: bytes) -> None:
-    """Well-formed, but of other values: only the native reader replays."""
+    """Well-formed but with other values: only the native reader replays check rows."""
     Artifact(data)
     assert not is_replayed(data)
 
@@ -239,7 +239,7 @@ def wide(mode: Any, d: int) -> Artifact:
 
 
 def turned_round(artifact: Artifact, name: str, limit: float, step: int = 1) -> Iterator[bytes]:
-    """The artifact with one coefficient of a section after the other at the other end of what it may be."""
+    """The artifact with one coefficient of each section in turn at the other end of its range."""
     coefficients = np.frombuffer(artifact.section(name), "<f4")
     for k in range(0, len(coefficients), step):
         yield changed(number(name, k, "f", -limit if coefficients[k] > 0 else limit), artifact)
@@ -256,7 +256,7 @@ def test_must_check_row_value(mode: str, d: int, target: str) -> None:
         for data in turned_round(artifact, name, limit, step):
             Artifact(data)
             taken.append(is_replayed(data))
-    # Among many features one coefficient may count less than the roundings of all.
+    # With many features, one coefficient may matter less than the rounding of all.
     assert sum(taken) <= (len(taken) / 25 if d > 20 else 0)
     for amplitude in (1e300, 1e38, 0.3):
         refused_by_replay(changed(number("check_rows", 0, "d", amplitude), artifact))
@@ -293,7 +293,7 @@ def test_must_exact_check_row_value(mode: str, d: int, target: str) -> None:
     for k, coefficient in enumerate(artifact.dual_coef()[0]):
         refused_by_replay(changed(number("dual_coef", k, "d", coefficient * 1.001), artifact))
     packed = artifact.section("support_vectors")
-    for k in range(6 * d):  # float64 behind a header of 24 bytes
+    for k in range(6 * d):  # float64 after a header of 24 bytes
         value = struct.unpack_from("<d", packed, 24 + 8 * k)[0]
         refused_by_replay(changed(number("support_vectors", 3 + k, "d", value + 0.25), artifact))
 

@@ -1,4 +1,4 @@
-"""Writing .asvm files and what comes back from them: labels, names, packed matrices, numbers at their limits."""
+"""Writing .asvm files and reading them back: labels, names, packed matrices, numbers at their limits."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_write_replaces_and_cannot_replace_a_folder(tmp_path: Path) -> None:
 
 
 def test_write_follows_links(tmp_path: Path) -> None:
-    """What a link leads to is replaced as a whole; the link stays, also one that leads nowhere yet."""
+    """The target of a link is replaced as a whole; the link stays, even if it is dangling."""
     artifact = classifier()
     (tmp_path / "models").mkdir()
     target = tmp_path / "models" / "target.asvm"
@@ -158,7 +158,7 @@ def test_write_into_a_pipe(tmp_path: Path) -> None:
 
 
 def test_write_to_a_descriptor(tmp_path: Path) -> None:
-    """Of a pipe, and of a file whose name is gone: neither has a place that a new file could take."""
+    """For a pipe, and for a file without a name: a new file cannot take the place of either."""
     artifact = classifier()
     out, into = os.pipe()
     with open(out, "rb") as reader, ThreadPoolExecutor(1) as pool:
@@ -217,7 +217,7 @@ def test_write_into_a_read_only_folder(tmp_path: Path) -> None:
 
 
 def in_storage_order(first: int, d: int, degree: int) -> list[tuple[int, ...]]:
-    """The variables of every monomial, as the format says it."""
+    """The variables of every monomial, as defined by the format."""
     if degree == 2:
         return [
             (row, column)
@@ -246,7 +246,7 @@ def test_storage_order_is_that_of_the_format(d: int, degree: int) -> None:
 
 
 def tensor_entries(artifact: Artifact, c: int, row: npt.NDArray[np.float64]) -> float:
-    """The decision value about center c, from the stored numbers by the formula of the format."""
+    """The decision value around center c, from the stored numbers by the formula of the format."""
     d, degree = artifact.n_features, artifact.header["degree"]
     numbers, center = artifact.expansion_numbers()[c], artifact.centers()[c]
     u = (row - center) * artifact.header["input_scale"]
@@ -265,7 +265,7 @@ def tensor_entries(artifact: Artifact, c: int, row: npt.NDArray[np.float64]) -> 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("n_centers", [1, 20])
 def test_the_formula_of_the_format_gives_the_model(degree: int, n_centers: int) -> None:
-    """Near a center the more closely, the higher the degree."""
+    """Near a center, higher degrees are closer."""
     model = random_model(8, n_features=3, n_sv=30)
     artifact = compiled(model, "approximate", degree=degree, n_centers=n_centers)
     for c, center in enumerate(artifact.centers()):
@@ -367,7 +367,7 @@ def test_build_takes_any_center() -> None:
 @pytest.mark.parametrize("task", ["classification", "regression", "one_class"])
 @pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 9, 16, 20, 257])
 def test_check_rows_replay(d: int, task: str, mode: Any, target: str) -> None:
-    """The same synthetic rows, bit for bit: otherwise the values would be far apart."""
+    """The same synthetic rows, bit for bit; otherwise the values would differ widely."""
     for seed, (gamma, scale, shift) in enumerate([(0.5 / d, 1.0, 0.0), (1e-6, 100.0, 1e4), (50.0, 0.05, -3.0)]):
         model = random_model(seed, n_features=d, gamma=gamma, task=task)
         vectors = np.asarray(model.support_vectors) * scale + shift
@@ -376,7 +376,7 @@ def test_check_rows_replay(d: int, task: str, mode: Any, target: str) -> None:
 
 
 def error_and_promise(model: KernelModel, mode: Any, rows: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """The largest error over some rows, and the most it may be: the promise, or a share of the coefficients."""
+    """The largest error over some rows, and its limit: the tolerance, or a share of the coefficients."""
     forced: dict[str, Any] = {} if mode == "exact" else {"degree": 2, "n_centers": 1}
     fast = compile_model(model, mode=mode, **forced)
     error = np.abs(fast.predict(rows) - reference.decision_function(model, rows)[:, 0]).max()

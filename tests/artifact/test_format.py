@@ -1,4 +1,4 @@
-"""The tables of models/FORMAT.md against artifact/schema.inc, and this against what Python makes of it."""
+"""The tables of models/FORMAT.md agree with artifact/schema.inc, and Python's constants with both."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_input_maps_and_subspaces() -> None:
 
 
 def test_enumerations() -> None:
-    """The numbers of kinds, wherever the text lists them, in words of its own."""
+    """The numbers of kinds, wherever the text lists them in other words."""
     numbers = {
         "task": "be 0 classification, 1 regression or 2 one-class",
         "mode": "be 0 approximate, 1 certified, 2 exact or 3 ensemble",

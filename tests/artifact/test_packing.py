@@ -1,4 +1,4 @@
-"""Packed support vectors: every number comes back, in few bytes, and the reader refuses whatever breaks a rule."""
+"""Packed support vectors: every number is restored, from few bytes, and the reader refuses each broken rule."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def artifact_of_width(n_features: int) -> Artifact:
 
 
 def artifact_with(data: bytes, n_sv: int, n_features: int) -> bytes:
-    """An exact artifact with a section of that content."""
+    """An exact artifact with a section of this content."""
     coefficients = {"dual_coef": bytes(8 * n_sv), "exact_check_rows": struct.pack("<3d", 0.0, 0.0, 1e300)}
     return changed(content({"support_vectors": data, **coefficients}), artifact_of_width(n_features))
 
@@ -121,7 +121,7 @@ def test_unsorted_columns_are_put_in_order() -> None:
 
 
 def test_numbers_that_leave_room_become_narrow() -> None:
-    """Each encoding where it is the shortest, and the decision values of the native engine behind it."""
+    """Each encoding in a case where it is the shortest, and the native engine's decision values with it."""
     rng = np.random.default_rng(1)
     shape = (120, 90)
     wide = rng.normal(size=shape)
@@ -178,7 +178,7 @@ def test_categories_are_stored_relative_to_the_most_frequent() -> None:
     assert struct.unpack_from("<Q", data, 16) == (4 * 300,)  # one value of each category differs
     assert len(data) < 300 * 32 / 2
     check_round_trip(vectors)
-    # Not where most values differ, and not where the reference is far from the vectors.
+    # Not used if most values differ, or if the reference is far from the vectors.
     assert kind_of(packed(np.hstack([vectors, rng.normal(size=(300, 64))])))[0] == DENSE
     far = np.where(rng.random((300, 40)) < 0.03, 1e4, 0.0)
     far[:, 0], far[0, 0] = 1e6, 0.0
@@ -199,7 +199,7 @@ def test_every_storage_of_every_kind_of_values_is_read() -> None:
 
 @pytest.mark.parametrize("storage", [DENSE, CSR])
 def test_a_small_section_does_not_make_a_large_array(storage: int) -> None:
-    """A reader checks a file without unpacking what it stands for."""
+    """A reader checks a file without unpacking it."""
     resource = pytest.importorskip("resource")
     n_sv, d = 2**17, 2**16
     if storage == DENSE:

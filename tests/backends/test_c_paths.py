@@ -1,4 +1,4 @@
-"""Sums of an exported C header: no product has more roundings on its way than the bounds count."""
+"""Sums of an exported C header: no product goes through more roundings than the bounds assume."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from approxsvm.backends.c99.program import model_text
 pytestmark = pytest.mark.native
 MOST = {1: 70, 2: 70, 3: 40, 4: 20, 5: 12, 6: 10}  # features, by degree
 
-# In the place of float, a number that is known by the roundings behind it; to add zero is exact.
+# Replaces float: a number that counts its roundings; adding zero is exact.
 PROGRAM = """
 #include <algorithm>
 #include <cstdio>

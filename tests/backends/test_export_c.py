@@ -1,4 +1,4 @@
-"""Exported C headers: bounds that hold, the host's values but for rounding, any compiler, and emulated Cortex-M."""
+"""Exported C headers: bounds hold, values equal the host's up to rounding, with any compiler and emulated Cortex-M."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = ("float32", "int16", "int8")
 
 
 def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
-    """Values are the host's but for both bounds, about one center but for rounding; so are labels certain in both."""
+    """Values equal the host's within both bounds (for one center, up to rounding); so do labels certain in both."""
     found, bounds = answers.values[: len(rows)].astype(float), answers.bounds[: len(rows)].astype(float)
     for target in _native.runnable_targets():
         predictor = _native.Predictor(artifact.data, target)
@@ -53,7 +53,7 @@ def assert_agrees(artifact: Artifact, answers: Any, rows: Any) -> None:
 
 
 def rounding(artifact: Artifact) -> Any:
-    """How far two values of a row may be apart by rounding, its coordinates' included, for each decision function."""
+    """How far rounding, including that of coordinates, may separate two values of a row, per decision function."""
     degree, n = int(artifact.header["degree"]), artifact.n_features
     norms, total = artifact.expansion_numbers()["norms"], artifact.decision_numbers()["total"]
     ends, arithmetic = np.array([[0.0], [174.0]]), _native.float32_arithmetic(n, degree)
@@ -66,7 +66,7 @@ def rounding(artifact: Artifact) -> Any:
 
 
 def random_plan(seed: int, degree: int, n_centers: int, n_labels: int = 2) -> tuple[KernelModel, Any, Any]:
-    """A model that is hard to bound, compiled, and rows that are hard on it."""
+    """A compiled model that is hard to bound, and adversarial rows."""
     rng = np.random.default_rng(seed)
     n_features = int(rng.integers(1, {1: 40, 2: 30, 3: 12, 4: 9, 5: 6, 6: 5}[degree]))
     n_sv, scale = int(rng.integers(2 * n_labels, 60)), 10.0 ** rng.uniform(-3, 3)
@@ -221,7 +221,7 @@ def test_boards_agree_with_the_host(name: str, variety: list[Any], tmp_path: Pat
             np.testing.assert_array_equal(getattr(found, field), getattr(host, field))
 
 
-# --- what is written
+# --- the written file
 
 
 def test_labels_of_any_type(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_labels_of_any_type(tmp_path: Path) -> None:
 
 
 def test_what_it_costs(variety: list[Any], tmp_path: Path) -> None:
-    """The bytes are those that the compiler emits, whole numbers take fewer, and the line says it all."""
+    """The stated bytes are those that the compiler emits; integers take fewer, and the line states it all."""
     for compiled in variety:
         costs = [compiled.export_c(tmp_path / "m.h", name="m", coefficients=kind) for kind in KINDS]
         assert costs[0].flash_bytes > costs[1].flash_bytes > costs[2].flash_bytes
@@ -314,7 +314,7 @@ def test_quantized_coefficients_are_within_their_norms() -> None:
 
 
 def monomials(u: Any, degree: int) -> Any:
-    """Monomials of one degree in the order of storage, from the format's own words."""
+    """Monomials of one degree in storage order, derived from the format's text."""
     if degree > 2:
         return np.concatenate([u[i] * monomials(u[i:], degree - 1) for i in range(len(u))])
     if degree == 1:

@@ -1,4 +1,4 @@
-"""Exported C headers of every kind in front of compilers: levels, standards, languages, other people's macros."""
+"""Exported C headers of every kind in many compilers: levels, standards, languages, other people's macros."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ PARTS = REPOSITORY / "cpp/include/approxsvm/exported"
 
 
 def wrapped(header: str) -> list[str]:
-    """Wrap each function of a header that programs call in one that compilers cannot leave out."""
+    """Wrap each public function of a header in one that compilers cannot omit."""
     lines = []
     for result, name, parameters in FUNCTION.findall(header):
         given = ", ".join(re.findall(r"(\w+)(?:\[\])?(?:,|$)", parameters))
@@ -84,7 +84,7 @@ def test_compilers_have_nothing_to_say(name: str, headers: Path, tmp_path: Path)
     calls, compiled = headers / "calls.c", tmp_path / "calls.o"
     subprocess.run([*command, *STRICT, "-c", "-o", compiled, calls], check=True)
     undefined = subprocess.run(["nm", "-u", compiled], check=True, capture_output=True, text=True)
-    loops = {"memcpy"} if name == "clang++" else set()  # which it makes of them
+    loops = {"memcpy"} if name == "clang++" else set()  # made from loops
     assert set(undefined.stdout.split()) <= {"U", "_GLOBAL_OFFSET_TABLE_", *loops}  # nothing of libc
 
 

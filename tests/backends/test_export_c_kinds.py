@@ -50,7 +50,7 @@ FUSED = ["gcc", "-std=gnu99", "-O2", "-mfma", "-ffp-contract=fast"]
 
 
 def assert_proven(model: Any, compiled: Any, program: Any, rows: Any, refused: int = 0) -> Any:
-    """Values within their bounds, certain labels right; of the last rows `refused` get no answer."""
+    """Values are within their bounds, certain labels are right; the last `refused` rows get no answer."""
     artifact = compiled.artifact
     strange = np.ones((3, rows.shape[1]), np.float32)
     strange[:, artifact.raw_columns.used[-1]] = (np.nan, np.inf, -np.inf)
@@ -148,7 +148,7 @@ def test_no_bound_of_a_sum_is_broken(kind: str, seed: int, tmp_path: Path) -> No
 
 
 def test_bounds_are_of_the_size_of_rounding(tmp_path: Path) -> None:
-    """What is proven is not proven by bounds that say nothing: errors come near them."""
+    """The proofs do not rest on useless bounds: some errors come close to them."""
     for kind in ("affine", "sigmoid", "gaussian"):
         model, rows = random_machine(kind, 5)
         compiled = approxsvm.compile(model, mode="exact")
@@ -165,7 +165,7 @@ def table(n_classes: int, n_features: int = 9) -> tuple[Any, Any]:
     y = rng.integers(0, n_classes, 240)
     X = rng.normal(size=(240, n_features)) + 1.5 * np.eye(n_classes, n_features)[y]
     X = X * 10.0 ** rng.uniform(-2, 2, n_features) + 5.0
-    return X.astype(np.float32).astype(float), y  # or else categories are none of float32 rows
+    return X.astype(np.float32).astype(float), y  # otherwise no float32 row has the categories
 
 
 def projected(last: Any) -> Any:
@@ -177,7 +177,7 @@ def projected(last: Any) -> Any:
 
 @pytest.mark.parametrize("last", [PowerTransformer(), SplineTransformer(4)])
 def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
-    """Scaled to 0 but for rounding, the first row may be divided by its norm or not."""
+    """Scaled to 0 up to rounding, the first row may or may not be divided by its norm."""
     X = np.random.default_rng(0).random((200, 3)) * [1.0, 0.7, 1.3] + [30001.0, 20000.3, 40000.7]
     X = X.astype(np.float32).astype(float)
     source = make_pipeline(MinMaxScaler(), Normalizer(), QuantileTransformer(n_quantiles=10), last, SVC(gamma=0.5))
@@ -194,7 +194,7 @@ def test_an_error_that_is_not_known_stays_so(last: Any, tmp_path: Path) -> None:
     ("step", "mode"), [(FunctionTransformer(np.log), "exact"), (PowerTransformer("box-cox"), "approximate")]
 )
 def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) -> None:
-    """However large the intercept, and however wide the tolerance."""
+    """For any size of the intercept and any tolerance."""
     X = np.exp(np.random.default_rng(0).normal(size=(100, 2)))
     model = approxsvm.read_any(make_pipeline(step, SVC(gamma=0.3)).fit(X, X[:, 0] > 1.0))
     model = replace(model, intercept=model.intercept + 1e3)
@@ -206,7 +206,7 @@ def test_what_has_no_logarithm_is_refused(step: Any, mode: str, tmp_path: Path) 
 
 
 def test_one_target_that_is_refused_refuses_all(tmp_path: Path) -> None:
-    """A row too long for the first target alone."""
+    """A row that is too long only for the first target."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     near, far = SVR(gamma=0.5).fit(X, X[:, 0]), SVR(gamma=1e-38, C=1e3).fit(X, 1e6 + X[:, 1])
     source = MultiOutputRegressor(SVR()).fit(X, X)
@@ -252,7 +252,7 @@ def test_numbers_beyond_float32_are_refused(factor: float, tmp_path: Path) -> No
 
 
 def test_rows_as_long_as_allowed_have_values(tmp_path: Path) -> None:
-    """The last row that is evaluated stays within float32, and the next one is refused."""
+    """The last evaluated row stays within float32, and the next one is refused."""
     for kind in ("linear", "degree 3", "sigmoid", "gaussian"):
         model, _ = random_machine(kind, 3)
         compiled = approxsvm.compile(model, mode="exact")

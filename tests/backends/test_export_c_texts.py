@@ -1,4 +1,4 @@
-"""C headers of tables: raw rows with categories, missing values and codes of texts, as the source has them."""
+"""C headers of tables: raw rows with categories, missing values and codes of texts, equal to the source."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ int main(void) {
 
 
 def codes_of(compiled, folder, known):
-    """What the header gives for texts of column 0 is what Python gives; returns the code of a missing value."""
+    """The header's codes for texts of column 0 equal Python's; returns the code of a missing value."""
     folder.mkdir(exist_ok=True)
     compiled.export_c(folder / "m.h", name="m")
     (folder / "main.c").write_text(MAIN)

@@ -1,4 +1,4 @@
-"""Compiled models as ONNX graphs, in onnxruntime: the same answers, skl2onnx's names, and no certain label is wrong."""
+"""ONNX graphs in onnxruntime: the same answers, skl2onnx's names, and no certain label is wrong."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def session(graph: Any, *, optimize: bool = True) -> Any:
 
 
 def run(graph: Any, rows: Any, **options: Any) -> dict[str, Any]:
-    """Outputs by name; their declared shapes are what comes out."""
+    """Outputs by name; their declared shapes match the results."""
     ready = session(graph, **options)
     (given,) = ready.get_inputs()
     assert given.name == "X"
@@ -73,7 +73,7 @@ def run(graph: Any, rows: Any, **options: Any) -> dict[str, Any]:
 
 
 def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
-    """A graph that gives away values, bounds and whether the label of two classes is certain."""
+    """A graph that also outputs values, bounds and whether a label of two classes is certain."""
     export = _Export(artifact, str(np.dtype(dtype)), certain=True, fallback=False, max_bytes=1 << 28)  # type: ignore[arg-type]
     (known,) = export.known_values()
     n = int(artifact.header["n_decisions"])
@@ -89,7 +89,7 @@ def with_bounds(artifact: Artifact, dtype: Any = np.float64) -> Any:
 
 
 def test_a_process_without_its_variance_gives_no_probabilities() -> None:
-    """Its source has them, so that its latent values go by another name."""
+    """Its source has them, so its latent values have another name."""
     fast = approxsvm.compile(GaussianProcessClassifier(RBF(3.0), optimizer=None).fit(X[:100], TWO[:100]))
     found = run(fast.to_onnx(input_type="float64"), X)
     assert set(found) == {"label", "scores", "certain"}
@@ -145,7 +145,7 @@ def test_saved_artifacts_in_two_runtimes(path: Path) -> None:
 
 
 def _rows_for(fast: Any) -> Any:
-    """Rows about the model's centers, or random ones."""
+    """Rows around the model's centers, or random ones."""
     rng, artifact = np.random.default_rng(1), fast.artifact
     rows = rng.normal(size=(100, fast.n_features_in_))
     if artifact.input_map is None and artifact.n_centers and not artifact.members:
@@ -155,11 +155,11 @@ def _rows_for(fast: Any) -> Any:
     return np.abs(rows) if has_logarithms else rows
 
 
-# --- what a graph answers when nobody asks for anything
+# --- default outputs of a graph
 
 
 def test_a_label_alone_does_not_mislead() -> None:
-    """Default OneClassSVM on iris: of its expansions' labels 4 of 150 were wrong, and not certain."""
+    """Default OneClassSVM on iris: 4 of the 150 labels of its expansions were wrong, and not certain."""
     rows = load_iris().data
     source = OneClassSVM().fit(rows)
     fast = approxsvm.compile(source, rows)
@@ -253,7 +253,7 @@ def test_rows_too_far_apart_for_float64_are_refused() -> None:
 
 def of_skl2onnx(model: Any, rows: Any, **options: Any) -> Any:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what it thinks of scikit-learn's versions
+        warnings.simplefilter("ignore")  # warnings of skl2onnx about scikit-learn's version
         import skl2onnx
 
         return skl2onnx.to_onnx(model, rows, **options)
@@ -271,7 +271,7 @@ def test_names_shapes_and_types_are_those_of_skl2onnx(dtype: Any, y: Any, shape:
     declared = [
         [(v.name, v.type, v.shape) for v in (*side.get_inputs(), *side.get_outputs())] for side in (ours, theirs)
     ]
-    if shape == "ovo" and len(svc.classes_) == 4:  # skl2onnx declares 4 columns, and 6 come out
+    if shape == "ovo" and len(svc.classes_) == 4:  # skl2onnx declares 4 columns but returns 6
         assert declared[1][-1][2] == [None, 4]
         declared[1][-1][2][1] = 6
     assert declared[0] == declared[1]
@@ -352,7 +352,7 @@ def test_the_package_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatc
 
 
 def test_nothing_is_certain_of_cosines_where_squares_underflow() -> None:
-    """Frequencies so high that rows matter whose norms are lost."""
+    """Frequencies so high that rows with lost norms matter."""
     rng = np.random.default_rng(1)
     numbers = {"phases": rng.uniform(0, 6, 20), "coef": rng.normal(size=20), "intercept": np.zeros(1)}
     frequencies = 1e200 * rng.normal(size=(20, 2))
@@ -402,7 +402,7 @@ def test_a_power_beyond_float64_has_no_value() -> None:
 
 
 def attack(monkeypatch: pytest.MonkeyPatch, **options: Any) -> float:
-    """The attack of attacks.py on the graphs of the same artifacts; the worst error over its bound."""
+    """The attack of attacks.py on the graphs of the same artifacts; returns the worst error over its bound."""
     worst = [0.0]
 
     def judge(model: KernelModel, artifact: Artifact, rows: Any, _: int) -> Tally:

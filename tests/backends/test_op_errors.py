@@ -1,6 +1,6 @@
-"""What every step makes of errors, its own and those that come, in every door: mapped rows against extended precision.
+"""Error propagation of every step, in every interface: mapped rows against extended precision.
 
-Decision values would hide it: what sums round, in float32 above all, swamps the error of a step.
+Decision values would hide it, because the rounding of their sums, above all in float32, exceeds the error of a step.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ OPS: dict[str, Any] = {
     **{f"{norm} norm": ops.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
     **{f"{norm} norm of sparse rows": ops.Normalizer(norm, np.array([1, 1, 0]), "sparse") for norm in ("l1", "l2")},
 }
-# Parameters over the real numbers, where these are others.
+# Exact parameters over the real numbers, if they differ.
 MEANT = {
     "affine, parameters off": ops.Affine.of(N, multiply=3.0 * (1 + 0.9e-9), add=0.1),
     "projection, bias off": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2 + 0.9e-9), np.zeros(2)),
 }
-# What stands in front: nothing, or what loses digits, with the source's own arithmetic or another.
+# Preceding steps: none, or one that loses digits, with the source's own arithmetic or another.
 FIRST, _, LAST = np.eye(N)
-FAR = 2.0**39  # half a unit behind it is the bound of its rounding
+FAR = 2.0**39  # the bound of its rounding is half a unit after it
 FRONTS: dict[str, Callable[[InputMap], InputMap]] = {
     "alone": lambda x: x,
     "the first scaled": lambda x: x.then_affine(add=FAR * FIRST).then_affine(subtract=FAR * FIRST),
@@ -88,14 +88,14 @@ static void case_{k}(FILE *rows, FILE *answers) {{
 
 
 def compiled(name: str, front: str) -> tuple[Any, Any]:
-    """A model of what the step gives, and what is meant."""
+    """A model of a step's output, and the intended values."""
     meant = FRONTS[front](InputMap.identity(N)).then_op(MEANT.get(name, OPS[name]))
     map_ = FRONTS[front](InputMap.identity(N)).then_op(OPS[name])
     return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=meant)
 
 
 def sums_of(n: int, **changes: Any) -> Any:
-    """A function for each of n numbers."""
+    """One function per number."""
     numbers = {"support_vectors": np.eye(n), "dual_coef": np.eye(n), "intercept": np.zeros(n)}
     model = random_model(0, task="regression", gamma=1.0, degree=1, coef0=0.0, **numbers, **changes)
     return approxsvm.compile(model, mode="exact")
@@ -103,7 +103,7 @@ def sums_of(n: int, **changes: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def rows() -> Any:
-    """Numbers up to 1, edges and what is next to them, what is many turns beyond, and next to nothing."""
+    """Numbers up to 1, edges and their neighbours, many turns beyond, and nearly zero."""
     rng = np.random.default_rng(0)
     edges = np.array([0.25, 0.5, 0.31, 0.51, 0.7], np.float32)
     near = np.concatenate(
@@ -120,7 +120,7 @@ def rows() -> Any:
 
 
 def assert_held(model: Any, rows: Any, values: Any, errors: Any, refuses: bool = False) -> None:
-    """What the function of real numbers has no value for, a header refuses; others may where they are not sure."""
+    """A header refuses numbers without a real value; others may refuse them if they are not sure."""
     real = mapped(model.input_map, rows)
     exact, slack = real.mid, np.sqrt((real.rad**2).sum(axis=1))
     off = np.sqrt(((values - exact) ** 2).sum(axis=1))
@@ -159,7 +159,7 @@ def test_errors_hold_in_graphs_and_in_the_core(name: str, front: str, rows: Any)
 
 
 def behind_unknown(step: Any) -> InputMap:
-    """A step behind the logarithm of what may be 0, whose error is infinite."""
+    """A step after the logarithm of a number that may be 0, whose error is infinite."""
     scaled = FRONTS["the first scaled"](FRONTS["the first scaled"](InputMap.identity(N)))
     return scaled.then_op(ops.Logarithm(np.array([0.0, np.inf, np.inf]))).then_op(step)
 
@@ -188,7 +188,7 @@ MODELS: dict[str, tuple[Any, int]] = {
 )
 @pytest.mark.parametrize("name", MODELS)
 def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[str, Any]) -> None:
-    """Rows alone and side by side: of coordinates only digits are left that are far more than sums round."""
+    """Rows alone and side by side: only digits of coordinates remain that far exceed the rounding of sums."""
     source, n_classes = MODELS[name]
     if name == "cubic" and plan["mode"] != "exact":
         return
@@ -216,7 +216,7 @@ def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
     assert_held_in_headers([*(compiled(*case) for case in CASES), unknown], rows, tmp_path)
 
 
-# Sums that lose all of their terms but the first: no test of few terms needs a bound that grows with their number.
+# Sums that lose all terms but the first: a test with few terms needs no bound that grows with their number.
 LONG = 200
 SUMS: dict[str, tuple[Any, float]] = {
     "l1 norm": (ops.Normalizer("l1", np.ones(LONG, int)), 0.9 * 2.0**-53),

@@ -1,6 +1,6 @@
-"""Between what probabilities lie, in the core, headers and graphs: values and bounds in, extended precision beside.
+"""Intervals of probabilities in the core, headers and graphs, compared with extended precision.
 
-Rows would hide it: values in float32, and bounds that are narrowed to it, are wider than all that probabilities round.
+Rows would hide it: float32 values, and bounds narrowed to float32, are wider than the rounding of probabilities.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.runtime.evaluator import native_outputs
 
-STEEP = SigmoidCalibrator(-1e9, 1e9)  # of 1 its terms cancel
+STEEP = SigmoidCalibrator(-1e9, 1e9)  # its terms cancel at 1
 STEPS = IsotonicCalibrator(np.array([-1.0, 1.0, 1.0 + 1e-7, 3.0]), np.array([0.0, 0.2, 0.9, 1.0]))
 MIXED = (STEEP, SigmoidCalibrator(2.0, -0.3), STEPS)
 HEADS: dict[str, tuple[Any, int]] = {
@@ -88,13 +88,13 @@ def exact(name: str, values: Any) -> Ball:
 
 
 def n_values(n: int) -> int:
-    """Return how many decision values there are: of three classes as many as of their pairs."""
+    """Return the number of decision values: for three classes, the number of pairs."""
     return 1 if n < 3 else n
 
 
 @pytest.fixture(scope="module")
 def known() -> tuple[Any, Any]:
-    """Values about 1 and -1, some next to them, and bounds: none, next to none, and wide ones."""
+    """Values around 1 and -1, some next to them, and bounds: zero, tiny and wide ones."""
     rng = np.random.default_rng(0)
     values = rng.choice([1.0, 1.0, -1.0, 0.4, 5e-5], (300, ROOM)) + rng.normal(size=(300, ROOM)) * 10.0 ** rng.uniform(
         -12, -0.5, (300, 1)

@@ -1,4 +1,4 @@
-"""The approxsvm command: what a person types and sees."""
+"""The approxsvm command: user input and output."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_pickles_need_trust(tmp_path):
 
 
 def test_a_delimiter_decides_what_text_is(tmp_path):
-    """In tables and in files whose name says nothing; without one, a table of another delimiter names the option."""
+    """In tables and in files with uninformative names; without the option, the error for another delimiter names it."""
     rows = np.random.default_rng(0).normal(size=(40, 3))
     fast = approxsvm.compile(SVC().fit(rows, rows[:, 0] > 0))
     fast.save(tmp_path / "m.asvm")
@@ -145,7 +145,7 @@ RANGE = "y\n-1 1\n0 10\nx\n-1 1\n1 0 4\n2 -8 8\n4 0 1\n"
 
 @pytest.fixture
 def scaled(tmp_path):
-    """Model files trained on rows that svm-scale scaled, the range file, and raw rows: a factor, two shifts, a zero."""
+    """Model files trained on rows scaled by svm-scale, the range file, and raw rows: a factor, two shifts, a zero."""
     (tmp_path / "range").write_text(RANGE)
     rng = np.random.default_rng(0)
     raw = rng.uniform([0, -8, 5, 0], [4, 8, 5, 1], size=(40, 4))
@@ -160,7 +160,7 @@ def scaled(tmp_path):
 
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_range_files(scaled, kernel):
-    """The artifact takes the rows that svm-scale took, and gives what the model gives for the rows that it made."""
+    """The artifact takes the unscaled rows, and gives the model's answers for the scaled ones."""
     folder, raw, made = scaled
     source, output = folder / f"{kernel}.model", folder / "out.asvm"
     expected = approxsvm.compile(source, n_features=4, mode="exact").predict(made)
@@ -243,7 +243,7 @@ def test_an_unwritable_output_is_named(tmp_path):
 
 @pytest.fixture
 def verified(tmp_path):
-    """Artifacts of the golden classifier: an honest one, and one whose intercept was moved after compiling."""
+    """Artifacts of the golden classifier: an honest one, and one with an intercept changed after compiling."""
     source = GOLDEN / "breast_cancer.model"
     honest, moved = tmp_path / "honest.asvm", tmp_path / "moved.asvm"
     approxsvm.compile(source).save(honest)
@@ -340,7 +340,7 @@ def test_installed_command(tmp_path):
 
 
 def test_importing_is_cheap(tmp_path):
-    """The heavy libraries are imported when something needs them, not before."""
+    """Heavy libraries are imported only when needed."""
     program = (
         "import sys, approxsvm; print([m for m in ('sklearn', 'scipy', 'rich', 'click', 'joblib') if m in sys.modules])"
     )

@@ -1,7 +1,7 @@
-"""Every option of every command with values that nobody means, and every kind of file that is empty.
+"""Every option of every command with absurd values, and every kind of empty file.
 
-None of them ends in a traceback or asks for gigabytes; whatever is refused is refused in one line. Options are those
-that click knows, so that new ones are tried as well.
+None ends in a traceback or takes gigabytes; every refusal is one line. The options come from click, so new ones are
+covered as well.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ except ImportError:  # Windows
 
 INTEGERS = ("0", "-1", str(2**31 - 1), str(2**63), "1.5")
 REALS = ("-1", "nan", "inf", "1e-320", "1e308", "")
-ROOM = 1 << 30  # bytes that a command may take beside what this process has
+ROOM = 1 << 30  # bytes that a command may take in addition to this process's
 
 
 def is_integer(parameter: click.Parameter) -> bool:
@@ -63,7 +63,7 @@ def cases(wanted: Any, values: tuple[str, ...]) -> list[Any]:
 
 @pytest.fixture
 def limited() -> Iterator[None]:
-    """No more memory than this process has and `ROOM`, where the system can say so."""
+    """Limit memory to this process's plus `ROOM`, if the system can."""
     status = Path("/proc/self/status")
     if resource is None or not status.exists():
         yield
@@ -77,11 +77,11 @@ def limited() -> Iterator[None]:
 
 
 def assert_answered(result: Result) -> None:
-    """It went well, or one line says why not."""
+    """The command succeeded, or one line gives the reason."""
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     assert "Traceback" not in result.output
     assert not re.search("allocate|out of memory|MemoryError", result.stderr), result.stderr
-    if result.exit_code == 2:  # click's own, of a value that an option does not take
+    if result.exit_code == 2:  # click's own error for an invalid option value
         assert re.search(r"\nError: [^\n]+\n$", result.stderr)
     elif result.exit_code != 0:
         assert re.fullmatch(r"approxsvm: [^\n]+\n", result.stderr.removeprefix(warnings_of(result))), result.stderr
@@ -144,14 +144,14 @@ def test_files_that_may_not_be_read_or_written(tmp_path, command, parameter, val
 @pytest.mark.parametrize("option", ["cost", "gamma", "nu", "epsilon"])
 @pytest.mark.parametrize("value", ["nan", "1e400"])
 def test_training_needs_finite_numbers(tmp_path, option, value):
-    """LIBSVM trains with a C that is not a number, and gives a table."""
+    """LIBSVM trains with a C that is not a number, and prints a table."""
     make_files(tmp_path)
     result = run("cross-validate", needed_values("cross-validate", tmp_path) | {option: value})
     assert result.exit_code == (2 if (option, value) == ("nu", "1e400") else 1)
     assert result.exit_code == 2 or result.stderr.endswith("but must be a finite number\n")
 
 
-# --- files without anything in them
+# --- empty files
 
 
 TABLES = ("empty.csv", "empty.npz", "empty.parquet")
@@ -169,7 +169,7 @@ def test_empty_files(tmp_path, command, parameter, value):
     values[parameter.name] = [*values[parameter.name][:-1], path] if parameter.nargs == -1 else path
     result = run(command, values)
     assert_answered(result)
-    if command == "score":  # which answers files without rows by files without rows
+    if command == "score":  # answers empty files with empty files
         return
     assert result.exit_code == 1
     assert value in result.stderr
@@ -226,7 +226,7 @@ def threads_of_a_loop_in_a_loop() -> list[int]:
 
 
 def test_workers_of_multiprocessing_have_threads_too():
-    """joblib has no processes in them, and says so; ours are threads. Inside its own loops its rule holds."""
+    """joblib starts no processes in them, and warns; we use threads. Inside its own loops its rule applies."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(threads_and_warnings, [3, 1]) == [(3, []), (1, [])]
         assert pool.map(threads_and_warnings, [-1]) == [(n_threads(-1), [])]
@@ -256,7 +256,7 @@ def test_whole_numbers():
 
 
 def test_indices_as_large_as_they_get(tmp_path, limited):
-    """Rows are sparse, and what is not in them takes no memory."""
+    """Rows are sparse, and absent columns take no memory."""
     make_files(tmp_path)
     (tmp_path / "rows.t").write_text("1 1:3 2147483646:4\n-1 7:1\n1 1:2\n-1 7:2\n")
     shown = run("gamma-max", {"data": tmp_path / "rows.t"})

@@ -1,4 +1,4 @@
-"""A bar where a person looks, and nowhere else."""
+"""A progress bar is shown to people, and nowhere else."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def said_in_a_terminal(program: str, **variables: str) -> str:
     while True:
         try:
             part = os.read(ours, 1 << 16)
-        except OSError:  # Linux: whatever was written has been read
+        except OSError:  # Linux: everything written has been read
             break
         if not part:
             break

@@ -1,4 +1,4 @@
-"""The documentation's C++ program and cpp/examples/embed on artifacts of every sort."""
+"""The documentation's C++ program and cpp/examples/embed, on artifacts of every kind."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def blocks() -> list[str]:
     return re.findall(r"^```cpp\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
 
 
-# Both in one source file: what headers expand to takes nearly all of the time to compile.
+# Both are in one source file, because the headers take nearly all of the compile time.
 BOTH = """
 #define main embed
 #include "embed.cpp"
@@ -47,7 +47,7 @@ int main(int, char** words) { return *words[2] == 'e' ? embed(2, words) : docume
 
 @pytest.fixture(scope="module")
 def programs(shared_folder: Path) -> Path:
-    """Outside the tree, as the example's CMakeLists.txt says; a second argument says which of the two is meant."""
+    """Build outside the tree, as the CMakeLists.txt of the example says; a second argument chooses a program."""
 
     def build(folder: Path) -> None:
         headers = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
@@ -87,7 +87,7 @@ def two_labels() -> Any:
     return X, np.array(["ham", "spam and eggs", "x"])[np.column_stack([y, y > 0])]
 
 
-# What no golden artifact has.
+# Features that no golden artifact has.
 ANSWERED: dict[str, Callable[[], Any]] = {
     "reals": lambda: approxsvm.compile(SVC().fit(sample()[0], np.array([-1.0, 2.0])[sample()[1]])),
     "targets": lambda: approxsvm.compile(MultiOutputClassifier(SVC()).fit(*two_labels())),
@@ -99,7 +99,7 @@ GOLDEN_ARTIFACTS = sorted(GOLDEN.glob("*.asvm"))
 
 
 def text(label: Any) -> str:
-    """As C++ prints it: the fewest digits."""
+    """A number as C++ prints it: with the fewest digits."""
     return np.format_float_positional(label, trim="-") if isinstance(label, float) else str(label)
 
 
@@ -108,11 +108,11 @@ def numbers(words: str) -> npt.NDArray[np.float64]:
 
 
 class Answers:
-    """Python's of some rows, oriented as the core has them."""
+    """Python's answers for some rows, in the core's orientation."""
 
     def __init__(self, artifact: Any, rows: npt.NDArray[Any]) -> None:
         self.fast = approxsvm.Predictor(artifact)
-        rows = rows.astype(np.float64)  # the numbers that they hold, which is what rows of floats mean in C++
+        rows = rows.astype(np.float64)  # the same numbers, which is the meaning of float rows in C++
         self.rows, self.evaluator = rows, self.fast._evaluator
         self.labels = self.fast.predict(rows)
         self.n_values = int(artifact.header["n_decisions"])
@@ -161,7 +161,7 @@ def check_embed(printed: str, artifact: Any) -> None:
         ends = f"first {re.escape(first)}, last {re.escape(last)}"
         match = re.fullmatch(rf"{ends}, (\d+) of {answers.labels.size} proven by the first stage", said.pop("labels"))
         assert match
-        assert abs(int(match.group(1)) - n_certified) <= 5  # the compiler's flags decide about rounding and its bounds
+        assert abs(int(match.group(1)) - n_certified) <= 5  # the compiler's flags affect rounding and its bounds
     for name, what in (("values", VALUES), ("probabilities", PROBABILITIES)):
         if not (answers.n_values > 0 if what == VALUES else answers.has_probabilities):
             continue

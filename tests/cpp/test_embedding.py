@@ -1,4 +1,4 @@
-"""Programs that embed the library: a list of parts, one header, a model as a header, the C++ face of the library."""
+"""Programs that embed the library: a list of parts, one header, a model as a header, the C++ wrapper of the library."""
 
 from __future__ import annotations
 

@@ -14,10 +14,10 @@ from native_build import kernels_of_the_wheel, run
 
 pytestmark = [pytest.mark.native, pytest.mark.slow]
 
-# Sanitizers look at programs that call the library. Its kernels are those of the wheel here: the zoo runs them, with
-# every other header, under sanitizers (tests/zoo/executors/headers.cpp). Undefined behavior ends
-# a test without words, which compiles a sixth faster, and addresses are checked by calls, which compile a third faster
-# and run no slower; a build by hand, as in CONTRIBUTING.md, sanitizes everything and says where it was.
+# Sanitizers cover programs that call the library. Its kernels are the installed wheel's: the zoo runs them, with every
+# other header, under sanitizers (tests/zoo/executors/headers.cpp). Undefined behavior ends a test without a message,
+# which compiles a sixth faster. Addresses are checked by calls, which compile a third faster and run as fast. A build
+# by hand, as in CONTRIBUTING.md, sanitizes everything and reports positions.
 SANITIZED = [
     "-DCMAKE_CXX_FLAGS=-Werror -fsanitize-undefined-trap-on-error --param asan-instrumentation-with-call-threshold=0",
     "-DAPPROXSVM_SANITIZE=address,undefined",
@@ -37,12 +37,12 @@ OPTIMIZED = ["-DCMAKE_CXX_FLAGS=-Werror"]
 def test_native_tests(tmp_path: Path, options: list[str], part: str, selection: list[str]) -> None:
     broken = tmp_path / "broken"
     if options is SANITIZED:
-        draw = random.Random(0)  # under sanitizers all of them take a minute
+        draw = random.Random(0)  # all of them take a minute under sanitizers
         some = (one for one in all_broken() if draw.random() < 0.1)
         broken.write_bytes(b"".join(struct.pack("<QB", len(one.data), one.is_refused) + one.data for one in some))
     tests = ["-DAPPROXSVM_BUILD_TESTS=ON", f"-DAPPROXSVM_BROKEN_ARTIFACTS={broken}", *kernels_of_the_wheel()]
     alone = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
-    unity = ["-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0"]  # a third less to compile
+    unity = ["-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0"]  # compiles a third faster
     run("cmake", "-S", REPOSITORY, "-B", tmp_path, "-G", "Ninja", *tests, *alone, *unity, *options)
     run("ninja", "-C", tmp_path, part)
     ctest = ["ctest", "--parallel", str(os.cpu_count() or 1), "--output-on-failure", "--test-dir", tmp_path]

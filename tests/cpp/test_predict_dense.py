@@ -1,4 +1,4 @@
-"""approxsvm-predict --dense: rows of values without names, with and without labels in front."""
+"""approxsvm-predict --dense: rows of values without names, with and without leading labels."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_dense_libsvm_rows_without_labels(files: Files, libsvm: Libsvm) -> None:
 
 @pytest.mark.parametrize(("start", "delimiter", "line_break"), [(0, ",", "\n"), (1, " ", "\r\n")])
 def test_a_first_line_that_counts_is_asked_about(files: Files, start: int, delimiter: str, line_break: str) -> None:
-    """pandas writes it for an array; of a row it would be the label and the values."""
+    """pandas writes this line for an array; as a row it would be the label and the values."""
     _, rows, targets = files.save_rows(20)
     numbers = [str(start + k) for k in range(N_FEATURES + 1)]
     text = dense_text(targets, rows, delimiter, line_break)

@@ -1,4 +1,4 @@
-"""Where approxsvm-predict writes, and what it leaves there when something goes wrong."""
+"""The output of approxsvm-predict, and what remains after an error."""
 
 from __future__ import annotations
 

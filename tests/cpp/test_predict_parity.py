@@ -1,4 +1,4 @@
-"""svm-predict's every answer: types, kernels, numbers of classes, probabilities; each line of LIBSVM's contract."""
+"""Every answer of svm-predict: types, kernels, numbers of classes, probabilities; each line of LIBSVM's contract."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_first_of_the_classes_with_the_most_votes_wins(files: Files, libsvm:
 
 
 def test_a_value_of_zero_is_a_vote_for_the_second_class(files: Files, libsvm: Libsvm) -> None:
-    """All pairs are 0 at rows far away: votes are 0, 1 and 2."""
+    """All pairs are 0 at distant rows: votes are 0, 1 and 2."""
     model = files.folder / "m.model"
     model.write_text(PAIRS_TEXT.format(rho="0 0 0", a="0 0 0"))
     files.data.write_text("7 1:1e9\n9 2:-1e9\n")
@@ -142,7 +142,7 @@ def test_a_value_of_zero_is_a_vote_for_the_second_class(files: Files, libsvm: Li
 
 
 def test_ties_of_several_classes_go_where_rounding_sends_them(files: Files, libsvm: Libsvm) -> None:
-    """Rows as near to one class as to the others: all pairs are 0 up to rounding."""
+    """Rows equally near to all classes: all pairs are 0 up to rounding."""
     rng = np.random.default_rng(2)
     text = PAIRS_TEXT.format(rho="0 0 0", a="1 1 1").replace("1:0.2", "3:0.1").replace("1 -1 3", "-1 1 3")
     model = files.folder / "m.model"
@@ -155,7 +155,7 @@ def test_ties_of_several_classes_go_where_rounding_sends_them(files: Files, libs
 
 @pytest.mark.parametrize("n_features", [60_000, 1_000_000])
 def test_long_rows_go_where_the_rounding_of_libsvm_sends_them(files: Files, libsvm: Libsvm, n_features: int) -> None:
-    """Its sums over 20,000 features err by more than ours: the sign of the true value is another."""
+    """Its sums over 20,000 features have larger errors than ours: the true value has the other sign."""
     n_long, n_short = 20_000, 19
     value = 1.003 / math.sqrt(n_long)
     sq_norm = 0.0
@@ -205,7 +205,7 @@ def test_labels_in_front_of_probabilities_have_six_digits(files: Files, libsvm: 
 def test_a_regression_model_with_a_laplace_scale_prints_it_and_predicts_values(
     files: Files, svm_type: str, kernel: str
 ) -> None:
-    """The same file gives the same values with and without -b 1, on machines without svm-predict, too."""
+    """The file gives equal values with and without -b 1, also on machines without svm-predict."""
     model = files.folder / "m.model"
     text = SVR_TEXT.replace("nu_svr", svm_type).replace("rbf", kernel)
     model.write_text(text.replace("SV\n", "probA 0.123456789\nSV\n"))
@@ -290,11 +290,11 @@ def test_probabilities_are_those_of_libsvm_3_37(files: Files, options: str, labe
     ],
 )
 def test_model_files_as_svm_predict_accepts_them(files: Files, libsvm: Libsvm, kernel: str, old: str, new: str) -> None:
-    """Keys that move come first again, so that the header keeps them all."""
+    """Moved keys come first again, so that the header keeps them all."""
     text = MODEL_TEXT.replace("rbf", kernel)
     moved = {"nr_class 2\n": "gamma 0.5\n", "": "nr_sv 2 2\n"}.get(new, "") if old[0] in "gn" else ""
     text = text.replace(old, new).replace("label 3 5\n", f"label 3 5\n{moved}")
-    if moved.startswith("nr_sv"):  # as ThunderSVM orders them
+    if moved.startswith("nr_sv"):  # ThunderSVM's order
         text = text.replace(moved, moved + "probA -1.5 \nprobB 0.25 \n")
     model = files.folder / "m.model"
     model.write_text(text, newline="")
@@ -363,7 +363,7 @@ def test_certified_and_exact_artifacts_give_the_bytes_of_svm_predict(
 
 
 def test_what_gives_a_regression_the_bytes_of_svm_predict(files: Files, libsvm: Libsvm) -> None:
-    """The model file does. A tolerance shows in the first digits, float64's rounding in the last."""
+    """The model file does. A tolerance changes the first digits, float64 rounding the last ones."""
     model = GOLDEN / "diabetes_svr.model"
     libsvm.run(1, GOLDEN / "diabetes_svr.t", model, files.folder / "theirs").check_returncode()
     expected = (files.folder / "theirs").read_text()
@@ -385,7 +385,7 @@ def test_what_gives_a_regression_the_bytes_of_svm_predict(files: Files, libsvm: 
 
 @pytest.mark.parametrize("options", ["-s 0 -g 3", "-s 2 -g 3 -n 0.9", "-s 3 -g 3"])
 def test_model_files_far_from_the_origin(files: Files, libsvm: Libsvm, options: str) -> None:
-    """Features of a small range around a large number: the engine has to work around their mean."""
+    """Features with a small range around a large number: the engine must use their mean as center."""
     rng = np.random.default_rng(1)
     rows = csr_array(1000 + rng.random((300, N_FEATURES)))
     text = libsvm_text(np.where(rng.random(300) < 0.5, 1, -1).tolist(), rows)

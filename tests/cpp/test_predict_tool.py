@@ -1,4 +1,4 @@
-"""The command approxsvm-predict: of an artifact, its answers are Python's; its manners are svm-predict's."""
+"""The command approxsvm-predict: for an artifact it gives Python's answers; it behaves like svm-predict."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_line_with_only_a_label_is_a_row_of_zeros(files: Files) -> None:
 
 
 def test_a_data_file_without_rows_gives_an_empty_output(files: Files) -> None:
-    """Where svm-predict says "Accuracy = -nan% (0/0)", and the like of a regression."""
+    """svm-predict prints "Accuracy = -nan% (0/0)" here, and the like for a regression."""
     for task in ("classification", "regression"):
         files.save(kernel_model(task=task), "")
         assert predict(*files.arguments) == "The test file has no rows to compare with.\n"
@@ -170,7 +170,7 @@ def test_probabilities_of_artifacts_without_them_are_refused(files: Files) -> No
 
 @pytest.mark.parametrize(("breaks", "shown"), [("\n", r"\n"), ("\r\n", r"\r\n"), ("\r", r"\r")])
 def test_labels_with_line_breaks_are_refused(files: Files, breaks: str, shown: str) -> None:
-    """One line in the output is one row, for whoever reads it."""
+    """One line of the output is one row, for every reader."""
     files.save(kernel_model(labels=("yes", f"n{breaks}o")), libsvm_text([1] * 30, random_rows(30)))
     files.output.write_text("earlier")
     message = failure(*files.arguments)
@@ -263,7 +263,7 @@ def test_damaged_artifacts_are_refused(files: Files, change: str, why: str) -> N
     assert why in message
 
 
-# --- data that are not right
+# --- invalid data
 
 
 @pytest.mark.parametrize("missing", ["data", "model"])
@@ -288,7 +288,7 @@ def test_missing_files_are_named(files: Files, missing: str) -> None:
 )
 @pytest.mark.parametrize("line_number", [1, 2, 9000])
 def test_the_first_bad_line_is_named_and_no_output_is_left(files: Files, line: str, why: str, line_number: int) -> None:
-    """In front of it are other chunks, behind it are other bad lines, in the same chunk and in others."""
+    """Other chunks precede it, and other bad lines follow it, in the same chunk and in others."""
     lines = ["1 1:0.25 2:-0.5 7:1.125 8:0.1234567"] * 20000
     for i in (line_number - 1, line_number, line_number + 2, 15000, 19999):
         lines[i] = "1 1:nan" if i % 2 else "bad"
@@ -314,7 +314,7 @@ def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
     if kind == "logarithm":
         step = FunctionTransformer(np.log1p)
         return approxsvm.compile(make_pipeline(step, SVC()).fit(np.abs(X), X[:, 1] > 0), np.abs(X)), "1:2 3:-1.5"
-    # What scaling rounds off is all that is left of the row behind the projection.
+    # After the projection, only the rounding error of scaling remains.
     source = make_pipeline(StandardScaler(), PCA(2), SVR(gamma=1.0)).fit(X, X[:, 1])
     source[1].components_[:] = [[1.0, -1.0, 0.0], [0.0, 0.0, 1.0]]
     source[2].fit(source[:-1].transform(X), X[:, 1])
@@ -339,7 +339,7 @@ def with_a_promise_to_break(kind: str) -> tuple[Any, str]:
 def test_rows_that_float64_cannot_serve_are_named_by_line(
     files: Files, kind: str, row: str, why: str, line_number: int
 ) -> None:
-    """The first of several, in whichever chunk; rows behind it may be wrong in another way."""
+    """The first of several faults, in any chunk; later rows may have other faults."""
     fast, broken = with_a_promise_to_break(kind)
     fast.save(files.model)
     lines = ["1 1:0.25 2:-0.5 3:1.125"] * 20000

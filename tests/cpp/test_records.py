@@ -1,4 +1,4 @@
-"""Records with texts, in C: the rows of Python's mappings, what is refused, and the program of the documentation."""
+"""Records with texts, in C: rows equal Python's mappings, refusals, and the documentation's program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library behind approxsvm.h: the same answers as Python's, what it refuses, what it exports, programs with it."""
+"""The library of approxsvm.h: Python's answers, its refusals, its exported names, and programs that use it."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake 
 HEADER = REPOSITORY / "cpp" / "runtime" / "approxsvm.h"
 IRIS = GOLDEN / "iris_classes.asvm"
 
-# What programs that are built today will look for tomorrow. A name that goes, or a struct that changes, is another
-# APPROXSVM_ABI_VERSION; what is new is added here.
+# Names that programs built today will look for later. If a name disappears or a struct changes, APPROXSVM_ABI_VERSION
+# must change; add new names here.
 SYMBOLS = [
     "abi_version",
     "category_code",
@@ -258,7 +258,7 @@ def test_null_pointers_and_sizes() -> None:
 
 
 def test_a_null_model_has_nothing() -> None:
-    """A program that goes on after a failed open reads sizes of 0 instead of memory that is not its own."""
+    """A program that continues after a failed open reads sizes of 0 instead of foreign memory."""
     for what in ("features", "labels", "targets", "decisions", "probabilities"):
         assert getattr(LIB, f"approxsvm_n_{what}")(None) == 0
     assert (LIB.approxsvm_task(None), LIB.approxsvm_mode(None)) == (-1, -1)
@@ -350,7 +350,7 @@ STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror
 
 
 def test_structs_lie_as_they_did(tmp_path: Path) -> None:
-    """Offsets of every field, as a C compiler has them and as runtime_library.py wrote them down."""
+    """Offsets of every field, from a C compiler and from runtime_library.py."""
     said = "".join(
         f'printf("{name}.{field} %zu\\n", offsetof({name}, {field}));'
         for name, s in STRUCTS.items()
@@ -462,7 +462,7 @@ def test_a_program_in_rust(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_project_inside_another(tmp_path: Path) -> None:
-    """add_subdirectory: the headers, and the library as a static one, which brings its kernels along."""
+    """add_subdirectory: the headers, and the static library, which includes its kernels."""
     cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))
     if cmake is None or ninja is None:
         pytest.skip("cmake or ninja is not installed")
@@ -502,7 +502,7 @@ def test_the_lines_of_the_documentation_for_meson(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_lines_of_the_documentation_for_fetchcontent(tmp_path: Path) -> None:
-    """With the headers alone nothing is compiled but the program, kernels least of all."""
+    """With only the headers, only the program is compiled, and no kernels."""
     cmake, ninja = (shutil.which(name, path=PATH) for name in ("cmake", "ninja"))
     if cmake is None or ninja is None:
         pytest.skip("cmake or ninja is not installed")

@@ -1,4 +1,4 @@
-"""Rows alone of models with several classes: labels next to boundaries, and the work that they take."""
+"""Single rows of models with several classes: labels next to boundaries, and their work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Alone = Callable[[Artifact, Rows], tuple[npt.NDArray[np.int64], Rows]]
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
-    """Label positions and multiply-adds of rows, each in a call of its own."""
+    """Label positions and multiply-adds of rows, each in its own call."""
     folder = tmp_path_factory.mktemp("single_rows")
     program, model, rows_path = folder / "single_rows", folder / "model.asvm", folder / "rows"
     built(["c++", "-std=c++17", "-O1", f"-I{REPOSITORY / 'cpp' / 'include'}", PROGRAM, "-o", program])
@@ -44,7 +44,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
 
 
 def _pairs(seed: int, **changes: Any) -> KernelModel:
-    """Five classes with coefficients of very different size, as many of them 0, of one sign in each pair."""
+    """Five classes with coefficients of very different sizes, many of them 0, of one sign in each pair."""
     random = np.random.default_rng(seed)
     n_sv = N_CLASSES * N_OF_CLASS
     coef = 10.0 ** random.uniform(-1, 1, (N_CLASSES - 1, n_sv)) * random.integers(0, 2, (N_CLASSES - 1, n_sv))
@@ -64,7 +64,7 @@ def _pairs(seed: int, **changes: Any) -> KernelModel:
 
 
 def _boundary_rows(model: KernelModel, seed: int) -> Rows:
-    """Rows between support vectors, ever nearer to where a pair of classes changes its vote."""
+    """Rows between support vectors, ever closer to the place where a pair changes its vote."""
     random, n = np.random.default_rng(seed), 200
     x, pairs = model.dense_support_vectors(0, model.n_sv), random.integers(0, len(PAIRS), n)
     a, b = (x[N_OF_CLASS * np.array(PAIRS)[pairs, k] + random.integers(0, N_OF_CLASS, n)] for k in (0, 1))
@@ -82,7 +82,7 @@ def _boundary_rows(model: KernelModel, seed: int) -> Rows:
 
 
 def _labels(model: KernelModel, rows: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Winners of the votes, and which rows have no pair that rounding may turn over."""
+    """Winners of the votes, and rows without pairs that rounding may flip."""
     values = decision_function(model, rows)
     votes = np.zeros((len(rows), N_CLASSES), np.int64)
     for pair, (i, j) in enumerate(PAIRS):
@@ -116,12 +116,12 @@ def test_labels_next_to_boundaries_and_their_work(alone: Alone, seed: int) -> No
         in_engines, with_definition = artifact.most_multiply_adds
         assert 0 < work.min() < work.max() <= with_definition
         assert in_engines < with_definition
-        # The limit is not out of reach: rows next to a boundary come near to it.
+        # The limit is not too generous: rows next to a boundary come close to it.
         assert work.max() > 0.2 * with_definition
 
 
 def test_ties_take_no_more_than_is_said(alone: Alone) -> None:
-    """Every pair of classes that share their support vectors is 0 at every row: no bound decides, nor do votes."""
+    """All pairs of classes share their support vectors and are 0 at every row: neither bounds nor votes decide."""
     base = _pairs(7)
     x = np.tile(base.dense_support_vectors(0, N_OF_CLASS), (N_CLASSES, 1))
     coef = np.ones((N_CLASSES - 1, base.n_sv))

@@ -1,4 +1,4 @@
-"""approxsvm.wasm under Node.js: the answers of the baseline kernels, what is refused, files that overflow 32 bits."""
+"""approxsvm.wasm in Node.js: answers of the baseline kernels, refusals, files that overflow 32 bits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OUT_OF_MEMORY, NOT_FINITE, WRONG_ROW_SIZE, NO_PROBABILITIES = 2, 30, 41, 45
 
 @pytest.fixture(scope="session")
 def web(shared_folder: Path) -> Path:
-    """The folder that is built: approxsvm.wasm, approxsvm.mjs and the page."""
+    """The build folder: approxsvm.wasm, approxsvm.mjs and the page."""
     if missing():
         pytest.skip(f"not installed: {', '.join(missing())}")
     return filled_once(shared_folder, "wasm", build) / "web"
@@ -130,7 +130,7 @@ HOSTILE = ["iris_classes", "breast_cancer_one_class", "diabetes_pipeline", "iris
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_truncated_and_corrupted_artifacts(door: Door, name: str) -> None:
-    """Refused, or answered with nonsense; a trap would leave as another exception. Other models stay as they are."""
+    """Refused, or answered with nonsense; a trap would be another exception. Other models are unaffected."""
     data = (GOLDEN / f"{name}.asvm").read_bytes()
     n_features = read_artifact(GOLDEN / f"{name}.asvm").n_raw_features
     witness = read_artifact(GOLDEN / "breast_cancer.asvm")
@@ -180,7 +180,7 @@ def test_counts_that_are_too_many(door: Door) -> None:
     refused_everywhere(door, changed(more("class_counts", 0), read_artifact(IRIS)))
     subspaces = read_artifact(GOLDEN / "digits_subspace.asvm")
     n_stages = struct.unpack_from("<I", subspaces.section("subspaces"))[0]
-    others = (8 + 4 * n_stages + 7) // 8 * 8 + 8 + 4  # behind the skew and the own support vectors
+    others = (8 + 4 * n_stages + 7) // 8 * 8 + 8 + 4  # after the skew and the own support vectors
     refused_everywhere(door, changed(more("subspaces", others), subspaces))
 
 
@@ -191,7 +191,7 @@ def refused_everywhere(door: Door, data: bytes) -> None:
 
 @pytest.mark.parametrize("kernel", ["polynomial", "gaussian"])
 def test_models_larger_than_32_bits_address(door: Door, kernel: str) -> None:
-    """A small file whose engine takes 2^32 bytes, or a multiple: that is no memory for anybody."""
+    """A small file whose engine takes 2^32 bytes, or a multiple: no machine has that memory."""
     if kernel == "polynomial":
         artifact, n_features, n_sv = polynomial("exact", 3), 2**20, 2**12
     else:
@@ -266,7 +266,7 @@ def test_what_the_browser_refuses_of_a_model_of_libsvm(
 @pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (390, "dark")])
 def test_the_page_in_one_file(web: Path, tmp_path: Path, width: int, scheme: str) -> None:
-    """From the disk, without a server and without asking for anything."""
+    """Opened from disk, without a server and without requests."""
     with Chromium(tmp_path) as browser:
         browser.open((web / "approxsvm.html").as_uri(), width=width, scheme=scheme)
         browser.evaluate("document.getElementById('example').click()")
@@ -282,7 +282,7 @@ def test_the_page_in_one_file(web: Path, tmp_path: Path, width: int, scheme: str
 
 
 def test_the_documented_size(web: Path) -> None:
-    """It grows with the core: within a seventh."""
+    """The size follows the core, within a seventh."""
     page = (REPOSITORY / "docs" / "howto" / "cpp.md").read_text()
     (documented,) = re.findall(r"`approxsvm.wasm` \((\d+) KB", page)
     assert (web / "approxsvm.wasm").stat().st_size == pytest.approx(1000 * int(documented), rel=1 / 7)

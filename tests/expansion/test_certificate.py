@@ -1,6 +1,6 @@
 """The bound of every stage against arithmetic with more digits: no row breaks it, no certified label is wrong.
 
-`attacks.judge` is the one place where anything is compared. A long version of it is tests/attack_certificate.py.
+`attacks.judge` makes all comparisons. tests/attack_certificate.py is a long version.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ pytestmark = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long doub
 
 @pytest.fixture(params=["several passes", "one pass"])
 def passes(request, monkeypatch):
-    """How often the pairs of support vectors are gone through: of a huge model, once."""
+    """How often the pairs of support vectors are visited: once for a huge model."""
     if request.param == "one pass":
         monkeypatch.setattr(gram, "_MANY_PRODUCTS", 0.0)
     return request.param
 
 
-# --- the judge -------------------------------------------------------------------------------------------------------
+# --- the oracle -------------------------------------------------------------------------------------------------------
 
 
 def make_model(
@@ -66,7 +66,7 @@ def make_model(
     )
 
 
-# Changes to a model: regression values are promised to the last digits, so that every stage's bound is tried.
+# Changes to a model. Regression values are promised to the last digits, so that every stage's bound is tested.
 REGRESSION: dict[str, Any] = {"task": "regression", "labels": np.empty(0), "n_support": np.empty(0, np.int64)}
 
 
@@ -220,7 +220,7 @@ def test_values_keep_their_tolerance(task, gamma):
 
 
 def test_the_bound_is_reached():
-    """A single pair of close support vectors of opposite sign: nothing is given away but the dropped degrees."""
+    """A single pair of close support vectors of opposite sign: only the dropped degrees contribute to the error."""
     x = np.array([[0.4, 0.0], [-0.4, 0.0]])
     model = make_model(x, [1.0, -1.0], 0.0, 0.5)
     rows = rows_at(model, [np.array([1.0, 0.0])], (0.5, 1.0, 2.0, 3.0), "origin")
@@ -282,7 +282,7 @@ def test_denormal_rows_coefficients_and_support_vectors():
 @pytest.mark.attack
 @pytest.mark.parametrize("gamma", [0.003, 0.1, 2.0])
 def test_near_ties_have_the_right_sign_or_go_on(gamma):
-    """The intercept puts one row after the other at a distance of 0, 1e-18 ... and the bound itself from a tie."""
+    """The intercept puts one row after another at distances of 0, 1e-18, ... and the bound itself from a tie."""
     rng = np.random.default_rng(7)
     x, coef = rng.normal(size=(25, 4)), rng.normal(size=25)
     plain = make_model(x, coef, 0.0, gamma)
@@ -337,7 +337,7 @@ def test_two_thousand_features():
 
 
 def test_a_row_near_a_support_vector_is_not_far_because_distances_drown_in_rounding():
-    """gamma R^2 = 1e19: two equal support vectors got K = 0, hence W = 0 and a bound of 0 for every far row."""
+    """gamma R^2 = 1e19: two equal support vectors had K = 0, hence W = 0 and a bound of 0 for every distant row."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         n, d = int(rng.integers(1, 4)), int(rng.integers(2, 60))
@@ -436,7 +436,7 @@ def test_trap_2_a_bound_that_is_infinite_certifies_nothing():
 
 
 def test_trap_3_arguments_of_exp_are_clamped():
-    """Distances that cancel to less than nothing, and distances beyond what exp can take."""
+    """Squared distances that cancel to below zero, and distances beyond exp's range."""
     rng = np.random.default_rng(1)
     for offset, gamma in itertools.product((0.0, 1e4, 1e6, 1e8), (1.0, 1e4)):
         model = make_model(rng.normal(size=(20, 5)) + offset, np.ones(20), 0.0, gamma)
@@ -467,7 +467,7 @@ def test_trap_5_a_row_that_overflows_does_not_disturb_its_neighbours():
 
 
 def test_trap_6_the_center_is_exact_however_it_is_folded():
-    """Expanded about the center as it is stored, in float32: folding it in must not move it."""
+    """The expansion center is the stored float32 center: folding must not move it."""
     rng = np.random.default_rng(5)
     for offset in (1e-3, 1.0, 1e4, 1e6):
         vectors = rng.normal(size=(30, 80)) * (rng.random((30, 80)) < 0.2) + offset / 3
@@ -493,7 +493,7 @@ def test_trap_7_an_approximate_artifact_discloses_no_training_row():
 
 @pytest.mark.parametrize("gamma", [0.02, 0.2, 2.0])
 def test_the_table_is_no_less_than_the_formula(gamma):
-    """Whatever the cell: norms times square roots of Poisson probabilities, the tail by scipy."""
+    """For any cell: norms times square roots of Poisson probabilities; the tail comes from scipy."""
     model = random_model(7, n_sv=50, n_features=5, gamma=gamma)
     artifact = approxsvm.compile(model, mode="approximate").artifact
     expansion, decision = artifact.expansion_numbers()[0], artifact.decision_numbers()[0]

@@ -1,4 +1,4 @@
-"""Whatever is compiled, any degree about any number of centers, no bound is broken and no promised label is wrong.
+"""For any degree and any number of centers, no bound is broken and no promised label is wrong.
 
 A long, random version of the same attack is tests/attack_certificate.py.
 """

@@ -1,6 +1,6 @@
-"""Expansions about many centers: their parts against brute force, their bounds against arithmetic with more digits.
+"""Expansions around many centers: parts against brute force, bounds against arithmetic with more digits.
 
-Coefficients and rows are taken as real numbers here: what float32 adds to the bounds is for test_certificate.py.
+Coefficients and rows are treated as real numbers here; test_certificate.py tests the float32 part of the bounds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.ir.constants import UNIT64
 
 GRAM = 0
-# Where norms come from: powers of the Gram matrix, or moments this far beyond the degree.
+# Sources of norms: powers of the Gram matrix, or moments this far beyond the degree.
 SOURCES = {"gram": lambda degree: GRAM, "none": lambda degree: degree} | {
     f"moments {more}": lambda degree, more=more: min(degree + more, 8) for more in (1, 2, 4)
 }
@@ -45,7 +45,7 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Any:
     return choose
 
 
-# --- the judge -------------------------------------------------------------------------------------------------------
+# --- the oracle -------------------------------------------------------------------------------------------------------
 
 
 def exact_values(model: Any, X: Any, decision: int) -> Any:
@@ -88,7 +88,7 @@ def bounds_of(certificates: Any, degree: int, c: int, s: Any, v: Any = None) -> 
 
 
 def worst_directions(model: Any, center: Any, degree: int, decision: int) -> Any:
-    """Where the first dropped part is as large as it gets."""
+    """Rows at which the first dropped part is largest."""
     with np.errstate(all="ignore"):
         y = (model.dense_support_vectors(0, model.n_sv) - center) * math.sqrt(2 * model.gamma)
         w = model.coefficients(decision) * np.exp(-0.5 * (y * y).sum(axis=1))
@@ -99,7 +99,7 @@ def worst_directions(model: Any, center: Any, degree: int, decision: int) -> Any
 
 
 def judge(model: Any, centers: Any, degree: int, *, decision: int = 0, seed: int = 0, **options: Any) -> Any:
-    """No row breaks a bound, whichever center it is expanded about."""
+    """No row breaks a bound, for any expansion center."""
     rng = np.random.default_rng(seed)
     expansions, certificates = expand_and_certify(model, centers, degree, decision=decision, **options)
     vectors = model.dense_support_vectors(0, model.n_sv)
@@ -251,7 +251,7 @@ def test_no_bound_is_broken(seed, n_sv, d, degree, log_gamma, offset, distance, 
 @pytest.mark.parametrize("name", sorted(SOURCES))
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5, 6])
 def test_bounds_are_reached(degree, name, source):
-    """Two support vectors of opposite or equal sign: little is given away but the dropped degrees."""
+    """Two support vectors of opposite or equal sign: little but the dropped degrees contributes to the error."""
     source(name)
     model = random_model(
         0, 2, 2, 0.5, support_vectors=np.array([[0.4, 0.0], [-0.4, 0.0]]),
@@ -300,7 +300,7 @@ def test_overflow_knows_nothing_and_is_never_nan(spread, name, source):
 
 
 def test_support_vectors_far_from_a_center_do_not_spoil_its_bound():
-    """What contracted norms are for: two crowds ten units apart."""
+    """A case for contracted norms: two clusters ten units apart."""
     rng = np.random.default_rng(0)
     crowd = 0.3 * rng.normal(size=(40, 3))
     model = random_model(0, 80, 3, 0.5, support_vectors=np.concatenate([crowd, crowd + 10.0]))
@@ -402,7 +402,7 @@ def numbers_of(certificates: Any) -> list[Any]:
 @pytest.mark.parametrize("varying", [None, np.array([0, 2])], ids=["whole", "slices"])
 @pytest.mark.parametrize("name", sorted(SOURCES))
 def test_known_sums_change_nothing(varying, name, source):
-    """Some of the centers first, one degree after the other, and then all; of two functions, that are not mixed up."""
+    """Some centers first, one degree after another, then all; for two functions, which must not be mixed up."""
     source(name)
     rng = np.random.default_rng(1)
     classes = {"labels": np.arange(3), "n_support": np.full(3, 20), "intercept": np.zeros(3)}

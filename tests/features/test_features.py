@@ -346,7 +346,7 @@ def test_nothing_breaks_the_bound_of_a_linear_model_on_taylor_features():
 
 
 def test_bounds_far_from_the_origin_are_of_rounding_alone():
-    """Nothing is cut off, so that no remainder whose factor overflows may put W into the bound."""
+    """Nothing is truncated, so a remainder whose factor overflows must not add W to the bound."""
     rng = np.random.default_rng(0)
     for degree in (1, 2, 4):
         taylor = TaylorFeatures(0.5, degree).fit(np.zeros((1, 3)))

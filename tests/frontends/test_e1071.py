@@ -1,4 +1,4 @@
-"""What R's e1071 writes: models with scale files. The texts are those of ``write.svm`` for R's iris."""
+"""Files of R's e1071: models with scale files. The texts were written by ``write.svm`` for R's iris."""
 
 from __future__ import annotations
 

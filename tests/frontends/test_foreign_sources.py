@@ -57,7 +57,7 @@ def test_exceptions_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_labels_at_a_tie_are_counted_apart() -> None:
-    """Of rows that lie on the boundary as well as float64 can tell, the labels of two ways to sum may differ."""
+    """For rows on the boundary, up to float64, two orders of summation may give different labels."""
     X = np.array([[-1.0, 0.0], [1.0, 0.0]])
     source = SVC(gamma=0.3).fit(X, [0, 1])
     rows = np.column_stack([np.zeros(50), np.linspace(-3.0, 3.0, 50)])

@@ -1,6 +1,6 @@
-"""Every class that readers take, perturbed: what changes the source's answer changes that of the model, or is refused.
+"""Every accepted class, perturbed: a change of the source's answer changes the model's answer, or is refused.
 
-All is driven by the table itself (known_types.KNOWN); the examples are entries of the zoo.
+The table itself drives the tests (known_types.KNOWN); the examples are entries of the zoo.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from docs import sources
 pytestmark = pytest.mark.filterwarnings("ignore")  # of scikit-learn, about what is changed here
 
 X, TWO, THREE, VALUE = ROWS["signed"].make(), TARGETS["two"], TARGETS["three"], TARGETS["value"]
-# Classes that have no entry of their name in the zoo, or need more: parameters, and places to stand in.
+# Classes without an entry of their name in the zoo, or with further needs: parameters, and containers.
 _EXAMPLES = """
 SVC: SVC, probability; SVC, pairs; SVC, ties; SVC of three, degree 6; SVC of CSR | NuSVC: NuSVC; NuSVC, probability
 SVR: SVR; SVR, cubic | NuSVR: NuSVR, linear | KernelRidge: KernelRidge; KernelRidge, quadratic; KernelRidge, two targets
@@ -102,7 +102,7 @@ EXAMPLES = {
     for names, entries in (part.split(": ") for part in re.split(r" \| |\n", _EXAMPLES.strip()))
     for name in names.split()
 }
-# cuML and ThunderSVM cannot be installed everywhere; the zoo has stand-ins of both.
+# cuML and ThunderSVM cannot be installed everywhere; the zoo has stand-ins for both.
 HERE = [k for k in KNOWN if "unsupported" not in k.role and k.library not in ("cuml", "thundersvm")]
 READ = [known for known in HERE if known.role != "vectorizer"]
 # Where estimators keep what they clone before they fit it.
@@ -171,7 +171,7 @@ def same(given, expected):
 
 
 def difference(ours, source):
-    """Return the methods that both have and differ in."""
+    """Return the common methods whose answers differ."""
     shared = [name for name in METHODS if name in ours and name in source]
     assert "predict" in shared
     return [name for name in shared if not same(ours[name], source[name])]
@@ -196,13 +196,13 @@ def changes_of_array(value):
 
 
 def options_of(thing, name):
-    """Return other words that a parameter takes, as the class itself says."""
+    """Return other values of a parameter, as the class itself lists them."""
     constraints = getattr(type(thing), "_parameter_constraints", {}).get(name, [])
     return [word for c in constraints if hasattr(c, "options") for word in sorted(map(str, c.options))]
 
 
 def changes(thing, name, value):
-    """Yield other values for an attribute, of its own kind and of none."""
+    """Yield other values for an attribute, of its own type and of other types."""
     if isinstance(value, (bool, np.bool_)):
         yield not value
     elif isinstance(value, (int, float, np.number)):
@@ -291,7 +291,7 @@ def copied(held):
 
 
 def found_by_perturbing(known):
-    """Count refusals and effects on the source for each attribute, and list the changes that we do not notice."""
+    """Count refusals and effects on the source for each attribute, and list the changes that go unnoticed."""
     found: dict[str, Counter[str]] = {}
     unnoticed = []
     for source, thing, rows in examples(known):
@@ -319,7 +319,7 @@ def found_by_perturbing(known):
 
 @of_each(READ)
 def test_what_changes_the_answer_changes_ours_or_is_refused(known):
-    """The table says what answers depend on."""
+    """The table lists everything that answers depend on."""
     found, unnoticed = found_by_perturbing(known)
     all_counts = sum(found.values(), Counter())
     print(f"{known.name}: {all_counts.total()} changes of {len(found)} attributes: {dict(all_counts)}")
@@ -378,7 +378,7 @@ def subclass_of(cls, **members):
 
 @of_each(READ)
 def test_no_object_with_a_method_of_its_own_is_read(known):
-    """Wherever it stands; of a subclass, or set on the object."""
+    """In any position; from a subclass, or set on the object."""
     for source, thing, _ in examples(known):
         cls = type(thing)
         for name in members_that_matter(cls):
@@ -416,7 +416,7 @@ def called(ask, rows):
 
 @of_each(READ)
 def test_no_helper_with_a_method_of_its_own_is_read(known):
-    """A helper is what predict asks: encoders of labels, scalers, trees, splines. Most are in the table themselves."""
+    """Predict calls helpers: encoders of labels, scalers, trees, splines. Most are in the table themselves."""
     for source, thing, rows in examples(known):
         ask = getattr(source, "predict", getattr(source, "score_samples", None))
         for inner in helpers(thing):
@@ -431,7 +431,7 @@ def test_no_helper_with_a_method_of_its_own_is_read(known):
 
 @of_each(READ)
 def test_what_a_subclass_may_have_does_not_matter(known):
-    """Its training, and other names: the source answers the same, and never calls what is harmless."""
+    """Training and new names: the source answers the same, and never calls harmless additions."""
     for source, thing, rows in examples(known):
         cls = type(thing)
         before = answers(source, rows)
@@ -471,7 +471,7 @@ def test_decorators_do_not_hide_whose_code_it_is(monkeypatch):
 
 
 def test_autologging_of_mlflow_is_no_method_of_somebodys_own(monkeypatch):
-    """It replaces predict of every class by a function that calls the one which was there."""
+    """It replaces predict of every class by a function that calls the original."""
     source, others = SVC().fit(X, TWO), {"__name__": "mlflow.utils", "predict": SVC.predict}
     patched = FunctionType((lambda self, X: predict(self, X)).__code__, others)  # noqa: F821
     monkeypatch.setattr(SVC, "predict", functools.wraps(SVC.predict)(patched))
@@ -479,7 +479,7 @@ def test_autologging_of_mlflow_is_no_method_of_somebodys_own(monkeypatch):
 
 
 class Copied(SVC):
-    """Of a module, so that it can be pickled."""
+    """A module-level class, so that it can be pickled."""
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing)), clone])
@@ -490,7 +490,7 @@ def test_a_subclass_whose_objects_were_copied_is_what_it_was(again):
 
 
 class Meta(type(SVC)):
-    """A metaclass of somebody's own."""
+    """A custom metaclass."""
 
 
 def same_attributes(self, name):
@@ -535,7 +535,7 @@ def test_metaclasses_and_mixins_are_seen_through():
 
 
 def test_a_class_that_its_library_derives_from_another_is_another():
-    """Matern derives from RBF, MultiTaskLasso from Lasso: what they compute is not what these compute."""
+    """Matern derives from RBF, and MultiTaskLasso from Lasso, but they compute something else."""
     assert issubclass(Matern, RBF)
     assert known_types.recognise(Matern()) is None
     assert known_types.recognise(MultiTaskLasso()) is None
@@ -544,7 +544,7 @@ def test_a_class_that_its_library_derives_from_another_is_another():
 
 
 def test_nothing_else_of_the_readers_looks_at_classes():
-    """So that no reader takes an object which known_types has not seen: names of classes come from there alone."""
+    """Names of classes come only from known_types, so no reader accepts an object that it has not checked."""
     folder = REPOSITORY / "approxsvm" / "frontends" / "sklearn"
     forbidden = {"__mro__", "__class__", "__bases__", "__qualname__", "__name__", "__module__"}
     for path in sorted(folder.glob("*.py")):
@@ -634,7 +634,7 @@ def test_contradictions_inside_are_refused():
 
 @pytest.mark.parametrize("scaler", [StandardScaler, MinMaxScaler])
 def test_rows_that_one_part_overwrites_for_another_are_refused(scaler):
-    """scikit-learn hands the same array to all parts, of which one that does not copy changes it for the next."""
+    """scikit-learn passes the same array to all parts; one that does not copy changes it for the next."""
     inside, member = make_pipeline(scaler(copy=False), MinMaxScaler()), make_pipeline(scaler(copy=False), SVC())
     frozen, some = (
         FrozenEstimator(scaler(copy=False).fit(X.copy())),
@@ -675,7 +675,7 @@ def test_the_page_of_sources_shows_the_tables():
 
 
 def test_every_kind_of_model_goes_through_every_export():
-    """The table has no hole where files are written, and a reason in every other one."""
+    """The table has no empty cell where files are written, and a reason in every other cell."""
     text = sources.PAGE.read_text().partition("<!-- kinds: ")[2].partition("<!-- end of kinds -->")[0]
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"]
     assert [row[0] for row in rows[2:]] == list(sources._models())

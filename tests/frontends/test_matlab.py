@@ -18,7 +18,7 @@ KERNELS = {"gaussian": {}, "linear": {}, "polynomial": {"Order": 3.0}}
 
 
 def compact_model(function, standardize):
-    """What fitcsvm might have found: its fields, and rows."""
+    """Possible results of fitcsvm: its fields, and rows."""
     rng = np.random.default_rng(0)
     rows = rng.normal([3.0, -1.0, 20.0], [1.0, 2.0, 0.1], size=(60, 3))
     mu, sigma = rows.mean(axis=0), np.array([1.1, 1.9, 0.0])  # the last one is that of a column that was constant
@@ -39,7 +39,7 @@ def compact_model(function, standardize):
 
 
 def scores(model, rows):
-    """Of the second class, as MATLAB's documentation has them: sum_j alpha_j y_j G(x_j / scale, x / scale) + bias."""
+    """The score of the second class by MATLAB's documentation: sum_j alpha_j y_j G(x_j / scale, x / scale) + bias."""
     kernel = model["KernelParameters"]
     if model["Mu"].size:
         rows = (rows - model["Mu"]) / np.where(model["Sigma"] == 0, 1.0, model["Sigma"])

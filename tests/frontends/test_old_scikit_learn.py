@@ -1,4 +1,4 @@
-"""Estimators that an old scikit-learn has trained and saved: what they answered there (old_scikit_learn/make.py)."""
+"""Estimators trained and saved by old versions of scikit-learn, with their answers (old_scikit_learn/make.py)."""
 
 from __future__ import annotations
 

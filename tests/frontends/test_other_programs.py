@@ -1,4 +1,4 @@
-"""Models of other programs, judged by the programs themselves: OpenCV, onnxruntime, skops, LIBSVM's Python package."""
+"""Models of other programs, compared with the programs themselves: OpenCV, onnxruntime, skops, LIBSVM's Python."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_opencv_refuses_what_contradicts_itself(old, new, what, tmp_path):
 @pytest.mark.parametrize("suffix", ["xml", "yml", "json"])
 @pytest.mark.parametrize(("kind", "y"), [("C_SVC", FOUR), ("EPS_SVR", TARGET)])
 def test_opencv_at_the_root_of_the_file(kind, y, suffix, tmp_path):
-    """`svm.write(fs)` gives the model no name; a regression in YAML has no other sign of OpenCV."""
+    """`svm.write(fs)` gives the model no name; a regression in YAML has no other mark of OpenCV."""
     svm = trained(kind, y)
     cv2 = pytest.importorskip("cv2")
     path = tmp_path / f"root.{suffix}"
@@ -143,7 +143,7 @@ def test_opencv_at_the_root_of_the_file(kind, y, suffix, tmp_path):
 
 
 def test_storages_of_opencv_2(tmp_path):
-    """The model's name and its fields were others then."""
+    """Old versions used other names for the model and its fields."""
     path = tmp_path / "model.yml"
     path.write_text(OPENCV.replace("opencv_ml_svm:", "my_svm: !!opencv-ml-svm").replace("svmType", "svm_type"))
     assert read_any(path).source == "opencv C_SVC"
@@ -225,7 +225,7 @@ def test_vectors_of_many_pairs_are_kept_once_for_each_class_that_needs_them():
 
 
 class TheirSVC(SVC):
-    """What skops does not know."""
+    """A type that skops does not know."""
 
 
 def test_skops_asks_whom_to_trust(tmp_path):

@@ -1,8 +1,8 @@
-"""Ordinary pipelines: what practitioners write in front of and around a kernel, on a table as they have it.
+"""Typical pipelines of practitioners, before and around a kernel, on a typical table.
 
 The table is generated: numbers with missing values, skewed numbers, texts with missing values, categories of text and
-of number, a sentence for each row. Each pipeline is fitted on one part, compiled, and asked the same as its source
-about the other (comparison.py): labels, values and probabilities.
+of number, and a sentence per row. Each pipeline is fitted on one part and compiled. Labels, values and probabilities
+are then compared with the source on the other part (comparison.py).
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _with_indicator() -> Any:
     )
 
 
-# By what they are called: an estimator, and the column of its answers.
+# By name: an estimator, and the column of its answers.
 PIPELINES: Final[Mapping[str, tuple[Any, Answers]]] = {
     "SimpleImputer, StandardScaler, OneHotEncoder, SVC": (_svc(), "bought"),
     "the same, three classes, probability": (_svc(probability=True), "level"),

@@ -1,4 +1,4 @@
-"""PMML's support vector machines: files by the standard, of fitted estimators, in the forms that programs write."""
+"""Support vector machines in PMML: files by the standard, from fitted estimators, in the dialects of programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers: what they accept becomes the exact decision function of the source, what they refuse is named."""
+"""Readers: an accepted source becomes its exact decision function, and a refusal names the reason."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_variants_that_are_accepted(tmp_path, name):
 
 
 def test_scales_of_the_point_cloud_library(tmp_path):
-    """Features are divided by them, those of indices without one are not; columns without support vectors count."""
+    """Scaled features are divided, others are not; columns without support vectors count."""
     rows = np.random.default_rng(0).normal(size=(200, 4)) * [1, 3, 2, 1]
     fast = approxsvm.compile(read_text(tmp_path, MODEL.replace("SV\n", "scaling 1:0.3 2:7 4:2.5 \nSV\n")), mode="exact")
     (tmp_path / "some.model").write_text(MODEL)
@@ -289,7 +289,7 @@ def test_broken_npz_files_are_named(tmp_path):
 
 
 def npy(shape: tuple[int, ...], content: bytes = bytes(64), descr: str = "<f8") -> bytes:
-    """A .npy file whose header says what it likes."""
+    """A .npy file with an arbitrary header."""
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
     return file.getvalue() + content

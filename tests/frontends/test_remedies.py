@@ -1,4 +1,4 @@
-"""What is said of estimators that cannot be compiled: what to do, which works."""
+"""Messages for estimators that cannot be compiled: the suggested remedy works."""
 
 from __future__ import annotations
 

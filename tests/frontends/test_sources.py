@@ -1,6 +1,6 @@
-"""What the frontends say of sources and files: refusals by name, remedies that work, files that contradict themselves.
+"""Messages of the frontends: refusals by name, working remedies, files that contradict themselves.
 
-The zoo asks for their answers.
+The zoo compares answers.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def test_read_model_says_which_kernel():
 
 @pytest.mark.usefixtures("unmeasured")
 def test_calibrated_classifiers_have_no_decision_function():
-    """Bounds of the values inside stay, and their comparison with the source's."""
+    """Bounds of inner values stay, and so does their comparison with the source's."""
     fitted = CalibratedClassifierCV(SVC(), ensemble=False).fit(X, THREE)
     fast = approxsvm.compile(fitted, X, n_centers=1)
     alone = approxsvm.Predictor(fast.artifact)

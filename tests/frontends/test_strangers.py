@@ -1,4 +1,4 @@
-"""Files that are something else than what they are given as: each is called what it is, in one line, by every door."""
+"""Files with the wrong content for their role: every interface names the actual kind in one line."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ NOT_DATA = {**STRANGERS, "model": (MODEL, "a LIBSVM model")}
 NOT_A_MODEL = {**STRANGERS, "data": (ROWS, "a LIBSVM data file"), "empty": (b"", "an empty file")}
 
 
-# What readers of their own have to say of files that hold no model.
+# Messages of readers for files without a model.
 READ = {
     "OpenCV XML": "line 3: not well-formed XML",
     "OpenCV YAML": "this OpenCV file holds opencv_ml_svm, but no model of ml::SVM",
@@ -107,7 +107,7 @@ READ = {
 
 
 def written(name, path):
-    """Write a file of a kind, and return what it is called."""
+    """Write a file of a kind, and return its name in messages."""
     content, kind = (NOT_A_MODEL | NOT_DATA)[name]
     path.write_bytes(content() if callable(content) else content)
     return kind
@@ -179,7 +179,7 @@ ARTIFACT = (GOLDEN / "breast_cancer.asvm").read_bytes()
         (STRANGERS["LIBSVM in JSON"][0], "; save that text as a file of its own$"),
         (STRANGERS["gzip"][0], "; decompress it first$"),
         (STRANGERS["range"][0], "; approxsvm convert-model --range takes it$"),
-        # Texts that nearly are models keep their line.
+        # Files that are nearly models keep their line number.
         (MODEL.replace(b"rho", b"{", 1), r"line 6: unknown key '{'"),
     ],
 )

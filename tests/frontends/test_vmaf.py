@@ -1,4 +1,4 @@
-"""Models of VMAF: files written as libvmaf reads them. The zoo holds one against LIBSVM and the formula around it."""
+"""Models of VMAF: files in the form that libvmaf reads. The zoo compares one with LIBSVM and the formula around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrow columns: the same numbers as from matrices, whatever the types and layout, and words for every bad row."""
+"""Arrow columns: the same numbers as from matrices, for any types and layout, and a message for every bad row."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_columns_are_found_by_name(named):
 
 
 def test_columns_without_names_go_by_position():
-    """As numbers f0, f1, ... where they are there, in any order; else all that are not kept."""
+    """By the numbers f0, f1, ... if present, in any order; otherwise all columns that are not kept."""
     predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
     answer = predictor.predict(ROWS).tolist()
     told = r"no names for its features: by position, the columns 'sepal_length', .* are taken for features 0 to 3"
@@ -136,7 +136,7 @@ MISSING = "there is no column 'f1', but other features have such names; choose c
     ],
 )
 def test_tables_that_lack_a_feature_are_refused(names, message):
-    """Their number of columns is right by accident."""
+    """The number of columns is right by accident."""
     predictor = approxsvm.Predictor(approxsvm.compile(SVC().fit(X, NAMES), X).artifact)
     table = pa.Table.from_arrays([pa.array(column) for column in ROWS.T[: len(names)].copy()], names)
     with pytest.raises(InputError, match=re.escape(message)):

@@ -1,4 +1,4 @@
-"""Dask data frames: the labels of predict, whatever the partitions, on two processes, one of which dies."""
+"""Dask data frames: the labels of predict for any partitions, on two processes, one of which dies."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_workers_compare_version_and_checksum():
 
 
 def die_once(frame, marker):
-    """Kill the first worker that comes along."""
+    """Kill the first worker that arrives."""
     try:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Empty cells of CSV files are missing values; an empty text stands in quotes, and where both may be meant, we ask."""
+"""Empty cells of CSV files are missing values; empty texts are quoted, and ambiguous cells are refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scored(fast: Any, path: Path, output: str = "label", **options: Any) -> list
 
 
 def test_an_empty_cell_is_no_empty_text(tmp_path: Path) -> None:
-    """The case of the report: the labels of None were those of the empty text."""
+    """The reported case: labels of None were those of the empty text."""
     source, frame, fast = fitted(["", None, "x", "y"], OneHotEncoder())
     expected, path = source.predict(frame), tmp_path / "rows.csv"
     frame.to_parquet(tmp_path / "rows.parquet")
@@ -79,7 +79,7 @@ def test_cells_are_missing_where_pandas_reads_them_so(tmp_path: Path, encoders: 
 
 
 def test_a_null_is_not_blamed_where_it_is_a_value(tmp_path: Path) -> None:
-    """But the cell beside it, in files and in tables."""
+    """But not the adjacent cell, in files and in tables."""
     _, _, fast = fitted(["x", "y", np.nan], OneHotEncoder())
     (tmp_path / "rows.csv").write_text("c,x\n,inf\n")
     with pytest.raises(InputError, match="row 0: column 'x' is infinite"):

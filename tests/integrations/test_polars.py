@@ -1,4 +1,4 @@
-"""Polars data frames by every door: the source's answers, columns by name, and files that Polars writes and reads."""
+"""Polars data frames in every interface: the source's answers, columns by name, and files of Polars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of any size: whatever is read and written, answers are those of predict; nothing is half-written."""
+"""Files of any size: answers equal those of predict in every format; no output is half-written."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_every_format(inputs, tmp_path, name, output):
 
 
 def test_sparse_numbers_are_those_of_predict(tmp_path):
-    """A block may have a single row: its last digits are still those that it has among others."""
+    """A block may have a single row: it keeps the last digits that it has among others."""
     rows = csr_array(ROWS * (ROWS > 0.5))
     for n_rows in (500, 3, 1):
         (tmp_path / "rows.t").write_text(libsvm_text(rows.toarray()[:n_rows]).replace(":0.0", ":0"))
@@ -142,7 +142,7 @@ def test_other_delimiters(tmp_path, delimiter):
 
 
 def test_csv_without_names(tmp_path):
-    """Columns are 1, 2, ...: by position for a model with names, too, which is told once for all files."""
+    """Columns are 1, 2, ...: by position even for a model with names, with one warning for all files."""
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     fast = approxsvm.compile(SVC(gamma=1e-5).fit(X[::4], y[::4]), X[::4])
     (tmp_path / "rows.csv").write_bytes(
@@ -164,7 +164,7 @@ def test_csv_without_names(tmp_path):
 
 @by_position
 def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
-    """Of a model without names, whose columns may be called anything, it would be lost."""
+    """For a model without names, whose columns may have any names, it would be lost."""
     (tmp_path / "rows.csv").write_text("5.1,NA,1.4,0.2\n6.7,3.0,5.2,2.3\n")
     scored = approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", on_error="null")
     assert (scored.n_rows, scored.bad_rows) == (2, [f"{tmp_path / 'rows.csv'}, row 0: column '2' is null"])
@@ -434,7 +434,7 @@ ODD = {
 
 
 def test_columns_of_odd_types(tmp_path):
-    """They may stand beside the features, and be kept as far as the output holds them."""
+    """They may be next to the features, and are kept as far as the output supports them."""
     table = TABLE[:10].set_column(1, "f0", pa.array([None, *ROWS[1:10, 0].tolist()]))
     for name, column in ODD.items():
         table = table.append_column(name, column)
@@ -527,7 +527,7 @@ def test_answers_inside_the_folder_are_no_input(tmp_path, pattern):
 
 
 def test_a_run_is_taken_up(tmp_path):
-    """Parts that are there and not older are kept; the folder says what it holds the answers of."""
+    """Existing parts that are not older are kept; the folder records whose answers it holds."""
     folder, answers = make_folder(tmp_path), tmp_path / "answers"
     approxsvm.score_dataset(MODEL, folder, answers)
     (answers / "day=2" / "part.parquet").unlink()
@@ -552,7 +552,7 @@ def test_a_run_is_taken_up(tmp_path):
 
 
 def test_a_folder_without_answers_is_nobodys(tmp_path):
-    """A run that failed at once does not stand in the way of the one that is asked for rightly."""
+    """A run that failed at once does not block the corrected run."""
     folder, answers = make_folder(tmp_path), tmp_path / "answers"
     with pytest.raises(InputError, match="there is no column 'di'"):
         approxsvm.score_dataset(MODEL, folder, answers, keep=["di"])
@@ -560,7 +560,7 @@ def test_a_folder_without_answers_is_nobodys(tmp_path):
 
 
 def in_a_process(tmp_path, program, *arguments):
-    """Run a program that scores; with `die_after`, it is killed when so many rows are written."""
+    """Run a program that scores; with `die_after`, it is killed after this many rows."""
     text = """
         import os, resource, signal, sys
         import approxsvm
@@ -605,7 +605,7 @@ def test_killed_before_a_single_file_is_whole(inputs, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no locks of this kind")
 def test_two_runs_write_one_file(inputs, tmp_path):
-    """Neither takes the other's file away; the last has the name."""
+    """Neither removes the other's file; the last one gets the name."""
     output = tmp_path / "answers.csv"
 
     def second(n_rows, share):
@@ -620,7 +620,7 @@ def test_two_runs_write_one_file(inputs, tmp_path):
 
 @pytest.mark.parametrize("output", ["answers.csv", "answers.parquet"])
 def test_no_room_on_the_disk(inputs, tmp_path, output):
-    """As far as a limit on the size of files shows it: nothing is left behind, and the message names the output."""
+    """With a limit on file size: nothing remains, and the message names the output."""
     program = """
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
@@ -638,7 +638,7 @@ def test_a_device_that_is_full(inputs):
 
 
 def test_an_unreadable_part(tmp_path):
-    """Parts in front of it are there, the others are made once it is mended."""
+    """Earlier parts exist; the others are made once the input is repaired."""
     folder, answers = make_folder(tmp_path), tmp_path / "answers"
     broken = folder / "day=2" / "part.parquet"
     content = broken.read_bytes()
@@ -752,7 +752,7 @@ def test_from_standard_input_to_standard_output(inputs, kind, name, output):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
 @pytest.mark.parametrize(("kind", "name"), [("csv", "rows.csv"), ("arrow", "stream.ipc"), ("libsvm", "rows.t")])
 def test_from_a_named_pipe(inputs, tmp_path, kind, name):
-    """As shells make of <(zcat rows.csv.gz): read once, from the first to the last byte."""
+    """As with <(zcat rows.csv.gz) in shells: read once, from the first to the last byte."""
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=lambda: (tmp_path / "pipe").write_bytes((inputs / name).read_bytes()))
     writer.start()

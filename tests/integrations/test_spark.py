@@ -1,4 +1,4 @@
-"""Spark on two local workers: the labels of predict, by every door, though a worker dies."""
+"""Spark on two local workers: the labels of predict in every interface, although a worker dies."""
 
 from __future__ import annotations
 

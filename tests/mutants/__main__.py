@@ -3,8 +3,8 @@
     python -m tests.mutants                           all places, with the tests that take no seconds
     python -m tests.mutants tests/zoo --only bound    bounds alone, with other tests
 
-A switched copy of the sources is built once, into build/mutants; a second call goes on where the first one ended, with
-what is still unnoticed. Exit status 0: whatever no test notices is explained in explained.toml.
+A switched copy of the sources is built once, into build/mutants; a second call continues with the places that are still
+unnoticed. Exit status 0: explained.toml explains every unnoticed place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is compiled when nobody says what: the plan, its limits, and that the same input gives the same artifact."""
+"""Default plans, their limits, and that equal input gives equal artifacts."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def test_rows_that_judge_are_from_all_parts_of_the_sample() -> None:
 
 
 def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As long as that is better; and no degree that costs more than the best even if it left few rows."""
+    """As long as that is better; no degree costs more than the best even if it left few rows."""
     seen: list[tuple[int, int]] = []
     costs = {(1, 2): 2.0, (16, 2): 0.9, (64, 2): 0.5, (256, 2): 0.3, (256, 3): 0.25, (64, 3): 0.2, (64, 4): 0.15}
 
@@ -453,7 +453,7 @@ def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("n_rows", [1, 3])
 def test_too_few_rows_to_judge_on(steep: tuple[SVC, Any], n_rows: int) -> None:
-    """With nothing held out nothing was judged, and no share of anything is claimed."""
+    """Nothing was held out, so nothing was evaluated, and no share is claimed."""
     svc, X = steep
     few = "sample rows are too few to judge expansions on"
     fast = approxsvm.compile(svc, X[:n_rows])

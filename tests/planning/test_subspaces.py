@@ -1,4 +1,4 @@
-"""Kernel sums in few coordinates: norms and bounds against float64, labels whatever stage answers, the planner."""
+"""Kernel sums in few coordinates: norms and bounds against float64, labels from every stage, the planner."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_the_bound_is_that_of_the_derivation() -> None:
 
 
 def test_the_grid_moves_functions_by_no_more_than_its_error() -> None:
-    """In digits enough, coefficients of opposite sign side by side; and the vectors are on a grid."""
+    """With enough digits, and coefficients of opposite sign side by side; the vectors are on a grid."""
     rng = np.random.default_rng(0)
     n = 14
     X = rng.normal(size=(n, 5))

@@ -1,4 +1,4 @@
-"""The pairs of a speculated winner: whoever is speculated, labels are those of the exact model."""
+"""The pairs of a guessed winner: for any guess, labels equal the exact model's."""
 
 from __future__ import annotations
 

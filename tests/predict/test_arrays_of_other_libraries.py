@@ -1,4 +1,4 @@
-"""Arrays of other libraries, such as tensors: answered as NumPy's are, or refused by name, with dispatch on or off."""
+"""Arrays of other libraries, such as tensors: answered like NumPy's, or refused by name, with dispatch on or off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What certified estimators show of their promise: bounds, certified rows, rows per stage, verification."""
+"""Certified estimators: bounds, certified rows, rows per stage, verification."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_verify_refuses_what_cannot_be_compared(svc):
 
 @pytest.fixture(scope="module")
 def many_rows():
-    """A small model that moved after it was compiled, more rows than are compared at a time, and what is wrong."""
+    """A small model that was changed after compiling, more rows than one chunk, and the faults."""
     model = random_model(0, n_sv=6, n_features=3)
     X = np.random.default_rng(1).normal(size=(40_000, 3))
     model = replace(model, intercept=model.intercept - np.median(reference.decision_function(model, X)))

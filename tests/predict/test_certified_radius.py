@@ -1,4 +1,4 @@
-"""How far rows may move: attacked along gradients and at random, and where the bound is attained."""
+"""Certified radii: attacked along gradients and at random, and a case that attains the bound."""
 
 from __future__ import annotations
 

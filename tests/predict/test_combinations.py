@@ -1,6 +1,6 @@
-"""Rules that make one label of several functions, models or a threshold: what they refuse, and what rounding undoes.
+"""Rules that combine functions, models or a threshold into one label: refusals, and effects of rounding.
 
-The zoo asks for their answers, at ties and where values are exactly 0, too.
+The zoo compares their answers, also at ties and for values of exactly 0.
 """
 
 from __future__ import annotations

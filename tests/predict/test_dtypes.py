@@ -1,4 +1,4 @@
-"""Rows of dtypes in which a source computes other numbers are refused, by dtype, step and remedy."""
+"""Rows of dtypes in which a source computes other numbers are refused; messages name dtype, step and remedy."""
 
 import warnings
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Compiled estimators: right numbers for every kind of input on every target, and scikit-learn's manners."""
+"""Compiled estimators: correct numbers for every kind of input on every target, and scikit-learn's conventions."""
 
 from __future__ import annotations
 

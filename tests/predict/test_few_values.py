@@ -1,6 +1,6 @@
-"""Support vectors on a grid of few values: rows on it go by integer distances and look-ups, others as ever.
+"""Support vectors on a grid of few values: rows on it use integer distances and lookups, others the engines.
 
-Without a grid, where each column takes few values, rows go by looked-up factors.
+Without a grid, if each column takes few values, rows use factors from lookups.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def goes_by_few_values(evaluator: Evaluator) -> bool:
 
 
 def rows_about(vectors: Rows, n_values: list[int], origin: float, step: float) -> Rows:
-    """On the grid, at its edges and beyond, one unit in the last place beside it, and nowhere near."""
+    """On the grid, at its edges and beyond, one unit in the last place off it, and far off it."""
     inside = on_grid(12, n_values, 5, origin, step)
     low, high = vectors.min(axis=0), vectors.max(axis=0)
     beside, below, above, minus = inside[:6].copy(), inside[:6].copy(), inside[:6].copy(), inside[:6].copy()
@@ -104,7 +104,7 @@ def of_sizes(scale: float) -> KernelModel:
 
 
 def of_unlike_pairs(ratio: float) -> KernelModel:
-    """Coefficients are stored as shares of the largest one of all pairs, beside which one pair's may vanish."""
+    """Coefficients are stored as shares of the largest one of all pairs, so those of a pair may vanish."""
     model = model_of(BINARY, 3, gamma=0.3)
     coef = np.array(model.dual_coef)
     coef[1, model.n_support[0] :] *= ratio
@@ -162,7 +162,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_columns_of_few_values_without_a_grid(target: str, name: str) -> None:
-    """Factors of groups are looked up where registers hold their tables, for rows of any values."""
+    """Factors of groups are looked up if registers hold their tables, for rows with any values."""
     vectors = COLUMNS[name]
     spread = float(np.square(vectors - vectors.mean(axis=0)).sum(axis=1).mean())
     random = np.random.default_rng(5)

@@ -1,6 +1,6 @@
 """Rows of float32 that a source maps in float32, and sparse ones: thresholds, what exceeds float32.
 
-The zoo holds bounds of every step against the source's own numbers.
+The zoo compares the bounds of every step with the source's own numbers.
 """
 
 from __future__ import annotations

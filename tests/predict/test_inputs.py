@@ -1,4 +1,4 @@
-"""Rows of every type and layout that users have predict the same, equal to the source's; large ones are not copied."""
+"""Rows of every type and layout give the source's predictions; large ones are not copied."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ FRAME = pd.DataFrame(NUMBERS, columns=list("abcdef"))
 
 
 def test_our_own_calls_miss_no_names():
-    """Nobody is warned of names that only we have dropped."""
+    """No warning about names that only the compiled model dropped."""
     for source in (
         SVC().fit(FRAME, Y),
         make_pipeline(StandardScaler(), SVC()).fit(FRAME, np.arange(100) % 3),
@@ -262,7 +262,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_broken_sparse_matrices_are_refused(compiled, kind):
-    """By every kind of model alike: nothing reads beyond the arrays, nothing takes an entry for an unseen feature."""
+    """Equally for every kind of model: no access beyond the arrays, and no entry is taken for an unseen feature."""
     make, message = BROKEN[kind]
     X = whole_numbers(0, 60)
     clipped = make_pipeline(MinMaxScaler(clip=True), SVC()).fit(X, X[:, 0] > 1)  # makes a finite number of infinity

@@ -1,7 +1,7 @@
-"""Rows that the core reads itself, against the general way and against the source: frames, mappings, sequences.
+"""Rows that the core reads itself, compared with the general path and the source: frames, mappings, sequences.
 
-A frame whose columns and dtypes have been seen before is read column by column. Random frames of random dtypes, orders
-and gaps go both ways, row by row the same; so do random mappings and sequences of odd values.
+A frame with known columns and dtypes is read column by column. Random frames with random dtypes, orders and gaps take
+both paths and must agree row by row; so must random mappings and sequences of odd values.
 """
 
 from __future__ import annotations

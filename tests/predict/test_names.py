@@ -1,4 +1,4 @@
-"""Names of columns at every interface: taken by name, or refused; never by position against their names."""
+"""Column names in every interface: columns are matched by name or refused, never by position against their names."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_rows_of_frames_whose_columns_stand_in_another_order() -> None:
 
 
 def test_a_list_of_rows_with_names_is_refused() -> None:
-    """It would go by position, as scikit-learn has it."""
+    """It would go by position, as in scikit-learn."""
     for name in ("matched by the source", "in order"):
         _, frame, fast = fitted(name)
         reordered = frame[frame.columns[::-1]]

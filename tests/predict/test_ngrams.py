@@ -1,4 +1,4 @@
-"""The native counter of terms against scikit-learn's vectorizers: the same rows, bit for bit."""
+"""The native term counter and scikit-learn's vectorizers give the same rows, bit for bit."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def difficult_heads(n_classes, rng):
 
 
 def exact_values(values, bounds, outputs, rng):
-    """What may lie within the bounds: ends, insides, and where steps are."""
+    """Possible values within the bounds: ends, interior, and steps."""
     share = rng.choice([-1.0, -0.999, -0.5, 0.0, 0.5, 0.999, 1.0], size=values.shape)
     exact = values + share * bounds
     steps = [0.0]

@@ -1,4 +1,4 @@
-"""The predictor that needs NumPy alone: the estimators' answers, without their libraries."""
+"""The predictor that needs only NumPy: the estimators' answers, without their libraries."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_what_a_model_does_not_have_is_refused():
 
 
 def test_predictors_can_be_pickled():
-    """As those who send them to other processes do; the copy has the artifact and the threads."""
+    """As when it is sent to other processes; the copy has the artifact and the threads."""
     predictor = approxsvm.Predictor(GOLDEN / "iris_classes.asvm", n_jobs=2)
     copy = pickle.loads(pickle.dumps(predictor))
     assert copy.artifact == predictor.artifact

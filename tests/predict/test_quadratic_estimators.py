@@ -54,7 +54,7 @@ def test_rows_on_the_boundary_are_summed_as_the_source_does():
 
 @pytest.mark.parametrize("kind", ["linear", "several", "regression", "LinearSVC", "ensemble", "ensemble of RBF"])
 def test_values_beyond_float64_are_refused_by_row(rows, kind):
-    """Never NaN and never infinity: a value that cannot be had is an error that says where."""
+    """Never NaN or infinity: an impossible value is an error that names the place."""
     X, y = rows
     fast = approxsvm.compile(sources(X, y)[kind])
     beyond = np.tile(X[0], (40_000, 1))

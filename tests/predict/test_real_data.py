@@ -1,4 +1,4 @@
-"""The issue's promises on the data of the paper: labels, sizes. Skipped where $APPROXSVM_DATA is absent."""
+"""The promises on the paper's data: labels and sizes. Skipped if $APPROXSVM_DATA is absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Support vectors with few values of their own: by columns in the exact engine, or relative to a frequent row."""
+"""Support vectors with few non-zeros: by columns in the exact engine, or relative to a frequent row."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_memory_follows_the_values() -> None:
 def test_the_norm_of_a_long_support_vector_errs_more_than_its_product_with_a_short_row(
     target: str, by_columns: bool
 ) -> None:
-    """A row of no non-zeros has exact products, but the norm of a support vector has as many roundings as ever."""
+    """A row without non-zeros has exact products, but the norm of a support vector has all its roundings."""
     d, n_light = (4000, 60) if by_columns else (1200, 1)
     long = np.full(d - 400, 2.0**-26.5 * (1.0 + 1e-3))  # squares that round each sum up
     long[:8] = 1.0

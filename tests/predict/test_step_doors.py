@@ -1,4 +1,4 @@
-"""Refused cells of a mixed table with missing values: each interface names row and column."""
+"""Refused cells of a mixed table with missing values: every interface names row and column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps that look up and bend: values and estimators that they refuse, errors against exact arithmetic."""
+"""Lookup and nonlinear steps: refused values and estimators, errors against exact arithmetic."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_sparse_rows_of_tiny_norm_are_named():
 
 
 def of_unknown(*behind):
-    """An encoder that makes NaN of what it does not know, and steps behind it."""
+    """An encoder that turns unknown values into NaN, and the steps after it."""
     encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
     return of_codes(make_pipeline(encoder, *behind))
 
@@ -147,7 +147,7 @@ def exact_piece(pieces, i, x):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_piecewise_polynomials_hold_their_errors(seed):
-    """Behind a projection, whose errors are large here: any row within them may be what is meant."""
+    """After a projection, whose errors are large here: any row within them may be the intended one."""
     rng = np.random.default_rng(seed)
     degree, n_edges = int(rng.integers(0, 6)), int(rng.integers(0, 9))
     edges = np.unique(rng.normal(size=n_edges).round(int(rng.integers(1, 6))))

@@ -1,6 +1,6 @@
-"""Frames as a ColumnTransformer takes them: columns by name, those that it drops may be text, NaN, or not there.
+"""Frames for a ColumnTransformer: columns by name; dropped ones may be text, NaN or absent.
 
-The same frame goes through every door, and every answer is the source's.
+The same frame goes through every interface, and every answer is the source's.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def test_frames_that_the_source_refuses(fitted: tuple[Any, Any]) -> None:
 
 
 def test_arrays_go_by_position() -> None:
-    """As scikit-learn has it: their number of columns counts, and those that are not used may hold anything."""
+    """As in scikit-learn: the number of columns counts, and unused ones may hold anything."""
     rows = FRAME.to_numpy()
     source = make_pipeline(make_column_transformer((StandardScaler(with_mean=False), [3, 1])), SVC()).fit(rows, Y)
     expected = source.predict(rows).tolist()
@@ -215,7 +215,7 @@ def test_arrays_go_by_position() -> None:
 
 
 def test_the_place_of_what_is_not_finite() -> None:
-    """It is the first one that is used, behind any number of others, on any number of threads."""
+    """The first of the used ones, after any number of others, with any number of threads."""
     rows = RNG.normal(size=(4000, 6))
     source = CalibratedClassifierCV(
         make_pipeline(make_column_transformer((StandardScaler(), [4, 1])), SVC()), cv=2
@@ -231,7 +231,7 @@ def test_the_place_of_what_is_not_finite() -> None:
 
 
 def test_the_model_is_read_before_rows_are_looked_at() -> None:
-    """What it cannot take is the step, which is named, and not the rows that are for it."""
+    """The message names the unsupported step, not the rows for it."""
     lengths = FunctionTransformer(lambda texts: np.vectorize(len)(np.asarray(texts, object)), validate=False)
     for step, rows in (
         (make_column_transformer((lengths, ["sex"]), ("passthrough", USED)), FRAME),

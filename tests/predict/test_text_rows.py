@@ -1,4 +1,4 @@
-"""Pipelines of whole texts: the vectorizer as data in the artifact; texts, or sparse rows, by every door."""
+"""Pipelines of whole texts: the artifact stores the vectorizer as data; every interface takes texts or sparse rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of texts: scikit-learn's own answers of its own tables, and the same of codes, through every door."""
+"""Text columns: scikit-learn's answers for tables, and the same for codes, in every interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Promises of more than kernels: steps with huge offsets, outliers, tolerances, and what verify notices."""
+"""Guarantees beyond kernels: steps with huge offsets, outliers, tolerances, and what verify detects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arrows of CONTRIBUTING.md's map: what imports what, in Python and in C++."""
+"""The layers of CONTRIBUTING.md's map: imports in Python and includes in C++."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from conftest import REPOSITORY
 pytestmark = pytest.mark.lint
 
 PACKAGE = REPOSITORY / "approxsvm"
-# Rooms, and files that are rooms by themselves, from the cellar up: each may use those below it.
+# Layers, folders or single files, from the lowest up: each may use only lower ones.
 FLOORS = [
     ["errors", "source_tree", "_native"],
     ["system"],
@@ -108,7 +108,7 @@ def test_includes_run_downwards(folder: str, strangers: list[str]) -> None:
         assert not included & of_strangers, path
 
 
-# Of cpp/include/approxsvm, from the cellar up.
+# Layers of cpp/include/approxsvm, from the lowest up.
 CPP_FLOORS = [
     ["status", "schema", "parts", "program"],
     ["model_view"],

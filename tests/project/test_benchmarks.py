@@ -1,6 +1,6 @@
-"""What README and docs/benchmarks.md show is what the last full run has measured; and the suite's own arithmetic.
+"""README and docs/benchmarks.md show the results of the last full run; also tests of the suite's own arithmetic.
 
-No timing: whatever is compared here was measured before (benchmarks/results).
+No timing: everything compared here was measured before (benchmarks/results).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Data sets come from a server on this machine: whole, broken off, wrong; or are made here."""
+"""Data sets from a local server: complete, interrupted or wrong; and synthetic ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TEXT = b"".join(f"{(-1) ** i} 1:{i / 7:.6g} 3:{i}\n".encode() for i in range(1, 
 
 @dataclass
 class Server:
-    """What it has, how often it breaks off after half of what was asked for, and what it was asked."""
+    """Its content, how often it breaks off after half of a request, and the requests that it got."""
 
     files: dict[str, bytes]
     breaks: int = 0

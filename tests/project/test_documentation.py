@@ -1,4 +1,4 @@
-"""Every example that the documentation shows is executed, its links lead somewhere, its figures are those of the code.
+"""Every example of the documentation is executed, links are valid, and figures equal the code's.
 
 The programs in C++ and C of docs/howto/cpp.md are compiled by test_cpp_programs.py and test_runtime.py in tests/cpp/,
 that of docs/howto/serve.md by test_records.py.
@@ -37,7 +37,7 @@ MODULES = [
 DOCS = REPOSITORY / "docs"
 PAGES = {str(p.relative_to(REPOSITORY)): p.read_text() for p in [REPOSITORY / "README.md", *sorted(DOCS.rglob("*.md"))]}
 EXECUTED = ["python", "pycon", "console", "cpp", "c"]
-# What is shown, and why it is not executed.
+# Languages that are shown but not executed, and why.
 SHOWN = {
     "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
     "c++": "tests/cpp/test_embedding.py compiles and runs it",
@@ -52,7 +52,7 @@ SHOWN = {
     "{literalinclude}": "Sphinx, of headers that are compiled",
 }
 DOCTEST = doctest.ELLIPSIS
-# Pages whose examples need more than the package, and what.
+# Pages whose examples need optional packages.
 NEEDED = {
     "docs/howto/score.md": ["pyarrow"],
     "docs/howto/duckdb.md": ["pyarrow", "duckdb"],
@@ -106,7 +106,7 @@ def skip_without_what_it_needs(page: str) -> None:
 @pytest.mark.filterwarnings("ignore:Using `httpx` with")  # Starlette, where httpx2 is not installed
 @pytest.mark.parametrize("page", pages_with("python", "pycon"))
 def test_python(page: str, models_here: Path) -> None:
-    """One page is one program; what it prints behind `>>> ` is what it shows."""
+    """A page is one program; its output must equal the text after `>>> `."""
     skip_without_what_it_needs(page)
     if page == "docs/howto/mlflow.md":  # which warns of itself, and takes over logging
         program = "".join(text for _, text in blocks(page, "python"))
@@ -155,7 +155,7 @@ def test_lines_of_cpp_in_the_readme_are_those_of_the_whole_program() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub and MyST make them of headings."""
+    """Anchors of headings, as GitHub and MyST make them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -166,7 +166,7 @@ def links(page: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_links(page: str) -> None:
-    """Those of other sites are not fetched."""
+    """Links to other sites are not fetched."""
     for link in links(page):
         if link.startswith("https://"):
             continue
@@ -208,7 +208,7 @@ def test_constants_of_the_derivation() -> None:
 
 
 def test_kappa_as_the_derivation_sets_it() -> None:
-    """The formula on the page, read and computed, against the code's."""
+    """The formula on the page, evaluated, equals the code's."""
     (formula,) = re.findall(r"^  \$\$\\kappa = (.+)$", PAGES["docs/derivation.md"], re.MULTILINE)
     text = formula.removesuffix("$$").replace(r"\, u_{64}", " * u64")
     text = re.sub(r"(\d) ([kg])", r"\1 * \2", text).replace(")(", ") * (")

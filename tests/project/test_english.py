@@ -1,4 +1,4 @@
-"""Rules for English in docstrings and comments, in the folders that have been rewritten."""
+"""Rules for English in docstrings and comments of the package, and in comments of the C and C++ sources."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ PHRASES = re.compile(
     re.IGNORECASE,
 )
 PROPERTIES = {"property", "cached_property"}
+SOURCES = sorted(
+    path
+    for path in (REPOSITORY / "cpp").rglob("*")
+    if path.suffix in {".hpp", ".cpp", ".h", ".c", ".inc"} and "tests" not in path.parts
+)
+C_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+C_PHRASES = re.compile(
+    r"\b(beside|behind|in front of|stands?(?! for\b)|doors?|house|committees?|judges?|somebody|nobody|whoever)\b",
+    re.IGNORECASE,
+)
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, bool, str]]:
@@ -50,3 +60,14 @@ def test_docstrings_and_comments_are_plain_english(path: Path) -> None:
         if FIRST.match(text) or (is_function and (not IMPERATIVE.match(text) or NOUNS.match(text))):
             faults.append(f"line {line} begins with {text.split()[0]!r}")
     assert not faults
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_comments_of_sources_are_plain_english(path: Path) -> None:
+    text = path.read_text()
+    words = [
+        (comment.start() + word.start(), word[0])
+        for comment in C_COMMENT.finditer(text)
+        for word in C_PHRASES.finditer(comment[0])
+    ]
+    assert not [f"line {text[:at].count(chr(10)) + 1}: {word!r}" for at, word in words]

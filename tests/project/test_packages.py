@@ -1,4 +1,4 @@
-"""What only some uses need is named with its install command where it is missing, and asked for by nobody else."""
+"""A missing optional package is named with its install command, and only where it is needed."""
 
 from __future__ import annotations
 

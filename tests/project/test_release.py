@@ -1,4 +1,4 @@
-"""Nothing is released with an invented address; packages around an exported header build and predict."""
+"""Nothing is released with an invented address; packages of an exported header build and predict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python started in the folder of the sources, where they hide the installed package: that one runs, as it is."""
+"""Python started in the source folder, where the sources hide the installed package: the package runs."""
 
 from __future__ import annotations
 

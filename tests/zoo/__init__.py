@@ -1,4 +1,4 @@
-"""Every source that approxsvm reads, asked through every interface, held against the source itself.
+"""Every source that approxsvm reads, through every interface, compared with the source itself.
 
     specimens    what an entry, its source, an answer and a refusal are
     sources      the entries: one record for each source, by kind

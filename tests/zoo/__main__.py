@@ -1,4 +1,4 @@
-"""Run the whole zoo and composed sources for as long as it is given, and print what is wrong, in a few lines each.
+"""Run the whole zoo and composed sources for a given time, and print the faults, in a few lines each.
 
     python -m tests.zoo --seconds 600 --workers 2
     python -m tests.zoo --only "three classes" --executors "batch,predict_one"

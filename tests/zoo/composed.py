@@ -1,4 +1,4 @@
-"""One source composed at random, and one entry of the zoo with new rows: asked through the interfaces, and judged.
+"""One source composed at random, or one entry of the zoo with new rows, tested through the interfaces.
 
 A composed source has a seed: it is random (random_sources.py) or an entry of the zoo with other parameters, rows, steps
 in front or wrappers, and sometimes changed after fit in a way that its type does not show (tampering.py). The first

@@ -1,6 +1,6 @@
-"""Models of other programs: files as these write them, judged by the programs, or by their numbers taken at their word.
+"""Models of other programs: files in their formats, compared with the programs or with the stored numbers.
 
-A judge answers rows as the program does, and refuses rows that are not finite, as approxsvm does for all of them.
+An oracle answers rows as the program does, and refuses non-finite rows, as approxsvm does for all of them.
 """
 
 from __future__ import annotations

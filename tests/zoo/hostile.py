@@ -1,4 +1,4 @@
-"""Rows that hurt a given source: on its edges and boundary, of special values, far away, equal, missing."""
+"""Rows that stress a given source: on its edges and boundary, with special values, far away, equal, missing."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def hostile_tables(specimen: Specimen, seed: int) -> Iterator[Table]:
 
 
 def _edges(source: Any, width: int) -> list[list[float]]:
-    """Numbers where parts of a source change their minds, as numbers of the columns of its rows."""
+    """Numbers at which parts of a source change their answers, in units of its columns."""
     edges = edges_of(source, width)
     for _, part in parts_of(source):
         found: list[tuple[int, list[float]]] = []
@@ -74,7 +74,7 @@ def _edges(source: Any, width: int) -> list[list[float]]:
 
 
 def _behind_steps(pipeline: Pipeline, width: int) -> list[tuple[int, list[float]]]:
-    """Numbers of steps that stand behind others, taken back through these where they can be."""
+    """Numbers of later steps, mapped back through earlier ones if possible."""
     found = []
     for k in range(1, len(pipeline.steps)):
         inner = _edges(pipeline[k], width)
@@ -186,7 +186,7 @@ def _texts(draw: Draw, table: Table) -> Table:
 
 
 def _at_boundary(draw: Draw, specimen: Specimen) -> list[Table]:
-    """Rows between which the source's label changes, by bisection, and rows one unit in the last place beside."""
+    """Rows between which the source's label changes, by bisection, and rows one unit in the last place apart."""
     table, n = specimen.table, len(specimen.table.values)
     if specimen.artifact.task == "regression" or not table.numeric:
         return []

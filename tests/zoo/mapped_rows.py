@@ -1,7 +1,7 @@
-"""Rows behind the input map of a model in extended precision, apart from the package's arithmetic.
+"""Rows after the input map of a model in extended precision, independent of the package's arithmetic.
 
-Pieces and turns are looked up where the source's own numbers are, as long as all steps in front compute what the source
-does, bit for bit; behind others where the real numbers are.
+Pieces and turns are looked up at the source's own numbers as long as all earlier steps are replayed bit for bit, and at
+the real numbers after other steps.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _interval(op: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
     length = np.where(taken, op.second, 1.0)
     low = op.low.astype(at.dtype)
     own = low + (at - low) % length
-    # Behind steps of another arithmetic a row next to a full turn may have taken it or not.
+    # After steps of other arithmetic, a row next to a full turn may be on either side of it.
     turned = x - length * np.rint((x.mid - own) / length.astype(Extended))
     near = np.minimum(np.abs(turned.mid - low), np.abs(low + length - turned.mid)) <= turned.rad
     if rows.own is None:

@@ -1,7 +1,7 @@
-"""Decision values and probabilities in extended precision: the judge of every value and bound.
+"""Decision values and probabilities in extended precision: the oracle for every value and bound.
 
-It takes the numbers that a model was read with, and none of the package's arithmetic. Results come with their slack:
-how far they may be from the real numbers. A row without an answer, such as one that the source refuses, is NaN.
+It uses the numbers that a model was read with, and none of the package's arithmetic. Results come with a slack: their
+largest distance from the real numbers. A row without an answer, such as one that the source refuses, is NaN.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Faults of the past, each as an edit that puts it back: the zoo has to find it without the fault's own test.
+"""Past faults, each as an edit that restores it: the zoo has to find it without the fault's own test.
 
     python -m tests.zoo.past_faults                   # each in turn, in a copy of the sources
     python -m tests.zoo.past_faults --only sparse     # some

@@ -1,4 +1,4 @@
-"""What has to hold for every answer of every interface."""
+"""Properties that must hold for every answer of every interface."""
 
 from __future__ import annotations
 

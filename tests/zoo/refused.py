@@ -1,4 +1,4 @@
-"""Sources without a compiled model, as they compute otherwise than any: each with words of its refusal."""
+"""Sources that cannot be compiled because they compute differently, each with words of its refusal."""
 
 from __future__ import annotations
 

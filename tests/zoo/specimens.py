@@ -1,4 +1,4 @@
-"""An entry of the zoo, the source that it makes, what that is compiled to, and what an interface answers."""
+"""An entry of the zoo, its source, the compiled model, and the answers of an interface."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _OF_ROWS = ("labels", "values", "slack", "probabilities", "probability_slack")
 
 @dataclass(frozen=True, eq=False)
 class Expected:
-    """What the source itself answers for the rows of a table."""
+    """The source's own answers for the rows of a table."""
 
     refused: npt.NDArray[np.bool_]  # (n,): rows that the source refuses
     chance: npt.NDArray[np.bool_]  # (n,): rows that rounding in float32 alone has kept within a step's domain

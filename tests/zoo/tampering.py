@@ -1,7 +1,7 @@
-"""What may be done to a fitted estimator that its type, or its answers, need not show.
+"""Changes of a fitted estimator that its type or its answers need not show.
 
-Every change leaves an estimator that answers, or raises, by itself; whatever it says then is what a compiled one has to
-say. Overridden methods distort what the original returns, so that a reader that looks at attributes alone is wrong.
+Every change leaves an estimator that answers or raises; the compiled model must do the same. Overridden methods distort
+the original's result, so that a reader that only looks at attributes is wrong.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The oracle itself: against forty digits by other code, and against the sources that models are read from."""
+"""Tests of the oracle: against forty digits by other code, and against the sources of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever the frontends read, and an artifact may hold, has an entry in the zoo."""
+"""Everything that the frontends read, and an artifact may contain, has an entry in the zoo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes that try one source after the other; where one dies or hangs, the next goes on behind that source."""
+"""Processes that try one source after another; if one dies or hangs, a new one continues after that source."""
 
 from __future__ import annotations
 

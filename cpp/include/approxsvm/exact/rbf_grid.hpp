@@ -7,7 +7,7 @@
 //
 //     K = exp(-c D),    D = |q_z|^2 + |q_i|^2 - 2 q_z.q_i,    c = half_theta step^2
 //
-// with four roundings before that of exp: D to float32, c (two) and their product. The relative error of x = c D is at
+// with four roundings before exp: D to float32, c (two) and their product. The relative error of x = c D is at
 // most 4.01 u. As x e^-x falls from x = 1 on, the error of K is at most
 //
 //     x <= 16:  16.1 * 4.01 u K;    x > 16:  4.1 u x e^-x <= 4.1 u * 16 exp(-16), where K is not below 2^-126 anyway.

@@ -337,7 +337,7 @@ class FewValuesWriter {
         return rest + bits_work.factor * n_groups + of_row / static_cast<double>(view_.n_sv);
     }
     // Work of the float32 engine: exp, and as many products as there are features (or values, if these are few). With
-    // many classes it is that of one class's vectors.
+    // many classes it counts the vectors of one class.
     double work_of_engine() const {
         const std::size_t stored = view_.packed.n_values / (view_.n_sv > 0 ? view_.n_sv : 1);
         const double n_terms = static_cast<double>(view_.packed.compressed && 3 * stored <= d_ ? stored : d_);
