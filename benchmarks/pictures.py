@@ -68,8 +68,8 @@ def _compiling_growth(table: str, key: str, x_label: str) -> Callable[[Records],
 
         def line(name: str, figure: str, unit: float = 1.0) -> tuple[str, list[tuple[float, float | None]]]:
             points = [(x[key], x[figure] and x[figure] / unit) for x in models]
-            fitted = [(math.log(x), math.log(y)) for x, y in points[len(points) // 3 :] if y]
-            exponent = np.polyfit(*zip(*fitted, strict=True), 1)[0] if len(fitted) > 1 else math.nan
+            fitted = np.log([(x, y) for x, y in points[len(points) // 3 :] if y])
+            exponent = np.polyfit(fitted[:, 0], fitted[:, 1], 1)[0] if len(fitted) > 1 else math.nan
             return f"{name}: {exponent:.1f}", points
 
         series = dict(

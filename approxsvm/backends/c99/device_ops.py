@@ -92,8 +92,6 @@ class OnDevice(NamedTuple):
         Returns the arrays of the op; the op's number is appended to their names.
     lines : function of (k, op, before)
         Returns statements that update the ball b, feature j, or that compute b, output j, if the step gathers.
-    program : str
-        The file of cpp/include/approxsvm/program with the functions called by the statements.
     gathers : function of (k, op, before), optional
         Returns `Gathers`.
     refuses : function of (op,)
@@ -107,7 +105,6 @@ class OnDevice(NamedTuple):
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
     lines: Callable[[int, Any, Before], list[str]]
-    program: str
     gathers: Callable[[int, Any, Before], Gathers] | None = None
     refuses: Callable[[Any], bool] = lambda _: False
     keeps_exact: Callable[[Any], bool] = lambda _: False

@@ -105,4 +105,4 @@ def _scaling(k: int, op: Affine, before: Before) -> list[str]:
     return lines + [f"b = {name}(b, @{part}_{k}@@[j]);" for part, name in limits.items() if part in parts]
 
 
-ON_DEVICE: Final = OnDevice(_scaled, affine_arrays, _scaling, "affine.h")
+ON_DEVICE: Final = OnDevice(_scaled, affine_arrays, _scaling)

@@ -59,7 +59,6 @@ ON_DEVICE: Final = OnDevice(
     _within,
     _ends,
     _turning,
-    "interval.h",
     refuses=lambda op: op.rule == "refuses",
     keeps_exact=lambda op: op.rule == "refuses",
 )

@@ -53,4 +53,4 @@ def _inverting(k: int, op: InverseNormal, before: Before) -> list[str]:
     return [f"if (@taken_{k}@@[j]) b = approxsvm_inverse_normal(b, approxsvm_real);"]
 
 
-ON_DEVICE: Final = OnDevice(_quantiles, lambda op: {"taken": op.taken.astype(np.uint8)}, _inverting, "inverse_normal.h")
+ON_DEVICE: Final = OnDevice(_quantiles, lambda op: {"taken": op.taken.astype(np.uint8)}, _inverting)

@@ -46,6 +46,5 @@ ON_DEVICE: Final = OnDevice(
     _logarithmic,
     lambda op: {"offset": op.offset.clip(max=NOT_TAKEN)},
     _taking_logarithms,
-    "logarithm.h",
     refuses=lambda _: True,
 )

@@ -91,7 +91,6 @@ ON_DEVICE: Final = OnDevice(
     _values,
     _numbers,
     _looking_up,
-    "lookup.h",
     gathers=one_by_one,
     refuses=lambda _: True,
     keeps_exact=lambda _: True,

@@ -69,4 +69,4 @@ def _multiplying(k: int, op: Monomials, before: Before) -> list[str]:
     ]
 
 
-ON_DEVICE: Final = OnDevice(_multiplied, _factors, _multiplying, "products.h", gathers=lambda *_: Gathers())
+ON_DEVICE: Final = OnDevice(_multiplied, _factors, _multiplying, gathers=lambda *_: Gathers())

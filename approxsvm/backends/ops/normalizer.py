@@ -97,4 +97,4 @@ def _normalizing(k: int, op: Normalizer, before: Before) -> list[str]:
     ]
 
 
-ON_DEVICE: Final = OnDevice(_normalized, _groups, _normalizing, "normalizer.h", gathers=_measuring)
+ON_DEVICE: Final = OnDevice(_normalized, _groups, _normalizing, gathers=_measuring)

@@ -64,6 +64,4 @@ def _waving(k: int, op: PeriodicFeatures, before: Before) -> list[str]:
     ]
 
 
-ON_DEVICE: Final = OnDevice(
-    _waved, _numbers, _waving, "periodic_features.h", gathers=one_by_one, refuses=lambda _: True
-)
+ON_DEVICE: Final = OnDevice(_waved, _numbers, _waving, gathers=one_by_one, refuses=lambda _: True)

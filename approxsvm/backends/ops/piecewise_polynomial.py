@@ -101,4 +101,4 @@ def _bending(k: int, op: PiecewisePolynomial, before: Before) -> list[str]:
     ]
 
 
-ON_DEVICE: Final = OnDevice(_bent, _pieces, _bending, "piecewise_polynomial.h", gathers=one_by_one)
+ON_DEVICE: Final = OnDevice(_bent, _pieces, _bending, gathers=one_by_one)

@@ -70,6 +70,5 @@ ON_DEVICE: Final = OnDevice(
     _powered,
     lambda op: {"power": op.powers.clip(max=NOT_TAKEN)},
     _taking_powers,
-    "power.h",
     refuses=lambda _: True,
 )

@@ -71,4 +71,4 @@ def _projecting(k: int, op: Projection, before: Before) -> list[str]:
     ]
 
 
-ON_DEVICE: Final = OnDevice(_projected, _projection_arrays, _projecting, "projection.h", gathers=_centering)
+ON_DEVICE: Final = OnDevice(_projected, _projection_arrays, _projecting, gathers=_centering)

@@ -118,7 +118,8 @@ static inline int model_evaluate_(const model_ROW row[], double values[], float 
     for (k = 0; k < model_n_values; ++k) {
         const float* const slopes = model_slopes_ + k * model_n_slope_;
         const float slope = approxsvm_polynomial_above(slopes, model_n_slope_, reach + moved);
-        const float own = approxsvm_polynomial_above(model_majorants_ + k * model_n_majorant_, model_n_majorant_, reach);
+        const float own =
+            approxsvm_polynomial_above(model_majorants_ + k * model_n_majorant_, model_n_majorant_, reach);
         values[k] += model_intercepts_[k];
         bounds[k] = model_limited_(1.00001f * (own + slope * moved), k);
         if (is_saturated) bounds[k] = approxsvm_infinity32();
