@@ -82,6 +82,8 @@ REFUSED: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
     "chi2": (AdditiveChi2Sampler(), TRAIN, F16 + SMALL + WIDE),
     "log": (FunctionTransformer(np.log1p), TRAIN, F16 + SMALL),
     "binarizer": (Binarizer(threshold=2.7), TRAIN, ()),  # the nearest float16 is below its threshold
+    "binarizer, above": (Binarizer(threshold=0.3), TRAIN, F16),
+    "binarizer, scaled": (make_pipeline(Binarizer(threshold=2.7), StandardScaler()), TRAIN, F16),
     "bins": (KBinsDiscretizer(4), TRAIN, ()),
     "normalizer": (Normalizer(), TRAIN, F16),
     "pca": (PCA(2), TRAIN, ()),
