@@ -71,12 +71,13 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
 }
 
-// values[k] = K(u, the support vector of entry k), counted from the first tile, for the tiles [first, end) of a list,
-// by the vectors one after the other; as many are multiplied as there are lanes. u has zeros up to
-// row_stride(n_features). An inner product goes through min(n, 16) roundings, where it has n = row_stride / lanes
-// registers, as many more as it has sixteens of them, if there are several, and log2(lanes) in adding up the lanes: no
-// more than inner_product_path, as zeros are added without one. Whole registers are computed, the entries after the
-// list's too.
+// values[k] = K(u, the support vector of entry k), counted from the first tile, for the tiles [first, end) of a list.
+// The vectors are contiguous in `rows`; u is padded with zeros to row_stride(n_features). Whole registers of entries
+// are computed, so some values may belong to the next list.
+//
+// With n = row_stride / lanes registers, an inner product goes through min(n, 16) roundings in each lane, ceil(n / 16)
+// more if n > 16, and log2(lanes) when lanes are added. Adding a zero is exact. So the summation depth is at most
+// inner_product_depth.
 APPROXSVM_NOINLINE inline void kernels_of_list(const KernelSum<float>& kernels, const float* rows,
                                                const ListOfVectors& list, std::size_t first, std::size_t end,
                                                const float* u, float half_sq_norm, float* values) {
