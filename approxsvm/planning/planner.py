@@ -74,7 +74,7 @@ _THREADS: Final = 2.0
 _LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
 # At each level of effort: factors of the work that a trial is worth, and work that the norms of a plan may take.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
-NORM_WORK: Final[dict[Effort, float]] = {"low": 2e9, "normal": USUAL_WORK, "high": USUAL_WORK}
+NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
 # With fewer rows per center than this, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
 # Most coefficients of an expansion about a single center, and about each of many; most bytes of all expansions.

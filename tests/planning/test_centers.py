@@ -92,9 +92,9 @@ def test_no_center_is_a_row_when_that_is_forbidden():
 
 
 def test_refusals():
-    with pytest.raises(InputError, match="from 2 rows, but at least 5 are needed"):
+    with pytest.raises(InputError, match="2 rows are too few to place centers: at least 5 are needed"):
         choose_centers(np.zeros((2, 3)), 2, min_rows=5)
-    with pytest.raises(InputError, match="from 0 rows, but at least 1"):
+    with pytest.raises(InputError, match="0 rows are too few to place centers: at least 1 are needed"):
         choose_centers(np.zeros((0, 3)), 2)
     with pytest.raises(InputError, match="beyond float32"):
         choose_centers(np.full((2, 3), 1e300), 2)

@@ -139,7 +139,7 @@ def test_several_functions_are_expanded_about_common_centers() -> None:
     y = np.digitize(np.sin(1.5 * X[:, 0]) + 0.5 * X[:, 1], [-0.7, 0.0, 0.7])
     of_kernels = Nystroem(gamma=0.1, n_components=400, random_state=0)
     for source in (OneVsRestClassifier(SVC(gamma=0.3, C=0.1)), make_pipeline(of_kernels, RidgeClassifier())):
-        fast = approxsvm.compile(source.fit(X[:800], y[:800]), X[:800], effort="low")
+        fast = approxsvm.compile(source.fit(X[:800], y[:800]), X[:800], effort="low", rows_expected=1_000_000_000)
         assert header(fast)[0] == "certified"
         np.testing.assert_array_equal(fast.predict(X), source.predict(X))
         assert fast.certified(X).mean() > 0.6
@@ -493,12 +493,10 @@ def work_of_plans(source: Any, X: Any, **options: Any) -> tuple[int, float, floa
 
 
 def test_a_longer_search_needs_more_rows_to_pay(steep: tuple[SVC, Any]) -> None:
-    searches = [work_of_plans(*steep, rows_expected=rows) for rows in (1, 100_000, 1_000_000, 1_000_000_000)]
+    searches = [work_of_plans(*steep, rows_expected=rows) for rows in (1, 100_000, 1_000_000)]
     numbers, totals, _ = zip(*searches, strict=True)
-    assert numbers[0] == 0
-    assert list(numbers) == sorted(numbers)
-    assert list(totals) == sorted(totals)
-    assert len(set(numbers)) == len(numbers)
+    assert numbers[0] == 0 < numbers[1] < numbers[2]
+    assert totals[0] == 0.0 < totals[1] < totals[2]
     assert searches[2] == work_of_plans(*steep)  # a million rows is the default
 
 
