@@ -227,7 +227,7 @@ def _of_products(artifact: Artifact) -> Sums:
     sums = term_sums(degree, terms.alphas, beta, terms.moduli)
 
     def largest(r: float) -> FloatArray:
-        return sums.moduli_at(r) if degree else sums.sums
+        return sums.moduli_at(np.asarray(r)) if degree else sums.sums
 
     return terms.record(
         "POWER" if degree else "SIGMOID", bounds, _longest(artifact, terms, largest), artifact.kernel_name
