@@ -231,7 +231,7 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedModelError, match="rows of codes only for a single model"):
         ensemble.export_c(tmp_path / "m.h", inputs="int8", X=X)
     behind = approxsvm.compile(projected(SVC()).fit(X, y), X, mode="approximate")
-    with pytest.raises(UnsupportedModelError, match="leave inputs='float32'"):
+    with pytest.raises(UnsupportedModelError, match="use inputs='float32'"):
         behind.export_c(tmp_path / "m.h", inputs="int8", X=X)
     model = approxsvm.read_any(VotingRegressor([("a", SVR()), ("b", Ridge())]).fit(X, y))
     sums = approxsvm.compile(replace(model, outputs=replace(model.outputs, weights=np.array([1.0, 1e39]))))

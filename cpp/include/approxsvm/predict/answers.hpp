@@ -599,11 +599,11 @@ class EnsembleAnswers {
 
     // --- values added up
 
-    // One sum, or one of each label: its addend and weights times what the members have, of a classifier probabilities
-    // or scores. The stored weights are within a unit of the real ones, and a product goes through at most n_columns +
-    // 1 additions: an exact sum is within
+    // Adds up one sum, or one for each label: the addend, and the weights times the numbers x of the members. The numbers
+    // of a classifier are probabilities or scores. The stored weights are within a unit of the real ones, and a product
+    // goes through at most n_columns + 1 additions. If e bounds the error of each x, the exact sum is within
     //     sum |w| e + (n_columns + 4) u (|addend| + sum |w x|)
-    // of the computed one, e being what bounds each number x.
+    // of the computed one.
     Status add_values(const RowSource& rows, Request request, const Evaluation& out) const {
         const bool of_sums = is_of_sums(view_);
         const std::size_t n = rows.n_rows(), n_sums = of_sums ? n_classes_ : 1,
