@@ -41,7 +41,6 @@ EXECUTED = ["python", "pycon", "console", "cpp", "c"]
 SHOWN = {
     "sh": "installs the package, or runs the tests (.ci/run does) or benchmarks",
     "c++": "tests/cpp/test_embedding.py compiles and runs it",
-    "cxx": "tests/cpp/test_embedding.py compiles and runs it",
     "meson": "tests/cpp/test_runtime.py builds a project with it",
     "cmake": "tests/cpp/test_runtime.py builds a project with it",
     "matlab": "tests/frontends/test_matlab.py runs it in Octave, where that is installed",
