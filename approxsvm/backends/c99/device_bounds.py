@@ -135,7 +135,7 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Af
     factors = _native.bound_factors(ends, degree, int(header["first_remainder_degree"]), arithmetic) * ROUNDED_UP
     of_norms, remainders, of_total = np.split(factors, [LAST_DEGREE + 1, -1])
     bounds = rounded @ of_norms + np.outer(total, of_total)
-    for k in np.flatnonzero(quantized.any(axis=0)):
+    for k in np.flatnonzero(quantized.any(axis=0)).tolist():
         bounds += np.outer(quantized[:, k], _native.max_phi(k, *ends) * ROUNDED_UP)
     for theta, factor in zip(CONTRACTIONS, remainders, strict=True):
         chosen = np.flatnonzero(records["contraction"] == theta)

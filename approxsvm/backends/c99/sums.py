@@ -185,8 +185,8 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
     """Replace r in polynomials by a larger one, because the float32 sum of squares in a row's length is rounded."""
     factor = 1.0 + 2.0 * n_features * UNIT32
-    longer = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
-    return SumBounds(*longer, bounds.most)
+    majorant, slope = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
+    return SumBounds(majorant, slope, bounds.most)
 
 
 def _gaussian(artifact: Artifact) -> Sums:
@@ -218,10 +218,8 @@ def _of_products(artifact: Artifact) -> Sums:
     beta = abs(artifact.coef0) * _UP + _TINY
     bounds = bounds_of_terms(artifact, terms.arithmetic(8 + degree), degree, terms.alphas, beta, terms.moduli)
     sums = term_sums(degree, terms.alphas, beta, terms.moduli)
-    largest = sums.moduli_at if degree else lambda r: sums.sums
-    return terms.record(
-        "POWER" if degree else "SIGMOID", bounds, _longest(artifact, terms, largest), artifact.kernel_name
-    )
+    longest = _longest(artifact, terms, lambda r: sums.errors(0.0, 1.0, sums.moduli_at(np.asarray(r))))
+    return terms.record("POWER" if degree else "SIGMOID", bounds, longest, artifact.kernel_name)
 
 
 def _cos(artifact: Artifact, stored: Terms) -> Sums:
