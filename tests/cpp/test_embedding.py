@@ -221,7 +221,10 @@ def test_the_face_in_the_documentation(tmp_path: Path) -> None:
     )
     path = GOLDEN / "iris_classes.asvm"
     ran = subprocess.run([tmp_path / "predict", path], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == [str(label) for label in approxsvm.Predictor(path).predict(np.full((2, 4), 0.5))]
+    predictor, rows = approxsvm.Predictor(path), np.full((2, 4), 0.5)
+    proven = np.ravel(predictor._evaluator.certified(rows))
+    labels = zip(predictor.predict(rows), proven, strict=True)
+    assert ran.stdout.splitlines() == [f"{label} certified" if is_proven else str(label) for label, is_proven in labels]
 
 
 def test_an_installation_of_headers_compiles_nothing(tmp_path: Path) -> None:
