@@ -36,8 +36,6 @@ from sklearn.svm import SVC, SVR
 from test_cpp_programs import ANSWERED, DOCUMENTED, sample
 
 import approxsvm
-from approxsvm import KernelModel
-from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.runtime.evaluator import VALUES, read_artifact
 
 PATH = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]  # cmake and ninja of the test extra
@@ -161,14 +159,6 @@ def test_files_and_bytes_that_are_no_artifact(tmp_path: Path) -> None:
             Runtime(whole[:size])
         assert caught.value.code in (CODES["TRUNCATED"], CODES["SIZE_MISMATCH"], CODES["BAD_MAGIC"])
     failure(lambda: Runtime(whole[:-1] + bytes([whole[-1] ^ 1])), "CHECKSUM_MISMATCH", "checksum")
-
-
-def test_memory_that_a_small_file_asks_for() -> None:
-    """Support vectors that are all zero take four bytes each, and 25 GB once they are unpacked."""
-    kernel: dict[str, Any] = {"gamma": 1.0, "degree": 2, "coef0": 0.0}
-    model = KernelModel("regression", csr_array((2000, 2**20)), np.ones((1, 2000)), np.zeros(1), **kernel)
-    data = build_polynomial(model, "exact").data
-    failure(lambda: Runtime(data), "BAD_SUPPORT_VECTORS", f"far more than a file of {len(data)} bytes")
 
 
 def test_long_paths_are_cut(tmp_path: Path) -> None:
