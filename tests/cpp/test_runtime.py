@@ -277,6 +277,8 @@ def test_small_buffers_stay_untouched() -> None:
         setattr(request, f"{name}_size", 2)
         code = LIB.approxsvm_evaluate_f64(model.handle, numbers, rows.size, byref(request), byref(error))
         assert code in (CODES["BUFFER_TOO_SMALL"], CODES["NO_PROBABILITIES"])
+        if code == CODES["BUFFER_TOO_SMALL"]:
+            assert error.message.decode().startswith(f"{name} has room for 2 numbers, but 3 rows need ")
         assert (room == 77).all()
 
 
