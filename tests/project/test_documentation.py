@@ -226,9 +226,9 @@ def test_constants_of_cosines_are_those_of_the_headers() -> None:
     (of_moduli,) = re.findall(r"1\.001 \* u \* ([\d.]+) \+ of_moduli_", sums)
     (defined,) = re.findall(r"([\d.]+) \* unit64 \* a1 \+ unit64 \* std::fabs", sums)
     assert 8 * math.pi + float(units) < float(of_moduli)
-    assert f"errs by ${float(units):g} u$ at most" in page
+    assert f"error is at most ${float(units):g} u$" in page
     assert rf"(P + {float(more_depth):g}) S \lVert z \rVert + {float(of_moduli):g} A_1" in page
-    assert rf"it errs by ${float(defined):g}\, u_{{64}} A_1$" in page
+    assert rf"its error is at most ${float(defined):g}\, u_{{64}} A_1$" in page
 
 
 def test_constants_of_sigmoids_are_those_of_the_headers() -> None:
@@ -237,7 +237,7 @@ def test_constants_of_sigmoids_are_those_of_the_headers() -> None:
     (units,) = re.findall(r"tanh_error_units = ([\d.]+);", tanh)
     (more_depth,) = re.findall(r"of_arguments = 1.02 \* unit64 \* \(depth.roundings \+ ([\d.]+)\)", kernel)
     (more_terms,) = re.findall(r"\(n_sv \+ ([\d.]+) \+ \(is_bounded \? tanh_error_units", kernel)
-    assert f"errs by ${float(units):g} u$ at most" in page
+    assert f"error is at most ${float(units):g} u$" in page
     assert rf"(P + {float(more_depth):g})\, u\, M + (n + {float(more_terms) + float(units):g})\, u\, A_1" in page
 
 
