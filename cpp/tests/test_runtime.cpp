@@ -43,7 +43,7 @@ struct Model {
 }  // namespace
 
 // Calls with and without threads of their own, over more rows than one piece of work has; the memory that a model keeps
-// for one caller is wanted by all of them. Others come and go beside. To be run under ThreadSanitizer, too.
+// for one caller is wanted by all of them. Others come and go beside. It also runs under ThreadSanitizer.
 TEST(one_model_many_threads) {
     constexpr std::size_t n_rows = 300;
     for (const Bytes& bytes : golden_artifacts()) {
