@@ -37,7 +37,7 @@ from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
-# From a model to its artifact, by the kind of model.
+# Lowerings of a model to its artifact, by the kind of model.
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
@@ -123,7 +123,7 @@ def compile(
         chosen that takes more than three times as long for a single row as another plan.
     rows_expected : int, optional
         Number of rows that the model will answer in all. A plan is tried only if the time that it could save for these
-        rows exceeds that of the trial: more rows allow a longer search for a faster plan. Default: a million.
+        rows exceeds the time of the trial: more rows allow a longer search for a faster plan. Default: a million.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
     verbose : bool, optional
@@ -239,7 +239,7 @@ def _compiled(
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """Make a model label by the greatest probability, as ensembles do."""
+    """Make a model label by the largest probability, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
