@@ -37,7 +37,7 @@ from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
-# From a model to its artifact, by the kind of model.
+# Lowerings of a model to its artifact, by the kind of model.
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
@@ -239,7 +239,7 @@ def _compiled(
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """Make a model label by the greatest probability, as ensembles do."""
+    """Make a model label by the largest probability, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"

@@ -49,7 +49,7 @@ class ColumnsByPositionWarning(ApproxSVMWarning):
 
 
 class OpenAnswersWarning(ApproxSVMWarning):
-    """An exported model answers some rows only by its expansions: labels or values may differ from the source's."""
+    """An exported model answers some rows only by its expansions: labels or values may differ from the source."""
 
 
 class SourceAccuracyWarning(ApproxSVMWarning):

@@ -270,7 +270,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         """Return the gradient of the decision function, or of a regression's values, with respect to each row of `X`.
 
         For a Gaussian kernel it is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Polynomial and sigmoid
-        kernels and random Fourier features have a gradient, too. It is in the units of `X`, before scalers, chosen
+        kernels and random Fourier features also have a gradient. It is in the units of `X`, before scalers, chosen
         columns and projections. Beyond a limit (MinMaxScaler with ``clip=True``) it is 0.
 
         Parameters
@@ -457,7 +457,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         -----
         OpenAnswersWarning
             The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
-            If its output "certain" is false, labels may differ. The graph's ``doc_string`` says this, too.
+            If its output "certain" is false, labels may differ. The graph's ``doc_string`` also says this.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
@@ -809,9 +809,9 @@ class CompiledEnsemble(CompiledClassifier):
     def decision_function(self, X: Any) -> FloatArray:
         """Return means of the members' decision values, or a boosted classifier's fractions of votes for each class.
 
-        Boosted fractions subtract the votes against a class. The shape is the source's: (n_rows,) for two classes, else
-        a column for each class or pair. If a step of the source maps float32 rows in float32, the means of such rows
-        are accurate up to the rounding of that step.
+        Boosted fractions subtract the votes against a class. The shape is the same as in the source: (n_rows,) for two
+        classes, else a column for each class or pair. If a step of the source maps float32 rows in float32, the means
+        of such rows are accurate up to the rounding of that step.
         """
         if self._is_boosted:
             votes = self._votes(X)
@@ -834,7 +834,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @property
     def multilabel_(self) -> bool:
-        """Whether each label tells if a row belongs to one of several classes."""
+        """Whether each label says if a row belongs to one of several classes."""
         return bool(self.artifact.outputs.decision_shape == "ovr")
 
     @property

@@ -85,7 +85,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Measured times of calls with one row each, in seconds; of each row the best of several calls."""
+    """Measured times of calls with one row each, in seconds: the best of several calls for each row."""
 
     median: float
     percentile_99: float
@@ -122,7 +122,7 @@ class Against:
 
     positions: IntArray  # (n_compared,): the compared rows among those of the evidence
     judged: SourceComparison  # a public name
-    probabilities: FloatArray | None  # the source's, (n_compared, n_classes), by sorted labels
+    probabilities: FloatArray | None  # of the source, (n_compared, n_classes), by sorted labels
     speed: Speed
     speed_of: str  # name of the timed implementation
     is_definition: bool  # whether `speed` times the definition in NumPy because the source is not an estimator
@@ -139,7 +139,7 @@ class Evidence:
     """
 
     n_given: int  # number of input rows
-    positions: IntArray  # positions of the finite rows; the source rejects the others, too
+    positions: IntArray  # positions of the finite rows; the source also rejects the others
     predicted: npt.NDArray[Any]  # labels or regression values; (n_rows, n_targets) with several targets
     values: FloatArray | None
     bounds: FloatArray | None

@@ -27,7 +27,7 @@ bound, plus underflow:
   through a projection it sums numbers, with n + 2 roundings of the absolute sum.
 
 The bounds are relative to the parameters in the artifact. `value_error` bounds how much the values of these parameters
-may differ from the source's; it does not bound slopes.
+may differ from the source's values; it does not bound slopes.
 """
 
 from __future__ import annotations

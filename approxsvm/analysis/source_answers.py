@@ -1,4 +1,4 @@
-"""Source answers: its function by definition, its predictions, and the labels that float64 can decide."""
+"""Answers of the source: its exact function, its predictions, and the labels that float64 can decide."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Compute decision values by definition in float64, (n_rows, n_decisions); Gaussians without cancellation.
+    """Compute decision values from the definition in float64, (n_rows, n_decisions); Gaussians without cancellation.
 
     `rows` are raw, (n_rows, n_raw_features); `mapped` are the mapped rows, (n_rows, n_features), by default computed by
     the model's input map.
@@ -55,7 +55,7 @@ def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> 
 class SourceAnswers:
     """Answers of the source for n_rows rows."""
 
-    values: FloatArray  # (n_rows, n_decisions): by definition, at rows mapped by the source's transformers
+    values: FloatArray  # (n_rows, n_decisions): from the definition, at rows mapped by the source
     slack: FloatArray  # (n_rows, n_decisions): float64 error of these values
     labels: npt.NDArray[Any] | None  # from the source's ``predict``, else from the values; None for a regression
     certain: npt.NDArray[np.bool_]  # whether float64 decides the label, or rounding is small in a regression's range

@@ -61,7 +61,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         landmarks = landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks
         where = _landmarks(model, np.asarray(landmarks, np.float64))
         normalization = np.asarray(nystroem.normalization_, np.float64).T
-        # With several targets, use the one whose coefficients the model has.
+        # If there are several targets, use the one whose coefficients the model has.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
         else:  # nested linear models: recover them from the model's coefficients

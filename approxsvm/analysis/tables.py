@@ -224,7 +224,7 @@ def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
 
 
 def differing_rows(evidence: Evidence) -> list[dict[str, str]]:
-    """List the rows whose label differs from the source's."""
+    """List the rows whose label differs from the source's label."""
     if evidence.against is None:
         return []
     comparison, positions = evidence.against.judged, evidence.against.positions

@@ -63,7 +63,7 @@ class Verification:
     n_rows : int
         Rows compared.
     label_differences : int
-        Labels that differ from the source's; None for a regression.
+        Labels that differ from the source's labels; None for a regression.
     near_ties : int
         Rows so close to the decision boundary that float64 cannot decide their exact label; they do not count as
         differences. For a regression, rows whose value the source's rounding may change by a tenth of the range.
@@ -298,7 +298,7 @@ def _computes_in_float32(compiled: Compiled, rows: Any) -> bool:
 
 
 def _undecided_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
-    """Return rows whose label the source's float32 arithmetic may change, by the bounds of the exact values."""
+    """Return which rows may get another label in float32 arithmetic, according to the exact bounds."""
     artifact = compiled.artifact
     if not _computes_in_float32(compiled, rows) or artifact.task == "regression":
         return np.zeros(rows.shape[0], np.bool_)

@@ -191,7 +191,7 @@ def _constant_decision(model: KernelModel, decision: int) -> float:
 
 
 def power_of_two_above(largest: float) -> float:
-    """Return the least power of two above a number, within the limits of the format; 1 for 0."""
+    """Return the smallest power of two above a number, within the limits of the format; 1 for 0."""
     if largest == 0.0:
         return 1.0
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
@@ -618,7 +618,7 @@ def _amplitude(n_features: int) -> float:
 
 
 def _exact_check_rows(model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32]) -> bytes:
-    """Compute amplitude, exact decision value and tolerance of check rows, by definition in float64."""
+    """Compute amplitude, exact decision value and tolerance of check rows, from the definition in float64."""
     definition, amplitude = GaussianDefinition(model), _amplitude(model.n_features)
     longest = (header["max_sv_norm_origin"], header["max_sv_norm"])  # the engine's center may be the origin
     result = []

@@ -71,7 +71,7 @@ def export(
     The C99 header needs no library and no heap. It has no exact model to fall back on: NAME_predict returns the best
     label, and NAME_predict_if_certain returns -1 for rows whose label is not certified. The command prints its memory
     and arithmetic. The C++ header holds the artifact as an array, for programs without files. The ONNX graph runs
-    wherever ONNX does. Its additional output, `certain`, tells which labels are certified.
+    wherever ONNX does. Its additional output, `certain`, shows which labels are certified.
 
     \b
     Example:

@@ -37,7 +37,8 @@ T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k i
     at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2).
 
 The contracted norm is thus also the norm of a kernel sum, with coefficients that decay with the distance from the
-center (kernel_sums.py). Each center uses whichever computed theta gives the least bound at the distances of its rows.
+center (kernel_sums.py). Each center uses whichever computed theta gives the smallest bound at the distances of its
+rows.
 
 The norms come from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from the
 moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
@@ -52,9 +53,9 @@ is again a sum of RBF kernels, in fewer dimensions, and all of the above holds f
 its coefficients carry factors that suppress the support vectors of other categories. For a row at distance r from the
 slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the nearest point of the slice.
 
-Every number is rounded up. Let u64 = 2^-53. A sum of products whose longest path has n operations errs by at most n u64
-(1 + small) times the sum of moduli. For a double sum over the blocks of a Gram matrix, the path P is two blocks plus
-the number of pairs of blocks.
+Every number is rounded up. Let u64 = 2^-53. A sum of products whose longest path has n operations has an error of at
+most n u64 (1 + small) times the sum of moduli. For a double sum over the blocks of a Gram matrix, the path P is two
+blocks plus the number of pairs of blocks.
 
 * Weights w_i: exp turns the error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative one. Beyond
   an argument of 745, exp is 0, and the true w_i, even times ||xt_i||^8, is too small to matter. With
@@ -68,13 +69,14 @@ the number of pairs of blocks.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv, a weight and k factors, and squaring doubles
   its error. The result is kappa with P = 2 n_sv + 2, times the same sum of moduli. The sum over the C moments adds
   C u64 N_k^2.
-* W^2: a kernel value comes from the cancelled distance; its argument errs by e = (n_features + 4) max(1, 4 gamma R^2)
-  u64. Up to e = 2^-10, the sum errs by (P + 60) u64 + 1.001 e times sum_ij |a_i a_j| K_ij. Beyond that, the sum is
-  useless (two equal support vectors may get K = 0), and A1 = sum |a_i| >= W replaces it.
-  K is its eighth root squared three times, which errs by 23 u64 (part of the 60); exp(-708), the least root, is far
-  below the rest.
-* W_theta^2: K^theta, by the same squarings, errs by less than K, and at_i errs by (n_features + 4) g u64. The error is
-  kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is also an upper bound by itself.
+* W^2: a kernel value comes from the cancelled distance; the error of its argument is at most e = (n_features + 4)
+  max(1, 4 gamma R^2) u64. Up to e = 2^-10, the error of the sum is at most (P + 60) u64 + 1.001 e times sum_ij |a_i
+  a_j| K_ij. Beyond that, the sum is useless (two equal support vectors may get K = 0), and A1 = sum |a_i| >= W replaces
+  it. K is its eighth root squared three times, which has a relative error of at most 23 u64 (part of the 60);
+  exp(-708), the smallest root, is far below the rest.
+* W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
+  (n_features + 4) g u64. The error is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is itself an upper
+  bound.
 * T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, and never below 0.
 * T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.
 * The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv and k their degree) relative to
@@ -99,7 +101,7 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
-# With more features than this, the matrices G_k would be too large, and the plain norms are used.
+# Maximum number of features: with more, the matrices G_k would be too large, and the plain norms are used.
 MAX_FEATURES_SHARPENED: Final = 2048
 
 
@@ -160,7 +162,8 @@ def certificates(
     `degree` is the highest degree that is kept, `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row,
     and the expansions are in `n_varying` features. With `directions`, G is kept, and every center must have one.
     """
-    # On a slice, each coefficient has been through one more exp, with at most four operations besides the features'.
+    # On a slice, each coefficient goes through one more exp, with at most four operations besides those of the
+    # features.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)

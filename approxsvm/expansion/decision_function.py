@@ -16,7 +16,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 _DENSE_ELEMENTS = 1 << 25
 # Most numbers of a dense block of larger ones.
 _BLOCK_ELEMENTS = 1 << 21
-# Up to this share of non-zeros, inner products of sparse rows cost less than those of dense ones.
+# Maximum share of non-zeros at which inner products of sparse rows cost less than those of dense ones.
 _SPARSE_SHARE = 1 / 16
 _ROWS = 512
 

@@ -48,7 +48,7 @@ def one_by_one(
     return ((argument, function(argument)) for argument in arguments)
 
 
-# From this many multiply-adds on, only a single pass is made over the Gram matrix.
+# Number of multiply-adds from which on only a single pass is made over the Gram matrix.
 _MANY_PRODUCTS: Final = 4e11
 
 

@@ -28,7 +28,7 @@ from approxsvm.system.threads import all_threads
 # Rows of the kernel matrix at a time.
 ROWS: Final = 256
 # Above this number of support vectors, energies are computed only for theta = 1/2. It is best or nearly so for most
-# centers: at nine in ten, remainders are at most 1.06 times the least (measured). For a few centers 1 is best, which
+# centers: at nine in ten, remainders are at most 1.06 times the smallest (measured). For a few centers 1 is best, which
 # costs nothing.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Most bytes of a group of centers' faded coefficients.

@@ -41,10 +41,11 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
 * r is off by 2 rho e. T^2 is W^2 less four terms. Its error is the sum of sum_ij |a_i a_j| K(x_i, x_j) and, for these
   terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
-  eigenvalues are similar. The first of the two matrix products errs by (d + 8) u64 ||H||_F^2, and so on, in total by
-  64 (d + 8) u64 ||H||_F^8.
-* E^2 errs by 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64), from the arguments of exp and the four sums.
-* W^2 errs as in certificate.py, and A1 replaces W where rounding swamps the distances.
+  eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and so
+  on, in total at most 64 (d + 8) u64 ||H||_F^8.
+* The error of E^2 is at most 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64), from the arguments of exp
+  and the four sums.
+* W^2 has the same error as in certificate.py, and A1 replaces W where rounding swamps the distances.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 N_DEGREES: Final = 3
 # Most support vectors that a basis is computed from; the bounds are valid for any basis.
 _MOST_BASIS_VECTORS: Final = 3_000
-# With more support vectors, or several functions, the trace of H_3 replaces its largest eigenvalue.
+# Maximum number of support vectors: with more, or several functions, the trace of H_3 replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
 # Rows of matrices over pairs of support vectors at a time.
 _ROWS: Final = 512

@@ -30,7 +30,7 @@ CenterChoice = Literal["mean", "origin"]
 
 # Support vectors are made dense this many bytes at a time.
 _BLOCK_BYTES = 64 << 20
-# With more features the quadratic term alone would take more than 1 GB while compiling.
+# Maximum number of features: with more, the quadratic term alone would take more than 1 GB while compiling.
 MAX_FEATURES_DEGREE_2 = 11_585
 
 

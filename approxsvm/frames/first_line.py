@@ -19,7 +19,7 @@ def first_cells(path: str | os.PathLike[str], delimiter: str | None) -> tuple[li
 def has_names(first: Sequence[str], second: Sequence[str], header: bool | None = None) -> bool:
     """Return whether the first line of delimited rows holds names, judging by the cells of the first two lines.
 
-    It does unless all cells are numbers or missing. Whole numbers that count up from 0 or 1 are names, too, as pandas
+    It does unless all cells are numbers or missing. Whole numbers that count up from 0 or 1 are also names, as pandas
     writes them for an array. With fewer than three columns, or if the second line holds only whole numbers, they may be
     a row as well: InputError unless `header` decides.
     """

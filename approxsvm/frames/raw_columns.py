@@ -32,7 +32,7 @@ class RawColumns:
     takes_nan: npt.NDArray[np.intp]
     # Positions of the text columns. Arrays of numbers hold their codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # For text columns: the codes of values outside the known texts that the source rejects
+    # Codes of values in text columns that are outside the known strings and that the source rejects
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     # Text columns in which pandas.NA is a missing value; in others it is an unknown one
     taking_na: frozenset[int] = frozenset()
@@ -65,7 +65,7 @@ class RawColumns:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of the columns: the source's, or f0, f1, ..."""
+        """Names of the columns: those of the source, or f0, f1, ..."""
         return tuple(f"f{k}" for k in range(self.n_columns)) if self.names is None else self.names
 
     @property

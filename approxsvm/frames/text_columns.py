@@ -1,4 +1,4 @@
-"""Columns of texts: the texts that a pipeline knows, and their codes in raw rows.
+"""String columns: the strings that a pipeline knows, and their codes in raw rows.
 
 A text is coded once, when rows come in. After that its column is numeric like any other, and lookups map the codes.
 """

@@ -164,7 +164,7 @@ def _parquet(path: str | os.PathLike[str]) -> Any:
 
 
 def _exact_numbers(pandas: Any) -> dict[str, Any]:
-    """Return the option for float64 numbers nearest to their texts; later versions of pandas always give them."""
+    """Return the option that makes pandas parse float64 numbers exactly, as later versions always do."""
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 

@@ -30,8 +30,8 @@ class ScaleRange:
     # Limits to which the training rows were scaled; other rows may lie outside
     lower: float
     upper: float
-    # Index -> (least, greatest) value of the training rows. The file omits features with only one value, and those that
-    # never occur: svm-scale turns them into 0.
+    # Index -> (smallest, largest) value of the training rows. The file omits features with only one value, and those
+    # that never occur: svm-scale turns them into 0.
     features: dict[int, tuple[float, float]]
     # (y_lower, y_upper, y_min, y_max), if the file has a y section
     target: tuple[float, float, float, float] | None = None

@@ -25,7 +25,7 @@ KERNEL_BLOCK_COLUMNS: Final = int(_CORE["kernel_block_columns"])
 # Features whose values are stored as columns of support vectors: their maximum number, and one in how many values.
 MAX_FREQUENT: Final = int(_CORE["max_frequent"])
 FREQUENT_SHARE: Final = int(_CORE["frequent_share"])
-# LIBSVM's probabilities: the least pairwise probability, and the stopping rule of their coupling.
+# LIBSVM's probabilities: the smallest pairwise probability, and the stopping rule of their coupling.
 LEAST_PROBABILITY: Final = float(_CORE["least_probability"])
 COUPLING_TOLERANCE: Final = float(_CORE["coupling_tolerance"])
 COUPLING_SWEEPS: Final = int(_CORE["coupling_sweeps"])

@@ -110,7 +110,7 @@ class CosineModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, per row by definition."""
+        """Multiply-adds, and calls of functions like exp, that the definition takes per row."""
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:

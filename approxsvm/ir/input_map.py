@@ -1,8 +1,8 @@
 """Input maps: from raw rows to the rows of the kernel, by a selection of columns and then the steps of the source.
 
 ir/ops defines the steps. Nothing is folded: scaling and lookup steps compute in float64, in this order, the same
-operations as scikit-learn's transformers on dense float64 rows. So a mapped row is the source's, bit for bit, up to the
-first op of another kind. Only the core maps rows (cpp/include/approxsvm/artifact/ops), as predictors do.
+operations as scikit-learn's transformers on dense float64 rows. So a mapped row equals the source's row bit for bit, up
+to the first op of another kind. Only the core maps rows (cpp/include/approxsvm/artifact/ops), as predictors do.
 
 Two functions bound rounding. `mapped_with_errors` bounds, row by row, the distance from the function with the same
 parameters over the real numbers; lookups see the source's float64 numbers if all steps before them are the source's bit

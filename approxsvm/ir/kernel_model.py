@@ -205,7 +205,7 @@ class KernelModel:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, per row by definition."""
+        """Multiply-adds, and calls of functions like exp, that the definition takes per row."""
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property

@@ -328,8 +328,8 @@ class Outputs:
     label_rule: LabelRule = "votes"
     # Result of decision_function for more than two classes: values of pairs, one-vs-rest scores computed from them, or,
     # if the model has a function per class, the values of these, which are also the scores. For stacked labels, "ovr"
-    # means that each label tells whether a row is in one of several classes; for votes, that the source has vote
-    # shares as probabilities, and decision values.
+    # means that each label says whether a row is in one of several classes; for votes, that the source has vote shares
+    # as probabilities, and decision values.
     decision_shape: DecisionShape = "ovo"
     is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the targets of the source
     threshold: float | None = None  # for label rules with a threshold

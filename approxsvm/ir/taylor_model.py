@@ -76,7 +76,7 @@ class TaylorModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, per row by definition; a feature costs about one call."""
+        """Multiply-adds, and calls of functions like exp, of the definition per row; a feature costs about one call."""
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 
-# Without rows_per_call: maximum cost of a single row, as a multiple of the best plan's.
+# Maximum cost of a single row without rows_per_call, as a multiple of the cost of the best plan.
 _MOST_ALONE: Final = 3.0
 
 

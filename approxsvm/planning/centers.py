@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Rows per center given to k-means; more rows hardly change the centers.
 _ROWS_PER_CENTER: Final = 32
 _ITERATIONS: Final = 10
-# Up to this many centers, one list of all of them is as fast as two levels.
+# Maximum number of centers for which one list of all of them is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
 # Features with at most this many values may be categories. Slices hold at least this many rows each and this share of
 # all rows together, and are worthwhile if they reduce the coefficients of a form to at most this share.
@@ -45,7 +45,7 @@ def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
     """Find the columns that vary on slices that hold nearly all rows; None if slices would not save much.
 
     There are at most half as many slices as centers. Features with few values are fixed one after another, those with
-    the least entropy first. Rows must be in random order.
+    the smallest entropy first. Rows must be in random order.
     """
     some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
     if not _ROWS_PER_SLICE <= some.shape[0] <= _SLICED_ELEMENTS // d:

@@ -108,7 +108,7 @@ class Constants:
 
 
 # Measured on a Zen 5, where a multiply-add at full speed takes 7.2 and 14.5 ps. On 14 models, they are off by a factor
-# of 1.08. Grids halve the cost with AVX2, too, but not on all CPUs of that target.
+# of 1.08. Grids also halve the cost with AVX2, but not on all CPUs of that target.
 _OF_TARGETS: Final = {
     "avx512": Constants(
         1_400.0, 39.0, 5_200.0, 800.0, 200.0, 5_600.0, 27.0, 9.0, width=16, on_grid=0.5, seconds=7.2e-12
@@ -415,7 +415,7 @@ class CostModel:
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
-        """Return the cost of all coefficients up to a degree, for each row of the share of a call that needs them."""
+        """Return the cost per row of all coefficients up to a degree, if this share of a call's rows needs them."""
         together = self._rows_together(size, share)
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_forms
         if self.constants.is_alone:

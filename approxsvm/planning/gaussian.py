@@ -69,7 +69,7 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -
 
 
 def _least(model: KernelModel, request: Request) -> float:
-    """Return the least tolerance to promise: by default one that costs little, else the least that float64 allows."""
+    """Return the tolerance to promise: by default one that costs little, else the smallest that float64 allows."""
     return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 

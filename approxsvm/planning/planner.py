@@ -50,8 +50,8 @@ MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Most numbers in a dense sample, unless it has few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Most and fewest centers to expand when trying a candidate, and most rows to try it on. Between these limits, the work
-# that a trial is worth decides (`Planner._worth`).
+# Maximum and minimum number of centers to expand when trying a candidate, and maximum number of rows to try it on.
+# Between these limits, the work that a trial is worth decides (`Planner._worth`).
 _PROBED_CENTERS: Final = 128
 _LEAST_PROBED_CENTERS: Final = 8
 _PROBE_ROWS: Final = 4_000
@@ -59,7 +59,7 @@ _PROBE_ROWS: Final = 4_000
 _PASSES_SAVED: Final = 2.0
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
-# Trying a single center builds its plan, too, which may take this many times the work that a trial is worth.
+# Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
 _FOR_BUILDING: Final = 4.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
@@ -72,10 +72,10 @@ _SHARE_OF_SAVINGS: Final = 0.125
 _THREADS: Final = 2.0
 # Higher degrees about a single center wait for plans with more centers if trying one takes more work than this.
 _LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
-# At each level of effort: factors of the work that a trial is worth, and work that the norms of a plan may take.
+# Factors of the work that a trial is worth, and work that the norms of a plan may take, at each level of effort.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
 NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
-# With fewer rows per center than this, k-means would only return the rows themselves.
+# Minimum number of rows per center: with fewer, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
 # Most coefficients of an expansion about a single center, and about each of many; most bytes of all expansions.
 MAX_COEFFICIENTS: Final = 1 << 16
@@ -100,7 +100,7 @@ _HOPELESS_SHARE: Final = 0.02
 _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
 _SHARE_OF_SUMS_AHEAD: Final = 0.3
-# In an approximate artifact, a center is the mean of at least this many rows, so that it discloses none of them.
+# Minimum number of rows of which a center in an approximate artifact is the mean, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
 

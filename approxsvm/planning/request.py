@@ -82,5 +82,5 @@ class Request:
             raise InputError(f"tolerance is {self.tolerance}, but must be positive")
 
 
-# From a model to its artifact; the modules of planning list their lowerings by `kind`.
+# Lowers a model to its artifact; the modules of planning list their lowerings by `kind`.
 Lowering = Callable[[Any, Request], Built]

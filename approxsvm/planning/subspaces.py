@@ -34,19 +34,20 @@ from approxsvm.system.threads import all_threads
 # Numbers of coordinates to try, up to half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
 _LEAST_OF_CLASSES: Final = 32
-# From the numbers that pay most often to those that are dropped first if time is short.
+# Ordered from the numbers that pay most often to those that are dropped first if time is short.
 _LEAST_OFTEN: Final = (64, 128, 32, 256, 16, 512)
 # Degrees of expansions that may replace sums.
 _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
-# With fewer features, expansions are usually better and found sooner.
+# Minimum number of features: with fewer, expansions are usually better and found sooner.
 _MANY_FEATURES: Final = 64
 # Maximum number of entries in the support vectors of a group, and of operations of all stages.
 _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 4e10, "normal": 1e12, "high": 1e13}
 # Maximum number of rows to evaluate the stages.
 _MAX_ROWS: Final = 2_000
-# Stages must reduce the cost of a row to this share; further for several classes, whose blocks are less full.
+# Stages must reduce the cost of a row to at most this share. For several classes the share is smaller, because blocks
+# are less full.
 _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # A plan below this share of the exact engine's cost ends the search.
@@ -280,7 +281,7 @@ class _Trial:
         return True
 
     def is_enough(self, k: int, least: int) -> bool:
-        """Return whether more coordinates cannot decide many more rows, or any."""
+        """Return whether adding coordinates is pointless: nearly all rows are decided, or hardly any are."""
         share = float(self._certified[_Step(k, 0)].mean())
         enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._problem.tolerance) else least)
         return share >= _NEARLY_ALL or (enough and share < _HOPELESS)

@@ -23,9 +23,9 @@ def block_vectors(n_features: int) -> int:
 
 
 def decision_function(model: SingleModel, X: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
-    """Compute decision values by definition in LIBSVM's orientation, for all or some functions: (n_rows, n_decisions).
+    """Compute decision values directly from the definition, for all or some functions: (n_rows, n_decisions).
 
-    For a kernel machine, they are sum_i a_i K(x_i, z) + intercept.
+    They have the sign of LIBSVM. For a kernel machine, they are sum_i a_i K(x_i, z) + intercept.
     """
     if isinstance(model, FeatureModel):
         return model.decision_function(X)

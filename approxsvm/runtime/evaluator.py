@@ -367,7 +367,7 @@ def with_one_index_type(rows: Any) -> Any:
 
 
 def pairs_in_order(values: FloatArray, order: IntArray) -> FloatArray:
-    """Reorder values of pairs of the model's labels to pairs of the sorted labels, positive for the first."""
+    """Reorder values of pairs from the model's labels to sorted labels; a positive value means the first label."""
     if (order == np.arange(len(order))).all():
         return values
     position = {pair: k for k, pair in enumerate(class_pairs(len(order)))}

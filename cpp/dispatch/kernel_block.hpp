@@ -8,10 +8,10 @@
 
 namespace approxsvm {
 
-// On every target, a block has a multiple of this many columns.
+// The number of columns of a block is a multiple of this on every target.
 constexpr std::size_t kernel_block_columns = 32;
 
-// With x_i the scaled support vectors, K_ij = exp(min(0, x_i.x_j - |x_i|^2 / 2 - |x_j|^2 / 2)).
+// K_ij of the scaled support vectors x_i and x_j is exp(min(0, x_i.x_j - |x_i|^2 / 2 - |x_j|^2 / 2)).
 struct KernelBlock {
     const double* gram;  // (n_rows, n_columns), row-major: x_i.x_j
     std::size_t n_rows, n_columns;

@@ -132,7 +132,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
     if (allowed != Status::ok) return allowed;
     request.n_rows_in_call = std::max(request.n_rows_in_call, rows.n_rows);
     const ModelView& model = predictor.model();
-    if (n_threads == 1 && rows.n_rows > 0) {  // what several threads need costs a single row a quarter of its time
+    if (n_threads == 1 && rows.n_rows > 0) {  // preparing several threads costs a single row a quarter of its time
         const KeptWorkspace kept(predictor);
         if (kept)
             return function(predictor.prepared(), rows, request, part_of(model, out, 0, rows.n_rows), counts.data(),

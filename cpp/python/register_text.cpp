@@ -97,7 +97,7 @@ py::tuple parse_libsvm_data(const py::bytes& bytes) {
     return to_python(std::move(data));
 }
 
-// For example "a JSON file"; empty if the first bytes do not tell.
+// Describes the file, for example "a JSON file"; empty if the first bytes do not show its kind.
 std::string file_kind(const py::bytes& bytes) {
     return std::string(text::kind_of(std::string_view(bytes)).name);
 }

@@ -126,7 +126,7 @@ class Model {
                                           rows.row_starts.data, n_rows(rows), &wanted, error);
     }
 
-    // For functions of approxsvm.h without a wrapper.
+    // Returns the model for functions of approxsvm.h that have no wrapper.
     const approxsvm_model* get() const { return model_; }
 
   private:

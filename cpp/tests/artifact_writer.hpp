@@ -78,7 +78,7 @@ std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d
 /// CRC-32 of the format, with the four bytes of the checksum itself as zeros.
 std::uint32_t checksum_of(const Bytes& bytes);
 
-/// Makes file_bytes and checksum true again after a change, so that the change itself is what a reader meets.
+/// Corrects file_bytes and checksum after a change, so that a reader sees only the change itself.
 void seal(Bytes& bytes);
 
 struct Section {
@@ -92,7 +92,7 @@ Bytes header_of(const Model& model);
 /// Header, section table and sections, sealed.
 Bytes laid_out(Bytes header, const std::vector<Section>& sections);
 
-/// With two check rows, whose tolerance is one of float32: 2 d + 64 roundings of the sum of moduli.
+/// Writes the artifact with two check rows. Their tolerance suits float32: 2 d + 64 roundings of the sum of moduli.
 Bytes written(const Model& model);
 
 // --- the meaning of the bytes ---

@@ -70,7 +70,7 @@ struct OneFunction {
     }
 };
 
-/// For each class the sums of LIBSVM's rows of coefficients, and of weights.
+/// Sums of LIBSVM's rows of coefficients, and of weights, for each class.
 template <class R>
 struct AllPairs {
     using Real = R;
@@ -137,7 +137,7 @@ struct EngineModel {
     const KernelSum<Real>& kernels() const { return Engine::kernels(by_panels); }
 
   private:
-    /// By columns, some zeros are values, too.
+    /// Storage by columns also keeps some zeros as values.
     bool is_stored(std::size_t k) const { return vectors[k] != 0.0 || k % 5 == 0; }
     typename Engine::Expansion laid_out(std::vector<char>& room, std::size_t misalignment, std::size_t n_values) const {
         const auto size = Engine::size(counts);

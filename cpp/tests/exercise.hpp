@@ -31,7 +31,7 @@ struct RowForms {
         narrow_columns.assign(columns.begin(), columns.end());
         narrow_starts.assign(starts.begin(), starts.end());
     }
-    /// Hands the rows to a function, in the form of that number.
+    /// Calls use() with the rows in form number `form`.
     template <class Use>
     Status in_form(unsigned form, const Use& use) const {
         switch (form) {

@@ -81,7 +81,7 @@ inline std::vector<std::size_t> feature_counts() {
     return counts;
 }
 
-/// An artifact in memory of its exact size, opened.
+/// An opened artifact, in memory of exactly its size.
 struct Opened {
     Exact<unsigned char> memory;
     ModelView view;

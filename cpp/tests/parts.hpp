@@ -33,7 +33,7 @@
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2) || defined(__FMA__)
 namespace {
 
-// Before any static constructor of ours, which the compiler may have vectorized.
+// Runs before any static constructor of ours, which the compiler may have vectorized.
 __attribute__((constructor(101))) void skip_where_it_cannot_run() {
 #if !defined(_WIN32)
     __builtin_cpu_init();

@@ -217,8 +217,8 @@ TEST(what_a_model_does_not_have_is_refused) {
     }
 }
 
-// decision_function() of the embeddable headers and evaluate() of an approximate artifact: a tie may send a row to
-// another center, where the bound is about the same.
+// decision_function() of the embeddable headers agrees with evaluate() of an approximate artifact, except that a tie
+// may send a row to another center with about the same bound.
 TEST(the_expansion_alone_is_that_of_the_model) {
     std::size_t n_compared = 0;
     for (const char* name : {"breast_cancer", "breast_cancer_one_class", "diabetes_svr", "iris_slices"}) {

@@ -21,7 +21,7 @@ enum class KernelType { linear, polynomial, rbf, sigmoid, precomputed };
 std::string_view name_of(SvmType type);
 std::string_view name_of(KernelType type);
 
-/// A LIBSVM model file, in the file's own order, units and signs.
+/// A LIBSVM model file, with the order, units and signs of the file.
 struct LibsvmModel {
     SvmType svm_type = SvmType::c_svc;
     KernelType kernel_type = KernelType::rbf;
@@ -40,7 +40,7 @@ struct LibsvmModel {
     /// Classification: the label of each class and the number of its support vectors.
     std::vector<std::int32_t> labels;
     std::vector<std::int64_t> n_sv_per_class;
-    /// By key of the header, for svm-predict -b 1; a regression has the Laplace scale.
+    /// Numbers for svm-predict -b 1, by key of the header; a regression has the Laplace scale.
     std::map<std::string, std::vector<double>> probabilities;
     /// Whether the header has the keys for svm-predict -b 1; for a model with one class their lists are empty.
     bool has_probabilities = false;
@@ -54,7 +54,7 @@ struct LibsvmModel {
     /// The Point Cloud Library divides the features of these indices by these numbers, others by 1. LIBSVM has none.
     std::vector<std::int32_t> scaled_indices;
     std::vector<double> scales;
-    /// Over support vectors and scales; both -1 if there are none.
+    /// Smallest and largest index in support vectors and scales; both -1 if there are none.
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 

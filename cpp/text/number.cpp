@@ -138,7 +138,7 @@ double decimal_from_stream(const char* first, const char* last) {
     stream.imbue(std::locale::classic());
     double magnitude = 0.0;
     stream >> magnitude;
-    // On overflow, standard libraries give the largest double or infinity.
+    // Standard libraries give the largest double or infinity on overflow.
     if (stream.fail() && magnitude == std::numeric_limits<double>::max()) {
         return std::numeric_limits<double>::infinity();
     }
@@ -150,7 +150,7 @@ double decimal_value(const char* first, const char* last) {
 #if defined(__cpp_lib_to_chars)
     double magnitude = 0.0;
     if (std::from_chars(first, last, magnitude).ec == std::errc{}) return magnitude;
-    // Out of range. The standard does not say on which side, and some libraries report denormals, too.
+    // Out of range. The standard does not say on which side, and some libraries also report denormals.
 #endif
     return decimal_from_stream(first, last);
 }

@@ -111,7 +111,7 @@ inline const char* parse_real(const char* first, const char* last, double& value
         FLT_EVAL_METHOD == 0 && n_digits <= detail::max_fast_digits && mantissa <= detail::max_exact_integer;
     if (n_digits == 0 || !ends_here || !is_exact) return detail::parse_real_general(first, last, value);
 
-    // Through int64: converting an unsigned integer costs a branch on x86-64.
+    // Converts through int64, because converting an unsigned integer costs a branch on x86-64.
     const double integer = static_cast<double>(static_cast<std::int64_t>(mantissa));
     value = detail::with_sign(integer / detail::powers_of_ten[n_fraction_digits], negative);
     return p;

@@ -23,7 +23,7 @@ struct Decisions {
     std::vector<std::uint32_t> labels;
     /// Regression, (n_rows, n_decisions).
     std::vector<double> values;
-    /// With -b 1, probabilities of each class (one-class: inlier and outlier), (n_rows, n_probabilities).
+    /// Probabilities of each class for -b 1 (one-class: inlier and outlier), (n_rows, n_probabilities).
     std::vector<double> probabilities;
 };
 
@@ -135,7 +135,7 @@ class Decider {
         }
     }
 
-    /// If float64 cannot decide the winner, svm-predict's own rounding does, so its sums are repeated.
+    /// Repeats the sums of svm-predict if float64 cannot decide the winner: its rounding then does.
     void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         open_.clear();
         for (std::size_t i = 0; i < rows.n_rows; ++i) {

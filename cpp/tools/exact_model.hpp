@@ -24,7 +24,7 @@ struct UnsupportedModel : std::runtime_error {
 /// rows of the same width for each thread. Larger and wider models are left to LibsvmSums.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
-/// For each thread, the engines keep values and bounds of all pairs of classes for a block of rows.
+/// The engines keep values and bounds of all pairs of classes for a block of rows in each thread.
 inline constexpr std::int32_t max_engine_classes = 256;
 
 class ExactModel {
@@ -131,7 +131,7 @@ class ExactModel {
     /// Bound on the rounding of LIBSVM's own sums relative to the absolute sum: the terms of a distance plus those of a
     /// value. Labels within it are left to LibsvmSums.
     double libsvm_rounding() const {
-        const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // unseen features, too
+        const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // also unseen features
         return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));
     }
 

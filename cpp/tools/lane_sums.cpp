@@ -45,7 +45,7 @@ struct Lanes {
     static Vector at(const double* z, std::size_t v) { return *reinterpret_cast<const StoredVector*>(z + v * width); }
 };
 
-// A feature that only the row or only the support vector has counts as a difference, too.
+// A feature that only the row or only the support vector has also counts as a difference.
 template <std::size_t V>
 struct SqDistance {
     static void run(const LaneBlock& block, const LaneVectors& x, std::size_t i, double* out) {

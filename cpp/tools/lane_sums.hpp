@@ -33,7 +33,7 @@ struct LaneTerms {
 
 struct LaneSums {
     std::size_t width;
-    /// For the vectors first ... last - 1: ||x_i - z||^2 or x_i . z, (last - first, n_lanes).
+    /// Compute ||x_i - z||^2 or x_i . z for the vectors first ... last - 1, (last - first, n_lanes).
     void (*sq_distances)(const LaneBlock&, const LaneVectors&, std::size_t first, std::size_t last, double* out);
     void (*dot_products)(const LaneBlock&, const LaneVectors&, std::size_t first, std::size_t last, double* out);
     /// Adds n kernel values per lane, each times its weights.

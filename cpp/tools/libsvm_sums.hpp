@@ -183,7 +183,7 @@ class LibsvmSums {
     std::vector<std::int32_t> columns_, joined_;
     std::vector<double> values_;
     std::size_t n_vectors_ = 0;
-    // For a panel's vectors, (panel_vectors, n_lanes); for the pairs, (n_sums, n_lanes).
+    // Kernel values of a panel's vectors, (panel_vectors, n_lanes), and sums of the pairs, (n_sums, n_lanes).
     std::vector<double> kernels_, sums_;
 };
 

@@ -3,7 +3,7 @@
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
-// After windows.h, which it needs.
+// This header needs windows.h before it.
 #include <shellapi.h>
 
 #include <filesystem>

@@ -87,7 +87,7 @@ def test_input_maps_and_subspaces() -> None:
     for tag, first in (("input_map", "uint32|n_columns"), ("subspaces", "uint32|n_stages")):
         for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
             assert TYPES[kind] == code
-    assert "An op starts with kind (uint32), parts (uint32) and the number of features that come out (uint64)" in TEXT
+    assert "An op starts with kind (uint32), parts (uint32) and its number of output features (uint64)" in TEXT
     assert [code for _, code, _ in _native.schema()["records"]["op"]] == ["I", "I", "Q"]
 
 
@@ -101,11 +101,11 @@ def test_enumerations() -> None:
         "label_kind": "be 0 none, 1 int64, 2 float64 or 3 text",
         "storage": "be 0, all values row after row; 1, compressed rows; or 2, compressed rows relative to a reference",
         "value_kind": "be 0 float64, 1 float32, 2 codes of one byte or 3 codes of two bytes",
-        "label_rule": "4 where its probability is, and else the other one; 5 a label of each member, side by side",
+        "label_rule": "4 the same with its probability in place of the value; 5 a label from each member, side by side",
         "decision_shape": "for each label, whose values are the scores, 3 such functions that are sums",
-        "probability": "2 or 7 for regression, 3 for one-class; of an ensemble 0 or 6, of regressions 0, and "
-        "where decision_shape is 2 or 3 0, 4 or 5, where label_rule is 3 0, 1, 4, 5 or 8, where it is 5 0; 6 "
-        "of ensembles alone",
+        "probability": "2 or 7 for regression, 3 for one-class; for an ensemble 0 or 6, but for regressions 0, "
+        "for decision_shape 2 or 3 0, 4 or 5, for label_rule 3 0, 1, 4, 5 or 8, and for label_rule 5 0; 6 only "
+        "for ensembles",
         "op_kind": "* kind 10: `x = low + (x - low) % length`",
     }
     assert numbers.keys() == _native.schema()["enumerations"].keys()
@@ -123,19 +123,19 @@ def test_enumerations() -> None:
         ("section_alignment", "each at the next multiple of {}"),
         ("max_check_rows", "1 to {} records of three float64"),
         ("max_degree", "be 1 to {}, but 0 in the modes exact and ensemble"),
-        ("max_kernel_degree", "of a polynomial kernel its own, 1 to {} in mode exact"),
+        ("max_kernel_degree", "for a polynomial kernel its degree, 1 to {} in mode exact"),
         ("max_n_labels", "be 2 to {:,} for classification"),
-        ("max_n_members", "at least 1 and at most {:,}, none of them an ensemble"),
+        ("max_n_members", "are 1 to {:,} artifacts, none of them an ensemble"),
         ("max_quadratic", "every number in [-{0:g}, {0:g}] [quadratic]"),
         ("max_higher", "every number in [-{0:g}, {0:g}] [higher]"),
         ("max_linear", "every number in [-{0:g}, {0:g}] [linear]"),
         ("max_group_panels", "each list 1 to {} panels long"),
-        ("router_width", "as many as {} n_groups slots need"),
+        ("router_width", "panels of the groups, {} in each panel"),
         ("max_dictionary", "be 1 to {:,} with codes"),
-        ("max_label_width", "at most {:,} or as many as a label has"),
+        ("max_label_width", "at most the larger of {:,} and the length"),
         ("max_subspace_stages", "| uint32 | n_stages | be 1 to {} |"),
-        ("max_phase", "phases at most {:g} in modulus"),
-        ("max_excess", "from 0\n  to {}"),
+        ("max_phase", "phases at most {:g} in absolute value"),
+        ("max_excess", "MUST be from 0 to {}"),
         ("n_density_marks", "ten numbers that MUST NOT descend"),
     ],
 )
@@ -158,7 +158,7 @@ def test_powers_of_two() -> None:
     assert limits["max_skew"] == 2.0**-10
     assert "be 0 to 2^-10" in TEXT
     assert (limits["least_coefficient"], limits["most_coefficient"]) == (2.0**-60, 2.0**60)
-    assert "be 0 or, in modulus, 2^-60 to 2^60, of one sign in each list" in TEXT
+    assert "be 0 or have an absolute value from 2^-60 to 2^60, with one sign in each list" in TEXT
     assert limits["magic_number"].to_bytes(8, "little") == bytes.fromhex(
         re.search(r"be `([0-9A-F ]+)` \[magic\]", TEXT)[1]  # type: ignore[index]
     )

@@ -27,7 +27,7 @@ from approxsvm.ir.ops.lookup import SAME
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
-# For every float32 row, intermediate values must stay below this limit.
+# Limit for the intermediate values of every float32 row.
 _MOST_ON_THE_WAY: Final = 1e300
 # Replaces infinity, for unchanged features (program/ball.h).
 NOT_TAKEN: Final = 1e301

@@ -233,5 +233,6 @@ def smallest_signed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     return numbers.astype(np.int8 if np.abs(numbers).max(initial=0) < 128 else np.int16)
 
 
-# By bits of a code. The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow clears high: 2 - 1 = 1.
+# Keyed by the number of bits per code. The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow
+# clears high: 2 - 1 = 1.
 _SQ_STEPS: Final = {1: "BITS", 2: "PAIRS_OF_BITS", _MOST_BITS: "CODES"}

@@ -5,8 +5,8 @@ that the bound of a row costs just two evaluations by Horner's rule in addition 
 ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32, u = 2^-24; powers,
 tanh, cos and sums over terms in float64.
 
-**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is rounded, too, if it comes from
-an input map. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
+**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is also rounded if it comes from an
+input map. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
 Underflow, or flushing to zero, contributes less than eta 2^-80 (1 + r); alpha and beta are increased by 2^-80 to cover
 it. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The sum is
 rounded (n + 14) 2^-53 at most, power included; tanh and cos are accurate to 2^-46. cos subtracts full periods in

@@ -88,7 +88,7 @@ def bound_table(
 ) -> BoundTable:
     """Tabulate the functions of s."""
     ends = _cells()
-    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # roundings of coefficients, exp and products, too
+    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # also roundings of coefficients, exp and products
     arithmetic = _native.ExpansionArithmetic(_ROUNDING, in_float64, 0.5 * path)
     factors = _native.bound_factors(ends, degree, first_remainder_degree, arithmetic)
     remainders = factors[[LAST_DEGREE + 1 + CONTRACTIONS.index(theta) for theta in thetas]]
@@ -131,6 +131,6 @@ def weights_of_expansion(
 
 
 def _cells() -> FloatArray:
-    """Return the least and greatest s of each cell, widened; the end of the last cell is not used."""
+    """Return the smallest and largest s of each cell, widened; the end of the last cell is not used."""
     ends = 2.0 ** np.linspace(FIRST_OCTAVE, LAST_OCTAVE, N_CELLS - 1)
     return np.array([[0.0, *ends * (1.0 - _WIDENED)], [*ends * (1.0 + _WIDENED), 4.0 * END]])

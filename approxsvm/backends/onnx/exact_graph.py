@@ -49,7 +49,7 @@ _FARTHEST: Final = 1e100
 
 
 def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Compute decision values by definition, for an artifact with support vectors or other terms.
+    """Compute decision values from the definition, for an artifact with support vectors or other terms.
 
     Raises UnsupportedModelError if the graph would exceed its size limit.
     """

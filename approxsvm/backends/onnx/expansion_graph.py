@@ -29,7 +29,7 @@ from approxsvm.expansion.monomials import n_higher, n_monomials
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import ROUTER_WIDTH
 
-# Up to this size, the router's lists are a mask of groups by centers; beyond it, rows take the nearest of all centers.
+# Maximum size of the router's lists as a mask of groups by centers; beyond it, rows take the nearest of all centers.
 _MOST_MASK: Final = 1 << 22
 _ROOT_TWO: Final = 1.4143
 

@@ -18,7 +18,7 @@ def nodes(g: GraphBuilder, op: Logarithm, x: str, error: str | None, is_source: 
     offset = np.where(op.taken, op.offset, 0.0)
 
     def at(x: str) -> tuple[str, str]:
-        """Evaluate with an error bound: rounding x + offset adds one unit to the result, and log errs by 8 units."""
+        """Evaluate with an error bound: rounding x + offset adds one unit to the result, and log up to 8 units."""
         y = g.op("Where", g.op("Greater", x, -offset), g.op("Log", g.op("Add", x, offset)), np.nan)
         return y, g.op("Add", g.op("Mul", g.op("Abs", y), 2 * ROUNDING), ROUNDING)
 

@@ -54,7 +54,7 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
 
 
 def _lost(op: Normalizer, n: int) -> float:
-    """Bound what underflow removes from the norm of n numbers; dense rows are not divided by norms so small."""
+    """Bound what underflow removes from the norm of n numbers; dense rows are not divided by such small norms."""
     if op.rows != "sparse":
         return 0.0
     return n * 2.0**-536 if op.norm == "l2" else TINY

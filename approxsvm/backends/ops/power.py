@@ -50,7 +50,7 @@ def _powered(op: Power, most: FloatArray) -> list[FloatArray]:
 
 
 def _taking_powers(k: int, op: Power, before: Before) -> list[str]:
-    """Return the statements for powers; rows with results greater than 1e282 are refused, too."""
+    """Return the statements for powers; rows with results above 1e282 are also refused."""
     is_shifted, power = int(op.method == "yeo-johnson"), f"@power_{k}@@[j]"
     refused = [] if is_shifted else ["is_refused |= b.value <= 0.0;"]
     if before.is_exact:

@@ -67,7 +67,7 @@ def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
     return read_wrapper
 
 
-# Readers of estimators around others that take the same rows; `read` reads the inner ones.
+# Readers of estimators that wrap others and pass them the same rows; `read` reads the inner ones.
 _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
     "AdaBoostClassifier": meta_estimators.read_ada_boost,
     "BaggingClassifier": meta_estimators.read_bagging_classifier,

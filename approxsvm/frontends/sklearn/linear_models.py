@@ -55,7 +55,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
         intercept = np.zeros(len(coef))  # fitted with fit_intercept=False
     if len(intercept) != len(coef):
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
-    if name in _ONE_CLASS:  # a value of 0 is an inlier, too
+    if name in _ONE_CLASS:  # a value of 0 is also an inlier
         outputs = Outputs(label_rule="value_threshold", threshold=0.0)
         return LinearParts("one_class", coef, intercept, np.empty(0), outputs)
     if name not in _CLASSIFIERS:
@@ -138,7 +138,7 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Label by the greatest value; probabilities are the softmax, or normalized one-vs-rest probabilities."""
+    """Label by the largest value; probabilities are the softmax, or normalized one-vs-rest probabilities."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None

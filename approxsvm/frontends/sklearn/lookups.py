@@ -153,7 +153,7 @@ def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float
         return Steps.equal([NONE], [number], otherwise)
     if is_nan(missing):
         return Steps.of([], [otherwise], number)
-    if is_na(missing):  # pandas.NA: scikit-learn calls pandas.isna, for which None and NaN are missing, too
+    if is_na(missing):  # pandas.NA: scikit-learn calls pandas.isna, for which None and NaN are also missing
         return Steps.equal([NONE], [number], otherwise, number)
     raise UnsupportedModelError(f"its missing value is {missing!r}, in a column of texts")
 

@@ -314,7 +314,7 @@ def read_output_code(estimator: Any, read: Read) -> Model:
     """Read a fitted OutputCodeClassifier: a row has the class with the nearest row of code_book_, or the first such.
 
     |f - c|^2 is |f|^2 - 2 f.c + |c|^2, and |c|^2 is equal for all code words c, whose entries are -1 and 1. So f.c is a
-    function for each class, and the greatest wins: a sum of the members' kernels. A class with the code word of an
+    function for each class, and the largest wins: a sum of the members' kernels. A class with the code word of an
     earlier one is put below that one, and never wins.
 
     The source rounds its squared distances, which the bounds include (`_rounding_of_distances`). If kernels are
@@ -373,11 +373,11 @@ def read_output_code(estimator: Any, read: Read) -> Model:
 def _rounding_of_distances(n: int, most: float) -> tuple[float, float]:
     """Bound the change of f.c by float64 in |f|^2 - 2 f.c + |c|^2: a multiple of m = sum_k |f_k|, and an addend.
 
-    There are n values, none beyond `most`. An inner product, times 2, errs by 2 n u m, with u = UNIT64. Each of two
-    sums rounds a number of at most |f|^2 + 2 m + n. Two roots that become equal hide another 2 u of that number in each
-    distance. |f|^2 is at most `most` times m. All classes share the rounding of |f|^2, with one exception: a distance
-    that comes out below 0 counts as 0. In that case f is next to the code word, and n u |f|^2 is at most 2 n^2 u. The
-    error of f.c is half of the sum of these terms.
+    There are n values, none beyond `most`. An inner product, times 2, has an error of at most 2 n u m, with u = UNIT64.
+    Each of two sums rounds a number of at most |f|^2 + 2 m + n. Two roots that become equal hide another 2 u of that
+    number in each distance. |f|^2 is at most `most` times m. All classes share the rounding of |f|^2, with one
+    exception: a distance that comes out below 0 counts as 0. In that case f is next to the code word, and n u |f|^2 is
+    at most 2 n^2 u. The error of f.c is half of the sum of these terms.
     """
     return (2.0 * most + n + 4.0) * UNIT64 * _UP, (2.0 * n + n * n) * UNIT64 * _UP
 
@@ -413,7 +413,7 @@ def _limit_rows(machine: KernelModel, limit: float) -> KernelModel:
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
-    """Read a fitted OneVsRestClassifier, which predicts the label with the greatest decision value, or several labels.
+    """Read a fitted OneVsRestClassifier, which predicts the label with the largest decision value, or several labels.
 
     For members without a decision_function, probabilities replace it.
     """
@@ -912,7 +912,7 @@ def _two_classes(
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether this scikit-learn takes the last of several greatest values: new versions reverse the members."""
+    """Return whether this scikit-learn takes the last of tied largest values: new versions reverse the members."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names
 
 

@@ -218,14 +218,14 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the first numbers that scikit-learn does not treat as below all quantiles, and treats as above all."""
+    """Return the smallest numbers that scikit-learn treats as not below, and as above, all quantiles."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
 
 
 def _least_float(holds: Callable[[float], bool]) -> float:
-    """Return the least float64 from which on a monotone condition holds."""
+    """Return the smallest float64 for which a monotone condition holds."""
     # The bits of floats ascend like integers, but for negative numbers they descend.
     low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
     while low < high:

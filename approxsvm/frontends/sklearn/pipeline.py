@@ -168,7 +168,7 @@ def _with_checks(map_: InputMap, step: Any) -> InputMap:
         return map_.looked_at(takes_nan=is_nan(missing) or is_na(missing))
     known = recognise(step)
     if known is not None and known.role == "selector" and allows_nan(step):
-        return map_  # it takes infinity, too
+        return map_  # it also takes infinity
     return map_.looked_at(takes_nan=False)
 
 

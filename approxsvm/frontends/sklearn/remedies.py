@@ -23,7 +23,7 @@ _INNER: Final = "compile estimator_, which predicts for it"
 _THRESHOLD: Final = "compile estimator_ and compare its probability or decision value with"
 _SELECTOR: Final = "it selects columns and does not predict: compile a pipeline of it and an estimator"
 _OUTLIERS: Final = "train a OneClassSVM, which can be compiled"
-# By the names of scikit-learn's classes, from which imbalanced-learn's derive.
+# Keyed by the names of scikit-learn's classes, from which imbalanced-learn's classes derive.
 REMEDIES: Final = {
     "AdaBoostClassifier": f"{_VOTES}, weighted by estimator_weights_",
     "AdaBoostRegressor": "compile each of estimators_ and take their median, weighted by estimator_weights_",

@@ -187,7 +187,7 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
         parameters[parameter] = value.item() if isinstance(value, np.generic) else value
     if "stop_words" in parameters:
         try:
-            words = vectorizer.get_stop_words()  # resolves scikit-learn's list, too, which may change
+            words = vectorizer.get_stop_words()  # also resolves scikit-learn's list, which may change
         except ValueError as error:
             raise ModelFormatError(f"step {name!r}: {error}") from None
         parameters["stop_words"] = None if words is None else sorted(_texts(name, "stop_words", words))

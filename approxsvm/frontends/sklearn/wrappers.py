@@ -57,7 +57,7 @@ def read_selected(estimator: Any, read: Read) -> Model:
 def read_calibrated(estimator: Any, read: Read) -> Model:
     """Read a fitted CalibratedClassifierCV; a single classifier is a model, several are an Ensemble.
 
-    It labels by the greatest probability, which may differ from the label of the classifier inside. The reference is
+    It labels by the largest probability, which may differ from the label of the classifier inside. The reference is
     the calibrators' formula for the exact decision values.
     """
     require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")

@@ -319,7 +319,7 @@ def _until_rejected(
         if place is None:
             raise
         row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
-        # With several threads an earlier row may be bad, too.
+        # An earlier row may also be bad if there are several threads.
         before = _until_rejected(evaluator, rows[:row], outputs)
         return before if before[1] is not None else (before[0], row, reason)
 

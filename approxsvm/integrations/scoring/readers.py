@@ -146,7 +146,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if not is_file:
         batches = iter(reader)
     else:
-        # Other columns of a compressed file would be decompressed, too.
+        # Other columns of a compressed file would also be decompressed.
         options = pa.ipc.IpcReadOptions(included_fields=sorted(map(schema.get_field_index, needed)))
         reader = pa.ipc.open_file(stream, options=options)
         n_batches = reader.num_record_batches

@@ -175,7 +175,7 @@ class Lookup(PerOutput):
         return Lookup.of(first.n_features, columns)
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that may be NaN, `NO_NAN` if none may, or None if NaN is refused or hits several."""
+        """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is refused or reaches several."""
         outputs = np.flatnonzero(self.source == feature)
         nan = np.array([self.steps[k].nan for k in outputs])
         passes = outputs[np.isinf(nan)]
@@ -239,7 +239,7 @@ _ITSELF = Steps.of([], [SAME], SAME)
 
 
 def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
-    """Translate a step function of old text codes to new codes; codes that pass through are translated, too."""
+    """Translate a step function of old text codes to new codes; codes that pass through are also translated."""
     place = {text: float(k) for k, text in enumerate(old)}
     numbers = np.array([NONE, *range(len(new))], np.float64)
     before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])

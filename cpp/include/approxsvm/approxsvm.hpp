@@ -10,7 +10,7 @@
 //     Status status = model.open(bytes);                   // any .asvm file; must outlive the model
 //                                                          // (open(bytes, &fault) names the refused number)
 //     std::vector<unsigned char> memory(model.memory_bytes());
-//     status = model.prepare(memory);                      // must outlive the model, too
+//     status = model.prepare(memory);                      // must also outlive the model
 //     std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
 //
 //     std::vector<float> rows = ...;                       // raw, n_rows * model.n_features() numbers
@@ -36,8 +36,8 @@
 // that an Evaluation has memory for.
 //
 // A value is positive for the model's first label, label(0), or for the first label of a pair. Python's
-// decision_function of two classes has the opposite sign if the first label is the smaller one, because there positive
-// means the greater label. Probabilities come in the order of the model's labels.
+// decision_function of two classes has the opposite sign if the first label is the smaller one, because there a
+// positive value means the larger label. Probabilities come in the order of the model's labels.
 //
 // Memory: the bounds take some 50 KB (more for higher degrees), and the exact engine 12 bytes per support vector and
 // feature. models/breast_cancer.asvm (62 vectors, 30 features, a 21 KB file) takes 92 KB, and a workspace of 24 to 43

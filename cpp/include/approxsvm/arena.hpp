@@ -15,7 +15,7 @@ class Arena {
   public:
     explicit Arena(void* memory) : start_(reinterpret_cast<std::uintptr_t>(memory)) {}
 
-    // Space for n_items times of_each numbers. The product need not fit in 32 bits.
+    // Returns space for n_items times of_each numbers. The product need not fit in 32 bits.
     template <class T>
     T* take(std::size_t n_items, std::size_t of_each = 1) {
         if (has_32_bits && used_ == too_many_bytes) return nullptr;
@@ -37,7 +37,7 @@ class Arena {
     static constexpr bool has_32_bits = sizeof(std::size_t) < sizeof(std::uint64_t);
     static constexpr std::size_t too_many_bytes = ~std::size_t{0}, most_bytes = too_many_bytes / 2 - 64;
 
-    // At most 2^32 on 32-bit systems, so that a product with another size_t fits in 64 bits.
+    // Caps a size at 2^32 on 32-bit systems, so that its product with another size_t fits in 64 bits.
     static constexpr std::uint64_t capped(std::uint64_t n_bytes) {
         constexpr std::uint64_t limit = std::uint64_t{1} << 32;
         return has_32_bits && n_bytes > limit ? limit : n_bytes;

@@ -40,7 +40,7 @@ class ModelOf {
         if (status == Status::ok) view_ = view;
         return status;
     }
-    // After Status::left_out: the list that this artifact needs, as `approxsvm inspect` prints it.
+    // Returns, after Status::left_out, the list that this artifact needs, as `approxsvm inspect` prints it.
     static ListOfParts list_needed(Span<const unsigned char> bytes) {
         return ListOfParts(parts_at_sight(bytes.data, bytes.size) | batches);
     }
@@ -121,7 +121,7 @@ class ModelOf {
     }
 
     // n_decisions() values per row, and upper bounds of |value - exact value|. Certified and exact models return the
-    // source's own values, or values within the tolerance that was requested at compilation.
+    // source's values, or values within the tolerance that was requested at compilation.
     template <class Rows>
     Status decision_values(const Rows& rows, Span<double> values, Span<unsigned char> workspace,
                            Fault* fault = nullptr) const {
@@ -158,7 +158,7 @@ class ModelOf {
         return is_open() ? decision_function(view_, rows, values, memory) : Status::not_open;
     }
 
-    // For the functions that this class calls.
+    // The functions that this class calls need it.
     const ModelView& view() const { return view_; }
     const PreparedModel* prepared() const { return prepared_; }
 

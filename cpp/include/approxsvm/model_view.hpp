@@ -1,5 +1,5 @@
-// Plain data: what a predictor needs to know about a model, and how callers describe their rows. This file has only
-// types. Functions belong to the namespace of the target that they were compiled for.
+// Plain data that describe a model to a predictor, and the rows of callers. This file has only types. Functions belong
+// to the namespace of the target that they were compiled for.
 #pragma once
 
 #include <cstddef>
@@ -96,8 +96,8 @@ struct OutputsView {
     std::size_t n_columns;
 };
 
-// For a two-class ensemble with weights: whether the weights apply to a sum of values, whose sign or probability gives
-// the label, and not to votes or to the members' probabilities.
+// Whether the weights of a two-class ensemble apply to a sum of values, whose sign or probability gives the label, and
+// not to votes or to the members' probabilities.
 constexpr bool weighs_values(LabelRule rule, ProbabilityKind kind) {
     return rule == LabelRule::value_threshold ||
            (kind != ProbabilityKind::members_mean &&

@@ -8,7 +8,7 @@
 
 namespace approxsvm {
 
-// The requirement of a kind of op; a number follows.
+// Returns the words of an op's requirement; the message then adds a number.
 inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \

@@ -138,7 +138,7 @@ void change_section_number(Parts& parts, Random& random) {
     const char kind = kind_of(section.identifier, random);
     const std::size_t width = bytes_of_kind(kind), n = section.content.size() / width;
     if (n == 0) return;
-    // Counts stand at the beginning.
+    // Counts are at the beginning of a section.
     const std::size_t place = below(random, below(random, 2) == 0 ? std::min<std::size_t>(n, 48 / width) : n);
     change_number(section.content, place * width, kind, random);
 }

@@ -13,14 +13,15 @@ struct CosinesView {
     const double* frequencies;  // (n, n_features)
 };
 
-// For a validated model of this kind.
+// Points into the section of a validated model of this kind.
 inline CosinesView cosines_of(const ModelView& model) {
     const double* const numbers = reinterpret_cast<const double*>(model.sections[section::cosines]);
     const std::size_t n = model.n_terms, n_coef = model.n_decisions * n;
     return {n, numbers, numbers + n_coef, numbers + n_coef + n};
 }
 
-// For a model whose n_features and n_decisions are known. The size of the section determines the number of cosines.
+// Reads the section of a model whose n_features and n_decisions are known. The size of the section determines the
+// number of cosines.
 APPROXSVM_COLD inline Status read_cosines(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::cosines];
     const std::size_t numbers_of_each = model.n_features + 1 + model.n_decisions;  // per cosine, less than 2^21

@@ -37,7 +37,7 @@ APPROXSVM_COLD inline Status read_router(const SectionTable& sections, ModelView
     const std::size_t most = router_width * max_group_panels;
     if (!check(field::router_n_groups, n_groups, from_to(1, model.n_centers < most ? model.n_centers : most)))
         return check.status();
-    // With less than 2^12 groups, 2^32 panels and 2^21 features no size overflows.
+    // No size overflows, because there are less than 2^12 groups, 2^32 panels and 2^21 features.
     const ClaimedSize n_numbers = 2 + ClaimedSize{n_groups} + 1 + ClaimedSize{router_width} * n_panels,
                       head = (4 * n_numbers + section_alignment - 1) / section_alignment * section_alignment,
                       n_all_panels = router_panels(n_groups) + ClaimedSize{n_panels},

@@ -1,4 +1,4 @@
-// Checks the header of an artifact: each field by itself, with other fields, and with the kind of kernel.
+// Checks the header of an artifact: each field on its own, against other fields, and against the kind of kernel.
 #pragma once
 
 #include "kinds.hpp"
@@ -27,7 +27,7 @@ APPROXSVM_COLD inline Status read_header(const unsigned char* bytes, ModelView& 
     check(field::header_first_remainder_degree, header.first_remainder_degree,
           expanded ? from_to(header.degree + 1, last_norm_degree + 1) : equal_to(0));
     if (!kind.expands) check(field::header_center_kind, header.center_kind, equal_to(0));
-    // For an ensemble they are counted with its members.
+    // The functions of an ensemble are counted together with its members.
     check(field::header_n_labels, header.n_labels, from_to(0, max_n_labels));
     check(field::header_n_features, header.n_features, from_to(1, max_n_features));
     check(field::header_n_raw_features, header.n_raw_features, from_to(1, max_n_features));

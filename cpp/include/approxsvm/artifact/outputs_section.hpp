@@ -10,7 +10,7 @@ inline namespace APPROXSVM_TARGET {
 // The models that may have a kind of probabilities: pairwise models, models with decision values (including ensembles
 // whose members are the functions of the classes), or ensembles that combine their members' answers.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
-// The probabilities of a row: none, or one per class (inlier and outlier are classes, too).
+// The probabilities of a row: none, or one per class (inlier and outlier also count as classes).
 enum class Gives : std::uint8_t { nothing, of_classes };
 
 // The entry of schema.inc for a kind of probabilities.

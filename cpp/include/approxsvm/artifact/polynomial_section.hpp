@@ -11,7 +11,7 @@ inline namespace APPROXSVM_TARGET {
 APPROXSVM_COLD inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check check(fault, section::polynomial, Status::bad_section),
         values(fault, section::polynomial, Status::bad_coefficient);
-    // At most 2^19 forms of less than 2^40 numbers.
+    // There are at most 2^19 forms of less than 2^40 numbers.
     const ClaimedSize size = model.mode == Mode::exact ? 0 : form_size(ClaimedSize{model.n_features}, model.degree);
     const ClaimedSize n_bytes = sizeof(PolynomialHeader) + 8 * model.n_decisions * size;
     if (!has_size(check, sections[section::polynomial], model, true, n_bytes)) return check.status();

@@ -1,6 +1,6 @@
 // Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into it is
 // returned; nothing is copied or allocated; and no byte sequence makes it read outside [bytes, bytes + n_bytes). This
-// is the only check: Python opens artifacts with this reader, too.
+// is the only check: Python also opens artifacts with this reader.
 #pragma once
 
 #include <cmath>
@@ -251,7 +251,8 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     status = describe_artifact<parts>(bytes, n_bytes, member, fault);
     ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
-    // For targets, a regression has one per function: the function's sign, with two labels.
+    // A regression in an ensemble of targets gives one label per function, the function's sign, and the ensemble has
+    // two labels.
     const bool of_targets = is_of_targets(ensemble), of_sums = is_of_sums(ensemble),
                of_sum = is_labeled_sum(ensemble) || of_sums, has_signs = of_targets && member.task == Task::regression,
                classifies = ensemble.task == Task::classification && (of_sums || !is_of_functions(ensemble)) &&

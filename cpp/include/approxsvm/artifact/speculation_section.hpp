@@ -32,7 +32,7 @@ APPROXSVM_COLD inline Status read_speculation(const SectionTable& sections, Mode
     const SpeculationHeader header = read_at<SpeculationHeader>(start, 0);
     check(field::speculation_reserved, header.reserved, equal_to(0));
     if (!check(field::speculation_n_landmarks, header.n_landmarks, from_to(0, model.n_sv))) return check.status();
-    // At most 2^42 numbers of rows, and as many of landmarks.
+    // The rows have at most 2^42 numbers, and so have the landmarks.
     const std::size_t n = header.n_landmarks, n_rows = 1 + model.n_features + n, n_indices = (n + 1) / 2 * 2;
     const ClaimedSize n_numbers = ClaimedSize{n_rows} * model.n_labels;
     if (!check(field::any_size, section.bytes, equal_to(sizeof(SpeculationHeader) + 4 * (n_indices + n_numbers))))

@@ -35,11 +35,11 @@ constexpr std::uint64_t aligned_to_8(std::uint64_t n_bytes) {
     return (n_bytes + 7) / 8 * 8;
 }
 
-// The group that begins at byte `at` of n_bytes. Returns the start of the next one, or 0 if it is refused. Counts are
-// at most n_sv.
+// Reads the group that begins at byte `at` of n_bytes. Returns the start of the next one, or 0 if it is refused. Counts
+// are at most n_sv.
 inline std::size_t read_subspace_group(Check& check, const ModelView& model, const unsigned char* bytes,
                                        std::size_t n_bytes, std::size_t at, SubspaceGroup& group) {
-    // In 64 bits on every machine, because these are products of claimed sizes.
+    // These are products of claimed sizes, so they take 64 bits on every machine.
     const std::uint64_t n_stages = model.subspaces.n_stages, n = n_subspace_forms(model), d = model.n_features;
     const std::uint64_t n_coordinates = model.subspaces.n_coordinates;
     const auto take = [&](std::uint64_t size) {  // at most 2^60 bytes, padded with zeros to a multiple of eight

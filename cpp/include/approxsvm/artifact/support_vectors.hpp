@@ -55,8 +55,8 @@ class SupportVectorReader {
         next_stored([&](std::size_t j, double value) { vector[j] = value; });
     }
 
-    // For compressed support vectors: calls visit(feature, value) for each stored value of the next one. These are all
-    // features that may differ from the reference, in ascending order.
+    // Calls visit(feature, value) for each stored value of the next compressed support vector. These are all features
+    // that may differ from the reference, in ascending order.
     template <class Visit>
     void next_stored(const Visit& visit) {
         for (std::size_t left = read_unsigned(packed_.counts, packed_.index_bytes, next_vector_++); left > 0; --left) {

@@ -96,7 +96,7 @@ inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     }
 }
 
-// For a readable list. Lists are short.
+// The list must be readable. Lists are short.
 APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& model) {
     const unsigned char* p = model.labels;
     const std::size_t n = model.n_labels;

@@ -72,8 +72,8 @@ struct MaxPhis {
 };
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of its predecessor. The omitted terms are smaller than the rounding up, and beyond s = 40 so is the
-// difference from 1.
+// positive multiple of its predecessor. The result is rounded up by more than the omitted terms, and for s > 40 by more
+// than its difference from 1.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
     const double first = phi(n, s);
@@ -113,7 +113,7 @@ constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders +
 constexpr std::size_t n_bound_terms = 16;  // one of them unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
-// From this s on, rows may get the intercept alone (exp_min_argument), without the kept terms.
+// Rows with at least this s may get the intercept alone (exp_min_argument), without the kept terms.
 constexpr double bare_from_s = 174.0;
 // All parts together are at most W, which replaces a remainder before its factor overflows.
 constexpr double most_remainder_factor = 0x1p60;
@@ -129,13 +129,13 @@ inline double remainder_factor(int first, double theta, double s) {
     return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
 }
 
-// Roundings of an expansion, in units of `unit`: of every product of a form, the constant and what they are multiplied
-// by; and half of those of s, which change the exponent.
+// Roundings of an expansion, in units of `unit`: of every product of a form, the constant and their factor; and half of
+// those of s, which change the exponent.
 struct ExpansionArithmetic {
     double unit, form, half_norm;
 };
-// In float32: a product goes through the form, the narrowing of its coefficient, exp and the products after it
-// (docs/derivation.md, Prediction).
+// Roundings in float32: a product goes through the form, the narrowing of its coefficient, exp and the products after
+// it (docs/derivation.md, Prediction).
 inline ExpansionArithmetic float32_arithmetic(std::size_t n_features, int degree) {
     return {unit32, form_depth(n_features, degree) + 11.0, 0.5 * (norm_depth(n_features) + 4.0)};
 }

@@ -359,7 +359,7 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         const double most = 2.0 * a1;
         bounds[k] = 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +
                     0x1p-960 * a1 + 0x1p-1040;
-        // In turns. Products with larger numbers may overflow.
+        // The limit is in turns. Products with larger numbers may overflow.
         if (!(sums.in64.largest_norm * norm <= 0x1p900)) bounds[k] = infinity;
     }
 }

@@ -50,8 +50,8 @@ struct ProductDepth {
     double underflow;
 };
 
-// Bounds the error of a sum over all support vectors at a row of this norm. The exact row may be row_error away, with
-// no larger norm.
+// Bounds the error of a sum over all support vectors at a row of this norm. The exact row may be up to row_error away,
+// and its norm is not larger.
 //
 // b_i has the error u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
 // x_i. Underflow adds less than u times 2^-1000 (1 + ||z||), or |gamma| times as much if gamma is multiplied last; it
@@ -108,7 +108,7 @@ inline bool products_by_columns(const ModelView& view) {
     return has_polynomial_engine(view) && has_sparse_products(view) &&
            are_few(view.packed.n_values, view.n_sv, view.n_features);
 }
-// For pairs of classes the weights are zero. All functions of other models belong to one class; the coefficients of the
+// The weights of pairs of classes are zero. All functions of other models belong to one class; the coefficients of the
 // last one are stored as weights.
 inline ClassSizes sizes_of_classes(const ModelView& view) {
     return {view.class_counts, 0, view.n_labels, view.n_labels};
@@ -343,7 +343,8 @@ inline double form_sparse(const PolynomialForm& form, std::size_t n_features, co
 
 // --- the engine
 
-// In place, for a multiple of `together` registers. One function serves all forms of rows: it is long, and slow anyway.
+// Works in place on a multiple of `together` registers. One function serves all forms of rows: it is long, and slow
+// anyway.
 template <int together>
 APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
     for (int first = 0; first < n; first += together) {
@@ -354,7 +355,7 @@ APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
     }
 }
 
-// From inner products to kernel values, in place.
+// Turns inner products into kernel values, in place.
 template <int N>
 APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     const f64v coef0 = set1(kernel.coef0);

@@ -51,7 +51,7 @@ constexpr std::size_t kernel_expansion_panels(std::size_t n_sv) {
     return (n_sv + panel_width<Real> - 1) / panel_width<Real>;
 }
 
-// In place of the number of values: support vectors are stored in panels, not in columns.
+// Replaces the number of values if support vectors are stored in panels, not in columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
 // Memory for the support vectors of n_lanes lanes, stored by columns with n_values values, or in panels.
@@ -383,8 +383,8 @@ APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size
     inner_products_of<Registers>(n_features, n_tiles, tile, block, total);
 }
 
-// For each row of n_blocks blocks of Registers * lanes_of<Real> rows: sum = sum_i a_i K(x_i, z) and moduli = sum_i
-// |a_i| K(x_i, z). A block is (n_features, Registers * lanes_of<Real>), the rows u transposed into lanes;
+// Computes, for each row of n_blocks blocks of Registers * lanes_of<Real> rows, sum = sum_i a_i K(x_i, z) and moduli =
+// sum_i |a_i| K(x_i, z). A block is (n_features, Registers * lanes_of<Real>), the rows u transposed into lanes;
 // half_sq_norm[r] = half_theta ||u_r||^2. Blocks are contiguous, and so are their rows in the other arrays.
 //
 // The support vectors are read once for all blocks. Several blocks at a time pay if the panels do not fit in the caches
@@ -519,7 +519,7 @@ APPROXSVM_INLINE void row_products(const KernelSum<Real>& expansion, std::size_t
     }
 }
 
-// From inner products to kernel values, in place.
+// Turns inner products into kernel values, in place.
 template <int Panels, class Real>
 APPROXSVM_INLINE void panel_kernels(const KernelSum<Real>& expansion, std::size_t first_panel, Real half_sq_norm,
                                     typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {

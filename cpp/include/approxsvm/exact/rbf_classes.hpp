@@ -271,9 +271,8 @@ APPROXSVM_INLINE void clear_unreachable_sums(const Real* half_sq_norm, std::size
     }
 }
 
-// The sums of n_blocks blocks of rows as kernel_sums_block takes them, to sums[((b n_classes + c) n_numbers + r)
-// n_lanes
-// + lane], n_lanes = Registers * lanes_of<Real>.
+// Computes the sums of n_blocks blocks of rows, in the form that kernel_sums_block takes. Number r of class c in block
+// b is sums[((b n_classes + c) n_numbers + r) n_lanes + lane], with n_lanes = Registers * lanes_of<Real>.
 template <int Registers, class Real>
 inline void class_sums_block(const ClassKernelSum<Real>& expansion, const Real* blocks, const Real* half_sq_norm,
                              double* sums, std::size_t n_blocks = 1) {

@@ -216,8 +216,8 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
 
 // --- sums
 
-// For rows in few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of function f, computed by
-// sums_of(list, n_sums, first tile, end, sums).
+// Computes the sums of rows in few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of function
+// f, computed by sums_of(list, n_sums, first tile, end, sums).
 template <std::size_t Stride, class SumsOf>
 inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, const SumsOf& sums_of, double* own,
                                 double* others) {

@@ -39,8 +39,8 @@ struct ListOfVectors {
 struct WinnerKernelSum {
     const KernelSum<float>* kernels;
     std::size_t n_classes;
-    // For class w: its own support vectors have n_classes - 1 coefficients each. Those of class c are in others_of[w n
-    // + c] up to others_of[w n + c + 1], with one coefficient each.
+    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. Those of class c have one
+    // coefficient each and are from others_of[w n + c] up to others_of[w n + c + 1].
     const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // (n_classes + 1,): first panel of each class
@@ -110,7 +110,7 @@ struct WinnerTiles {
             is_usable = is_usable && !(positive && negative) && modulus >= least_listed && modulus <= most_listed;
         });
         others += tiles_for(n);
-        // With many classes of a few support vectors each, most tiles would be padding.
+        // Most tiles would be padding if there were many classes with a few support vectors each.
         if (others > most_padded_tiles && others * tile_rows > 4 * n_listed) is_usable = false;
         for (std::size_t c = 0; c < pairs.n_classes; ++c) own += tiles_for(pairs.counts[c]);
         if (!is_usable) own = others = 0;
@@ -306,9 +306,9 @@ inline void listed_sums(const KernelSum<float>& kernels, const ListOfVectors& li
     sums_of_tiles<Registers>(n_sums, first, end, add, partial, sums);
 }
 
-// For a block of rows, given as in class_sums_block: for every class c other than w, own[r * stride ..] and others[c *
-// stride ..] are the sums of the pair (w, c) over the support vectors of w and of c; r = c if c < w, else c - 1. The
-// pair's value is their sum plus its intercept.
+// Computes sums for a block of rows, given as in class_sums_block: for every class c other than w, own[r * stride ..]
+// and others[c * stride ..] are the sums of the pair (w, c) over the support vectors of w and of c; r = c if c < w,
+// else c - 1. The pair's value is their sum plus its intercept.
 template <int Registers>
 inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, const float* block,
                               const float* half_sq_norm, float* partial, double* own, double* others) {

@@ -38,8 +38,8 @@ struct Coordinates {
     std::size_t feature(std::size_t k) const { return features ? features[k] : k; }
 };
 
-// The most features stored with all values, and the least share of lanes with a value in such a feature. At about this
-// share a register of 8 or 16 lanes, zeros included, costs less than the values one by one.
+// The most features stored with all values, and the smallest share of lanes with a value in such a feature. At about
+// this share a register of 8 or 16 lanes, zeros included, costs less than the values one by one.
 constexpr std::size_t max_frequent = 64;
 constexpr std::size_t frequent_share = 12;
 

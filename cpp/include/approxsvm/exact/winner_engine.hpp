@@ -30,7 +30,7 @@ struct SpeculationMemory {
           half_sq_norms(arena.take<float>(n_lanes)),
           linear(arena.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
           constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
-    // For a model that has the section, if it is used.
+    // Takes memory if the model has the section and it is used.
     SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
         : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features,
                             is_used ? speculation_of(view).n_landmarks : 0, arena) {}
@@ -138,7 +138,7 @@ inline void speculated_classes_block(const KernelSum<float>& kernels, const Spec
     }
 }
 
-// Does for one row what speculated_classes_block does for a block. `scores` has space for whole panels of classes,
+// Speculates for one row, as speculated_classes_block does for a block. `scores` has space for whole panels of classes,
 // `values` for whole panels of landmarks, `room` for n_classes * tile_rows numbers and `sums` for n_classes.
 inline std::size_t speculated_class_row(const Speculation& speculation, const float* u, float half_sq_norm,
                                         float* scores, float* values, double* room, double* sums) {

@@ -16,7 +16,7 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t max_registers = 3;
 constexpr std::size_t block_rows = max_registers * static_cast<std::size_t>(lanes);
-// Up to this many rows are evaluated one at a time, which is faster than a block of mostly empty lanes.
+// Maximum number of rows to evaluate one at a time, which is faster than a block of mostly empty lanes.
 constexpr std::size_t max_single_rows = 4;
 
 // Bytes of scratch memory that every prediction needs per thread.
@@ -199,8 +199,8 @@ inline float keep_varying_row(const ModelView& model, float* u) {
 
 // --- without bounds
 
-// For programs that use the expansion alone; evaluate() in evaluate.hpp also handles bounds, exact values and sparse
-// rows. Scratch memory of decision_function(): the workspace, then n_features zeros.
+// These functions are for programs that use the expansion alone; evaluate() in evaluate.hpp also handles bounds, exact
+// values and sparse rows. Scratch memory of decision_function(): the workspace, then n_features zeros.
 constexpr std::size_t decision_function_bytes(std::size_t n_features) {
     return workspace_bytes(n_features) + (n_features + panel_rows) * sizeof(float) + 64;
 }
@@ -220,7 +220,7 @@ inline Status decide_row(const ModelView& model, const Expansion& expansion, con
     return all_finite(row, column_stride, model.n_features) ? Status::ok : Status::not_finite;
 }
 
-// Up to Registers * lanes rows.
+// Evaluates up to Registers * lanes rows.
 template <int Registers, class Real>
 inline Status decide_block(const ModelView& model, const Expansion& expansion, const DenseRows<Real>& rows,
                            const float* zeros, float* scratch, double* decision_values) {

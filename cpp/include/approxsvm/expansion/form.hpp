@@ -39,7 +39,7 @@ inline bool is_of_targets(const ModelView& ensemble) {
 inline bool counts_votes(const ModelView& ensemble) {
     return ensemble.task == Task::classification && ensemble.outputs.label_rule == LabelRule::votes;
 }
-// For two labels: whether a weighted sum of the members' values, or of probabilities of their first label, gives the
+// Whether one of two labels follows from a weighted sum of the members' values, or of the probabilities of their first
 // label.
 inline bool is_labeled_sum(const ModelView& ensemble) {
     return ensemble.task == Task::classification && ensemble.outputs.weights && !is_of_functions(ensemble) &&

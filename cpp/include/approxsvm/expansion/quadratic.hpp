@@ -133,8 +133,8 @@ APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, con
     }
 }
 
-// For each of Registers * lanes_of<Real> rows u: form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and, if WithNorm,
-// sq_norm = ||u||^2.
+// Computes, for each of Registers * lanes_of<Real> rows u, form = linear.u + sum_{i <= j} quadratic_ij u_i u_j and, if
+// WithNorm, sq_norm = ||u||^2.
 template <int Registers, bool WithNorm = true, class Real>
 inline void quadratic_block(const Real* quadratic, const Real* linear, std::size_t n_features, const Real* block,
                             Real* form, Real* sq_norm) {
@@ -199,8 +199,8 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
 
 // --- one row, one SIMD lane per matrix row
 
-// For a single row u of n_features floats: lanes that add up to linear.u + sum_{i <= j} quadratic_ij u_i u_j, and, if
-// WithNorm, to ||u||^2.
+// Returns, for a single row u of n_features floats, lanes that add up to linear.u + sum_{i <= j} quadratic_ij u_i u_j,
+// and, if WithNorm, to ||u||^2.
 template <bool WithNorm>
 APPROXSVM_INLINE f32x8 quadratic_lanes(const float* quadratic, const float* linear, std::size_t n_features,
                                        const float* u, f32x8& sq) {

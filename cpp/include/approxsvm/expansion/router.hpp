@@ -2,8 +2,8 @@
 // Every center gives a valid bound, and a near one a small bound, so nothing here needs to be exact.
 //
 // A panel holds router_width points, one per lane: first half of ||x||^2 of each, then their negated coordinates,
-// feature by feature, with x = input_scale (point - model.center). The point nearest to y has the least ||x||^2 / 2 -
-// x.y.
+// feature by feature, with x = input_scale (point - model.center). The point nearest to y has the smallest ||x||^2 / 2
+// - x.y.
 #pragma once
 
 #include "../model_view.hpp"
@@ -91,7 +91,7 @@ APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std
     return panel < n_panels ? panel * router_width + lane : 0;
 }
 
-// For each of the first n of Rows rows y, `stride` floats apart: the slot of the nearest point in these panels.
+// Finds, for each of the first n of Rows rows y, `stride` floats apart, the slot of the nearest point in these panels.
 template <int Rows>
 inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t n_features, const float* y,
                           std::size_t stride, std::size_t n, std::size_t* nearest) {
@@ -118,7 +118,7 @@ inline void route_to_groups(const ModelView& model, const float* y, std::size_t 
     for (std::size_t r = 0; r < n; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
 }
 
-// The centers of the first n_rows of Rows rows of one group.
+// Finds the centers of the first n_rows of Rows rows of one group.
 template <int Rows>
 inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
                            std::size_t n_rows, std::size_t* centers) {

@@ -42,7 +42,7 @@ static inline void model_own_scores_(const double values[], double scores[]) {
     double room[model_n_labels];
     approxsvm_scores(&model_parameters_, values, scores, room);
 }
-/* Between what they lie for all values within the bounds. */
+/* Lower and upper limits of the scores over all values within the bounds. */
 static inline void model_own_score_ends_(const double values[], const float bounds[], double lowest[],
                                          double highest[]) {
     double room[3 * model_n_labels];

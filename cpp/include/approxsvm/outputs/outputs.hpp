@@ -50,7 +50,8 @@ constexpr bool has_probabilities(const OutputsView& outputs) {
     return rules_of(outputs.probability).gives == Gives::of_classes;
 }
 
-// Functions of each kind of probabilities, in the order of their numbers; none where it is not a single model's.
+// The functions of each kind of probabilities, in the order of the kinds' numbers. They are null for kinds that only
+// ensembles have.
 struct ProbabilityFunctions {
     void (*values)(const approxsvm_outputs*, const double*, double*, double*);
     void (*ends)(const approxsvm_outputs*, const double*, const double*, double*, double*, double*);

@@ -55,7 +55,7 @@ struct ValueMemory {
           open(arena.take<std::size_t>(keeps_values(model) ? n_rows : 0)) {}
 };
 
-// For one model, including the memory that its rows need.
+// Memory for one model, including the memory that its rows need.
 struct AnswerMemory {
     ValueMemory values;
     MappingMemory mapping;
@@ -70,7 +70,7 @@ inline bool asks_for_labels(const ModelView& ensemble) {
     return counts_votes(ensemble) || is_of_targets(ensemble);
 }
 
-// For an ensemble: sums over the members for a chunk of rows, and the memory that any member needs.
+// Memory for an ensemble: sums over the members for a chunk of rows, and the memory that any member needs.
 struct EnsembleMemory {
     ValueMemory of_functions;
     double *values, *bounds, *sums, *lowest, *highest, *shares, *low, *high, *room;
@@ -302,7 +302,7 @@ class ValueAnswers {
     const ValueMemory& memory_;
 };
 
-// For a model that is not an ensemble.
+// Answers rows with a model that is not an ensemble.
 template <Parts parts>
 inline Status answer_single(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                             const Evaluation& out, std::uint64_t* counts, const AnswerMemory& memory) {
@@ -456,7 +456,7 @@ class EnsembleAnswers {
     // --- votes
 
     // Each member adds its weight to its own label, and its weight times the addend to all others; it may know only
-    // some of the labels. The first label with the greatest sum wins. The label is certain if uncertain members cannot
+    // some of the labels. The first label with the largest sum wins. The label is certain if uncertain members cannot
     // change it; an uncertain member's label is nonetheless exact if it has an exact model.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows();
@@ -570,8 +570,8 @@ class EnsembleAnswers {
 
     // --- values added up
 
-    // One sum, or one of each label: its addend and weights times what the members have, of a classifier probabilities
-    // or scores (program/ensembles.h).
+    // Computes one sum, or one for each label: its addend plus the weighted columns of the members. The columns of a
+    // classifier are probabilities or scores (program/ensembles.h).
     Status add_values(const RowSource& rows, Request request, const Evaluation& out) const {
         const bool of_sums = is_of_sums(view_);
         const std::size_t n = rows.n_rows(), n_sums = of_sums ? n_classes_ : 1,

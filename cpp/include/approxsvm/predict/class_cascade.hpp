@@ -53,7 +53,7 @@ class ClassCascade : public CommonExpansions {
           few_(&prepared.few, source, memory.few),
           few_is_first_(prepared.subspaces.n_stages == 0) {}
 
-    // Whether expansions decide what is wanted: all pairs, or for labels alone the pairs of one class.
+    // Whether expansions decide all pairs, or the pairs of one class if only labels are wanted.
     bool expands() const { return labels_only_ || !view_.majority_only; }
 
     // Evaluates n rows near the center, in the lanes of `block`.
@@ -221,9 +221,9 @@ class ClassCascade : public CommonExpansions {
         });
     }
 
-    // For rows with few non-zeros, evaluating all pairs by the non-zeros is cheaper than the winner's pairs by all
-    // features, but not than few coordinates. The limit is a fifth of the features if rows share a block, and a third
-    // for single rows.
+    // If a row has few non-zeros, evaluating all pairs by the non-zeros is cheaper than the winner's pairs by all
+    // features, but not cheaper than few coordinates. The limit is a fifth of the features if rows share a block, and a
+    // third for single rows.
     bool settled_as_sparse(std::size_t i, std::size_t share) {
         return engine32_.send_sparse(i, view_.n_features / share, offer32());
     }
@@ -263,8 +263,8 @@ class ClassCascade : public CommonExpansions {
         ClassCascade& cascade_;
     };
     Offer32 offer32() { return Offer32(*this); }
-    // In a block of rows, finds those with a class that certainly wins all its pairs, side by side. Nearly all rows
-    // have one.
+    // Finds the rows of a block that have a class that certainly wins all its pairs, many rows at a time. Nearly all
+    // rows have one.
     void settle_winners(std::size_t stride, const std::size_t* rows, std::size_t n, const double* sums,
                         const float* half_sq_norm, bool* is_settled) {
         const ClassEngine<float>& engine = prepared_.class32;

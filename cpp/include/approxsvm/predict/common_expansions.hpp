@@ -26,7 +26,7 @@ class CommonExpansions {
     const float* center() const { return view_.centers + center_ * view_.n_features; }
 
   protected:
-    // For the rows of a block, (n_decisions, block_rows).
+    // Values of the rows of a block, (n_decisions, block_rows).
     double* values_of(std::size_t k) { return block_values_ + k * block_rows; }
     double* bounds_of(std::size_t k) { return block_bounds_ + k * block_rows; }
 

@@ -38,7 +38,7 @@ struct Batch {
     std::size_t most_alone(std::size_t n_lanes) const { return alone_eighths * n_lanes / 8; }
 };
 
-// For a single row, the support vectors are in the lanes, and loading them takes most of the time. Compared with its
+// The support vectors are in the lanes when a row is alone, and loading them takes most of the time. Compared with its
 // share of a full register of rows, it costs 4/3 as much if lanes are few or exp is most of the work. With sixteen
 // lanes it costs 1.7 times as much from the first-level cache, else 2.6 times (ijcnn1, usps, covtype, pendigits and
 // svmguide1 on a Zen 5).
@@ -69,11 +69,11 @@ template <Parts parts>
 struct CallOf : CallRows {
     explicit CallOf(std::size_t n_rows) : CallRows(n_rows, has(parts, batches)) {}
 };
-// For calls of any size.
+// Means calls of any size.
 constexpr std::size_t any_number_of_rows = ~std::size_t{0};
 
 // The part of a row's bound that is not rounding: the distance between the source's function and this one, and the
-// effect of the row's own error, at most A1 because kernels are between 0 and 1. `slope` is kernel_slope(gamma).
+// effect of the row's error, at most A1 because kernels are between 0 and 1. `slope` is kernel_slope(gamma).
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
     if (row_error == 0.0) return decision.value_error;  // NaN goes on
     const double moved = slope * row_error;
@@ -293,7 +293,7 @@ inline OfferByRow<Real, TakeRow> offer_by_row(const TakeRow& take_row) {
     return OfferByRow<Real, TakeRow>(take_row);
 }
 
-// If the list has no sparse rows, all rows are dense.
+// All rows are dense if the list has no sparse rows.
 template <Parts parts, class Real>
 class EngineStage {
   public:

@@ -61,7 +61,7 @@ class Gatherer {
         }
         return Status::ok;
     }
-    // Coordinates off the slice may be NaN or infinite, too.
+    // Coordinates off the slice may also be NaN or infinite.
     Status check(std::size_t i, float off_sq) const { return off_sq <= largest_float ? Status::ok : source_.check(i); }
 
     Cascade& cascade_;
@@ -114,7 +114,7 @@ inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepare
 struct Routing {
     std::uint32_t *center_of, *order, *counts;
 
-    // For at most n_rows rows at a time.
+    // Routes at most n_rows rows at a time.
     Routing(std::uint32_t* memory, std::size_t n_rows)
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
@@ -153,7 +153,7 @@ struct Routing {
         return Status::ok;
     }
 
-    // The end of the rows in order, from `begin` on, that have the same center or group.
+    // Returns the end of the run of rows in order that begins at `begin` and shares a center or group.
     std::size_t end_of_run(std::size_t begin, std::size_t n) const {
         std::size_t end = begin + 1;
         while (end < n && center_of[order[end]] == center_of[order[begin]]) ++end;

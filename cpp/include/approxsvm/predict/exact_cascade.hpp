@@ -1,5 +1,5 @@
 // The exact stages of one decision function: float32; float64, if the float32 bound leaves the label undecided or
-// exceeds the tolerance; and the definition, if the float64 bound does, too. A value suffices if its label cannot
+// exceeds the tolerance; and the definition, if the float64 bound also does. A value suffices if its label cannot
 // differ from the exact one, |value - label change| > bound (labels usually change at 0). If values are requested, its
 // bound must also be within the model's tolerance.
 //

@@ -156,7 +156,7 @@ APPROXSVM_INLINE double steps_to(double value, double origin, double inverse_ste
     return ((value - origin) * inverse_step + shift) - shift;
 }
 
-// The greatest step that divides both distances, up to `tiny`.
+// Returns the largest step that divides both distances, up to `tiny`.
 inline double common_step(double a, double b, double tiny) {
     while (b > tiny) {
         double rest = std::fmod(a, b);
@@ -170,8 +170,8 @@ inline double common_step(double a, double b, double tiny) {
 struct Grid {
     double origin, step;
 };
-// The grid of the values that for_values(visit) visits, but for 1e-9 of their span; a step of 0 if there is none of at
-// most 255 steps.
+// Returns the grid of the values that for_values(visit) visits, up to 1e-9 of their span. The step is 0 if there is no
+// grid of at most 255 steps.
 template <class ForValues>
 APPROXSVM_COLD inline Grid common_grid(const ForValues& for_values) {
     double low = largest_double, high = -largest_double;
@@ -229,7 +229,7 @@ class FewValuesWriter {
   private:
     APPROXSVM_COLD bool has_small_dictionary() const { return view_.packed.n_dictionary <= 256; }
 
-    // For models without a grid.
+    // Completes the layout of a model without a grid.
     APPROXSVM_COLD FewValues write_factors(FewValues& few, double largest) const {
         const std::size_t n_first = view_.n_sv < few_panel ? view_.n_sv : few_panel;
         if (!registers_hold_factors || view_.n_sv == 0 || !find_values(n_first)) return few;
@@ -327,7 +327,7 @@ class FewValuesWriter {
         return are_few;
     }
 
-    // Per support vector.
+    // The work per support vector.
     double work_of(const FewValues& few) const {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
         const double rest = bits_work.rest + 1.5 * functions;

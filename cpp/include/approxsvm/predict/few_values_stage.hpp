@@ -53,11 +53,11 @@ struct FewErrors {
             1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_depth + 1.0) + 1.01 * n * unit64 + 0x1p-40,
             few.grid_error + 0x1p-120 * n, 0x1p-145 * n * few.coef_scale};
     }
-    // By factors exp(-y_g), with y_g = gamma times the squared distance in the features of group g: y_g has the
-    // relative error u in float32, and less in float64 before that; exp adds 2 u, and each product u. So K has the
-    // relative error u (3 n_groups + x), x the sum of all y_g. This is at most 20 u more than 3 n_groups u if x <= 20;
-    // else the error is u x exp(-x), below 1e-14, a share of A1. Exp stops at -87.3, and products below 2^-126 may be
-    // zero; these are shares of A1, too.
+    // Errors of products of factors exp(-y_g), with y_g = gamma times the squared distance in the features of group g:
+    // y_g has the relative error u in float32, and less in float64 before that; exp adds 2 u, and each product u. So K
+    // has the relative error u (3 n_groups + x), x the sum of all y_g. This is at most 20 u more than 3 n_groups u if x
+    // <= 20; else the error is u x exp(-x), below 1e-14, a share of A1. Exp stops at -87.3, and products below 2^-126
+    // may be zero; these are also shares of A1.
     static FewErrors of_factors(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         const double n_groups = static_cast<double>(few.n_groups);
@@ -118,7 +118,7 @@ class FewValuesStage {
         moduli = room_.sums[0] - room_.sums[1];
     }
 
-    // For several classes: kernel values, and the sums of class c in its pairs.
+    // Compute kernel values, and the sums of class c in its pairs, for several classes.
     void kernels32() const { few_kernels(*few_, room_.row, room_.kernels); }
     double class_sum32(std::size_t c, std::size_t f) const { return few_sum(*few_, room_.kernels, c, f); }
     void sums64() const {

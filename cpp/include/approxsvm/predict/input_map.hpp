@@ -1,5 +1,5 @@
 // Maps raw rows to rows of a model: it picks columns, then applies ops. Up to the first op that sums or calls the
-// C library, it performs the source's operations in float64 one by one, so a row equals the source's own, bit for bit
+// C library, it performs the source's operations in float64 one by one, so a row equals the source's row, bit for bit
 // (models/FORMAT.md, "input_map"; artifact/ops has the kinds). Each row comes with a bound of its distance to the
 // same function over the real numbers.
 #pragma once
@@ -150,7 +150,7 @@ class RowMapper {
     double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
 
     // Maps the first n rows. `exactly` rounds projections only once, which is slow. `has_errors`: their errors are
-    // given. `is_source`: the rows are nevertheless the source's own.
+    // given. `is_source`: the rows nevertheless equal the source's rows.
     void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
              bool is_source = true) const {
         const std::size_t room = map_rows_together * stride_;

@@ -160,7 +160,7 @@ class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<Sever
         return true;
     }
 
-    // A lower bound of the greatest value: a class whose value is certainly below it is not the row's label.
+    // A lower bound of the largest value: a class whose value is certainly below it is not the row's label.
     double least_of_winner() const {
         if (view_.task == Task::regression) return infinity;
         const std::size_t winner = first_largest(n_decisions_, value_);
@@ -171,8 +171,8 @@ class ExpandedFunctions : public CommonExpansions, public SeveralFunctions<Sever
         return !(value + bound < least) || !(bound <= tolerance());
     }
 
-    // If every value is wanted, all degrees at once. Labels by probabilities want every value, because no bound of one
-    // value decides them. Otherwise, more degrees only for the functions that may have the greatest value.
+    // Evaluates all degrees at once if every value is wanted. Labels by probabilities want every value, because no
+    // bound of one value decides them. Otherwise, only the functions that may have the largest value get more degrees.
     const int first_degree_ =
         view_.degree > 2 && view_.mode != Mode::approximate&& view_.outputs.label_rule != LabelRule::probability
             ? 2

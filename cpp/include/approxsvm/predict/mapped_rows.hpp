@@ -186,8 +186,8 @@ inline Status check_tolerance(const ModelView& model, const Span<double>& bounds
     return Status::ok;
 }
 
-// If a row's error is infinite, a source that maps rows in float32 may refuse it or compute something that is not a
-// number. Then no bound holds, even for kernels that are at most 1.
+// Drops the bound of a row with an infinite error: a source that maps rows in float32 may refuse it or compute
+// something that is not a number. Then no bound holds, even for kernels that are at most 1.
 inline void distrust(const ModelView& model, const double* row_errors, std::size_t n, const Evaluation& found) {
     const std::size_t n_targets = n_targets_of(model);
     for (std::size_t i = 0; i < n; ++i) {

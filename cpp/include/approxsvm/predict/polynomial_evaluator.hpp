@@ -1,6 +1,6 @@
 // Evaluates rows with a kernel of inner products: by the form or the float64 engine and, if that leaves a label
-// undecided, by the definition, term by term in LIBSVM's order. Such labels depend on rounding, so the source's own
-// rounding decides.
+// undecided, by the definition, term by term in LIBSVM's order. Such labels depend on rounding, so the rounding of the
+// source decides.
 //
 // Values are exact except for rounding, whatever is requested. The rounding error grows with the row. A row whose value
 // is beyond float64, or not certain to the requested tolerance, is rejected. A row that misses the tolerance is

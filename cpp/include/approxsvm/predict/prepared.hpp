@@ -143,7 +143,7 @@ inline std::size_t n_bases(const ModelView& model) {
     return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
 }
 
-// With a single center and a single decision function, sparse rows are expanded by their non-zeros.
+// Whether sparse rows are expanded by their non-zeros: with a single center and a single decision function.
 inline bool has_folded_center(const ModelView& model) {
     return model.n_centers == 1 && model.n_decisions == 1;
 }
@@ -232,7 +232,7 @@ struct PreparedPieces : EnginePieces {
     }
 };
 
-// For a model that is not an ensemble.
+// Returns the bytes that a model needs if it is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     Arena counter(nullptr);
@@ -402,7 +402,7 @@ inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_nor
     return {listed.of_moduli, 1.0001 * (rounded + of_row + listed.of_all_moduli)};
 }
 
-// The pair's own part.
+// The part that only this pair has.
 inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, std::size_t c,
                                    const DecisionNumbers& decision) {
     return 1.0001 * (model.class32.narrowing_errors[w] + model.class32.narrowing_errors[c] + decision.value_error) +

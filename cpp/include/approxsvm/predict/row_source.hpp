@@ -25,7 +25,8 @@ class RowSource {
     virtual double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const = 0;
     virtual double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const = 0;
 
-    // Loads n rows into the lanes of a block, and zeros into the unused lanes; unseen[r] is what load would return.
+    // Loads n rows into the lanes of a block, and zeros into the unused lanes; unseen[r] is the number that load would
+    // return.
     virtual void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
                             double scale, float* block, double* unseen) const = 0;
 

@@ -1,6 +1,6 @@
-// Upper bound of the work for a single row whose label is wanted, whatever the row: the sum of what each stage takes at
-// most. The unit of work is a multiply-add of inner products, forms and sums. An exp counts as work_of_exp units, and a
-// float64 operation as two. Loading and mapping a row and looking up its bounds are not counted.
+// Upper bound of the work to label any single row: the sum of the most work that each stage can take. The unit of work
+// is a multiply-add of inner products, forms and sums. An exp counts as work_of_exp units, and a float64 operation as
+// two. Loading and mapping a row and looking up its bounds are not counted.
 #pragma once
 
 #include "prepared.hpp"

@@ -1,6 +1,6 @@
 // The exact stages of several decision functions of the same terms, one per class or per target: float32; float64, if
-// the float32 bounds leave the label undecided or a tolerance unmet; and the definition, if the float64 bounds do, too.
-// The label is the first class with the greatest value. It is decided when that value exceeds every other one by more
+// the float32 bounds leave the label undecided or a tolerance unmet; and the definition, if the float64 bounds also do.
+// The label is the first class with the largest value. It is decided when that value exceeds every other one by more
 // than both bounds.
 //
 // A Kernel is as in exact_cascade.hpp, except for

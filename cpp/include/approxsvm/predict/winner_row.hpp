@@ -18,9 +18,10 @@ struct WinnerRoom {
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
     struct QueuedRow* queues = nullptr;           // (n_levels, n_labels, block_rows)
     std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
-    // For one row: its coordinates, padded with zeros; the kernel values of all lanes, and before them those of the
-    // landmarks; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for each
-    // class, whether its kernel values are available and whether it was guessed. No engine uses the coordinates.
+    // Scratch memory for one row: its coordinates, padded with zeros; the kernel values of all lanes, and before them
+    // those of the landmarks; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and
+    // for each class, whether its kernel values are available and whether it was guessed. No engine uses the
+    // coordinates.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;

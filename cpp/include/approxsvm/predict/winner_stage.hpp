@@ -151,7 +151,7 @@ class WinnerStage {
             if (outcome.wins_all) return settle(i, w, level < last ? by_subspace : row_.stage());
             if (is_open) return pass_on(i, false);
             if (attempt++ >= n_attempts || !row_.speculate(outcome.beaten_by)) {
-                // In a batch, other rows share the engine of all pairs.
+                // Other rows of a batch share the engine of all pairs.
                 if (batch_.engines_alone && row_.is_elected(w)) return settle(i, w, row_.stage());
                 return pass_on(i, !batch_.engines_alone);
             }

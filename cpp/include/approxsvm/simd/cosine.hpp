@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Beyond this many turns, adding `shift` would not round to an integer.
+// Maximum numbers of turns: beyond them, adding `shift` would not round to an integer.
 constexpr double max_turns32 = 0x1p21, max_turns64 = 0x1p50;
 
 // |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.
@@ -39,7 +39,7 @@ APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real 
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) t[i] = mul(t[i], sum[i]);
 }
 
-// In place. Beyond max_turns, and for numbers that are not finite, the results are undefined.
+// Works in place. Beyond max_turns, and for numbers that are not finite, the results are undefined.
 template <int N>
 APPROXSVM_INLINE void cosine_of_turns(f32v (&t)[N]) {
     constexpr float p[] = {0x1.921fb4p+2f, -0x1.4abbb6p+5f, 0x1.46676ep+6f, -0x1.3232fap+6f, 0x1.3c4b30p+5f};

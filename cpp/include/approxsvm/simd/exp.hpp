@@ -44,7 +44,7 @@ APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
     return one[0];
 }
 
-// For float64: the last round argument for which exp is above the smallest normal number.
+// The last round argument for which exp in float64 is above the smallest normal number.
 constexpr double exp64_min_argument = -708.0;
 
 // exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give

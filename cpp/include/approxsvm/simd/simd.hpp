@@ -62,7 +62,7 @@
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-// Optimizes for size. A program's function that calls a cold one would become cold, too, so functions that programs
+// Optimizes for size. A program's function that calls a cold one would also become cold, so functions that programs
 // call are not cold and never inlined.
 #define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")

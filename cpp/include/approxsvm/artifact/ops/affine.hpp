@@ -47,8 +47,8 @@ inline Scaled larger(const Scaled& a, const Scaled& b) {
     return exceeds(a, b) ? a : b;
 }
 
-// For a feature that overflowed before a limit was applied: whether both x - error and x + error, from before this
-// op, exceed this limit with a margin of a thousand roundings. If so, nothing was lost.
+// Returns whether a feature that overflowed before a limit was applied lost nothing: both x - error and x + error,
+// taken before this op, exceed the limit with a margin of a thousand roundings.
 APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, double x, double error, bool above) {
     const double* const* parts = op.parts;
     const double limit = parts[above ? part::high : part::low][j];
@@ -197,7 +197,7 @@ struct AffineOp : AnyOp {
 
     // The size of the output of fill_gains(): |multiply / divide|, the growth factors of errors, and the contributions
     // of underflow, n numbers each, and the sum of the latter; then the numbers of AffineInFloat32, n each, and, for a
-    // norm of what is multiplied and divided, the largest of_size and stretch and the norm of the constants. All are
+    // norm of the products and quotients, the largest of_size and stretch and the norm of the constants. All are
     // rounded up.
     static std::size_t n_gains(const MapOp& op) { return 5 * op.n_outputs + 4; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {

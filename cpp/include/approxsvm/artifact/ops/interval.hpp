@@ -50,7 +50,7 @@ struct IntervalOp : AnyOp {
     }
 
   private:
-    // With float32 rounding, on which side of an end a number lies is a matter of chance.
+    // Float32 rounding decides by chance on which side of an end a number lies.
     static double doubt(const RowsOnTheWay& on, approxsvm_ball x) {
         return on.source.in_float32 && x.radius > 0.0 ? x.radius + unit32 * std::fabs(x.value) : 0.0;
     }

@@ -95,7 +95,7 @@ struct LookupOp : AnyOp {
     }
 
     // The largest distance of a float32 source from y: it may round an edge, or the threshold, which is the number
-    // below. If the radius is 0, x is the source's own number, and only an edge whose rounding reaches x can matter.
+    // below. If the radius is 0, x equals the source's number, and only an edge whose rounding reaches x can matter.
     static double moved_in_float32(const approxsvm_lookup& lookup, approxsvm_ball x, double y) {
         const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
         if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may refuse the row

@@ -30,7 +30,7 @@ struct MonomialsOp : AnyOp {
         return check.status() == Status::ok;
     }
 
-    // For sparse rows, the source's products begin with the first factor.
+    // The source's products of sparse rows begin with the first factor.
     static bool as_source_of_sparse(const MapOp& op) { return op.parts_number <= 2; }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {

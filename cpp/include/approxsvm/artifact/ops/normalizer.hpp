@@ -65,7 +65,7 @@ struct NormalizerOp : AnyOp {
         return most;
     }
 
-    // Returns the norm. No bound if it may lie on either side of the least norm; rows of known zeros are the same on
+    // Returns the norm. No bound if it may lie on either side of the smallest norm; rows of known zeros are the same on
     // both. With float32, the source uses least_norm32 for dense rows. Nor is there a bound if the source's own sum of
     // absolute values or squares may overflow. What underflow removes from squares only counts for tiny norms.
     static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error) {

@@ -69,7 +69,7 @@ struct MappedRow {
 // * each operation is rounded, in proportion to its result including the incoming error;
 // * an intermediate number greater than largest32 has an infinite error.
 // round_to_float32() adds the final rounding: the source stores each output as float32. An error of 0 then means that a
-// number equals the source's own bit for bit, because any rounding gives a positive error.
+// number equals the source's number bit for bit, because any rounding gives a positive error.
 constexpr double tiny32 = 0x1p-149, largest32 = 0x1.fffffep127;
 
 inline bool is_float32(double x) {
@@ -156,11 +156,11 @@ struct AnyOp {
     static bool hides_infinity(const MapOp&) { return false; }  // may map it to a number
     static std::size_t n_gains(const MapOp&) { return 0; }
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
-    // For kinds that are not by_feature: the only output that is NaN if input j is, or one of the two values below; and
-    // the input on which output k depends, or `several`.
+    // These two serve kinds that are not by_feature. They return the only output that is NaN if input j is, or one of
+    // the two values below; and the input on which output k depends, or `several`.
     static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
     static std::size_t origin(const MapOp&, std::size_t) { return several; }
-    // For kinds that are as_source: whether the source treats sparse rows in the same manner.
+    // Returns, for a kind that is as_source, whether the source treats sparse rows in the same manner.
     static bool as_source_of_sparse(const MapOp&) { return true; }
 };
 

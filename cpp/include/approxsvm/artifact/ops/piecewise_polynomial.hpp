@@ -95,7 +95,8 @@ struct PiecewisePolynomialOp : AnyOp {
     }
 
     // The largest distance of a float32 source from y. It evaluates pieces in float64, but compares with their ends,
-    // extends beyond them, and adds 1e-7 (`has_normal`) in float32. A number without a radius is the source's own.
+    // extends beyond them, and adds 1e-7 (`has_normal`) in float32. A number without a radius equals the source's
+    // number.
     static double moved_in_float32(const approxsvm_piecewise_polynomial& pieces, approxsvm_ball x, double y,
                                    bool has_normal) {
         const int i = approxsvm_piece(x.value, pieces.edges, pieces.n_edges), n_edges = pieces.n_edges;
