@@ -25,7 +25,7 @@ class CategoryIndex {
 
     const ColumnTexts& texts() const { return texts_; }
 
-    // The text's position, or unknown_category.
+    // Returns the text's position, or unknown_category.
     double code(std::string_view wanted) const {
         if (slots_.empty()) return texts_.code(wanted);
         const std::uint64_t hash = hash_of(wanted);

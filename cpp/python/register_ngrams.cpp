@@ -81,7 +81,7 @@ class TermCounter {
     }
 
   private:
-    // The column of |hash|, as in FeatureHasher, and the sign.
+    // Returns the column of |hash|, as in FeatureHasher, and the sign.
     std::uint32_t hashed(std::string_view term) const {
         const std::uint32_t hash = murmur3(term);
         const bool is_negative = hash >> 31;

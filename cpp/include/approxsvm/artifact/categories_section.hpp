@@ -24,7 +24,7 @@ struct ColumnTexts {
         const std::size_t begin = first + k == 0 ? 0 : ends[first + k - 1];
         return {bytes + begin, ends[first + k] - begin};
     }
-    // The position of a text, or unknown_category. Texts ascend byte by byte.
+    // Returns the position of a text, or unknown_category. Texts ascend byte by byte.
     double code(std::string_view wanted) const {
         std::size_t low = 0, left = n;
         while (left > 0) {
@@ -37,7 +37,7 @@ struct ColumnTexts {
     }
 };
 
-// The texts of the columns from number `index` on, of n_columns columns.
+// Returns the texts of the columns from number `index` on, of n_columns columns.
 APPROXSVM_COLD inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t index) {
     ColumnTexts found{view.ends, 0, 0, view.bytes, std::numeric_limits<double>::quiet_NaN()};
     for (std::size_t i = 0; i < index; ++i) found.first += view.columns[i].n_texts;

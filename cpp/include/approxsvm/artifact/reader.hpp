@@ -50,7 +50,7 @@ APPROXSVM_COLD inline Status read_decisions(const SectionTable& sections, ModelV
     return numbers.status();
 }
 
-// The support vectors and their coefficients.
+// Reads the support vectors and their coefficients.
 APPROXSVM_COLD inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors],
                   &counts = sections[section::class_counts];
@@ -92,7 +92,8 @@ APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
 
-// An expansion in the coordinates of a subspace. It is a whole artifact: a regression with one center at the origin.
+// Checks an expansion in the coordinates of a subspace. It is a whole artifact: a regression with one center at the
+// origin.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
                                                       const ModelView& outer, ArtifactFault* fault) {
@@ -120,7 +121,7 @@ APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes
     return center.status();
 }
 
-// The stages in few coordinates.
+// Reads the stages in few coordinates.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (!has(parts, subspaces)) {
@@ -362,7 +363,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     return header.status();
 }
 
-// Everything after the header's checksum. The bytes form a whole artifact.
+// Checks everything after the header's checksum. The bytes form a whole artifact.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault) {
@@ -406,7 +407,7 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
     return x ^ (x >> 31);
 }
 
-// Check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
+// Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
 // in float32.
 inline void make_check_row(const ModelView& model, const float* center, const unsigned char* records, std::uint32_t k,
                            float* row) {

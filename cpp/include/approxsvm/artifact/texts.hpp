@@ -73,7 +73,7 @@ class TextReader {
     const unsigned char *lengths_, *text_;
 };
 
-// Text number k of a valid list.
+// Returns text number k of a valid list.
 inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
     TextReader reader(list, n);
     for (std::size_t i = 0; i < k; ++i) reader.next();
@@ -84,7 +84,7 @@ inline bool is_same(const Text& a, const Text& b) {
     return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
 }
 
-// How a fault refers to a label: the number itself, or the position of a text.
+// Returns the number by which a fault refers to a label: the number itself, or the position of a text.
 inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     switch (model.label_kind) {
         case LabelKind::int64:

@@ -490,7 +490,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // The labels of one member and, if wanted, whether its first stage proves them.
+    // Computes the labels of one member and, if wanted, whether its first stage proves them.
     Status labels_of_member(std::size_t k, const RowSource& rows, Request request, const Span<std::uint8_t>& stages,
                             bool certify) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -780,7 +780,7 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
         taken = taken && (map.checked[k].column != column || takes(map.checked[k], value));
     return taken;
 }
-// The first row with a rejected number in a column that the model uses.
+// Returns the first row with a rejected number in a column that the model uses.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};

@@ -105,7 +105,7 @@ class CommonExpansions {
     std::size_t center_ = 0;
 
   private:
-    // Constant and forms up to a degree, the degree of the bound table.
+    // Evaluates the constant and the forms up to a degree, the degree of the bound table.
     template <int Registers>
     void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm,
                         int degree) {

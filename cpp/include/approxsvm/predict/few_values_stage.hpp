@@ -106,7 +106,7 @@ class FewValuesStage {
 
     // --- functions of the loaded row
 
-    // The sum of the only function and its moduli.
+    // Computes the sum of the only function and its moduli.
     void sum32(double& sum, double& moduli) const {
         const double positive = few_sum(*few_, room_.row, 0), negative = few_sum(*few_, room_.row, 1);
         sum = positive + negative;

@@ -162,7 +162,7 @@ inline std::size_t n_probabilities(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 
-// The outputs wanted for the rows [first, first + n).
+// Returns the outputs wanted for the rows [first, first + n).
 inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
     const std::size_t d = model.n_decisions, p = n_probabilities(model), t = n_targets_of(model);
     Evaluation part;

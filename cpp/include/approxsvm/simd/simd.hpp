@@ -272,7 +272,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 }
 #endif
 
-// The sums of the lanes of r[0], r[1], ..., in the lanes of one register; log2(lanes) additions for each.
+// Returns the sums of the lanes of r[0], r[1], ..., in the lanes of one register; log2(lanes) additions for each.
 APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
     APPROXSVM_UNROLL for (int n = 0; n < lanes / 2; ++n) {
         r[n] =
