@@ -1,6 +1,6 @@
-"""Files of OpenCV's FileStorage as dicts, lists and texts: XML, JSON, and the part of YAML that it writes.
+"""Files of OpenCV's FileStorage as dicts, lists and strings: XML, JSON, and the part of YAML that it writes.
 
-Numbers remain texts until a frontend requests them by name (Fields).
+Numbers remain strings until a frontend requests them by name (Fields).
 """
 
 from __future__ import annotations
