@@ -272,7 +272,7 @@ class _Yaml:
             into.append(token.strip('"'))
             return
         name, colon, value = token.partition(":")
-        if not colon and keys[-1]:  # a quoted text after its key
+        if not colon and keys[-1]:  # a quoted string after its key
             self._put(into, keys, token.strip('"'))
         elif not colon:
             raise self._error(f"expected a field, got {token[:40]!r}")

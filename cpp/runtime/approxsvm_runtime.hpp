@@ -94,7 +94,7 @@ class Model {
         approxsvm_label_text(model_, position, &text[0], text.size() + 1);
         return text;
     }
-    // Returns the code of a text in a row, for columns of texts.
+    // Returns the code of a string in a row, for string columns.
     double category_code(std::size_t column, const std::string& text) const {
         return approxsvm_category_code(model_, column, text.data(), text.size());
     }

@@ -124,7 +124,7 @@ def with_input_map(model: Model, map_: InputMap) -> Model:
 
 
 def with_same_texts(model: Model) -> Model:
-    """Give the texts of a column the same codes in all maps of an ensemble."""
+    """Give the strings of a column the same codes in all maps of an ensemble."""
     if not isinstance(model, Ensemble):
         return model
     maps = [InputMap.identity(m.n_features) if m.input_map is None else m.input_map for m in model.members]

@@ -93,7 +93,7 @@ class ModelOf {
 
     // --- text columns, which rows hold as codes: categories of a pipeline's encoders
 
-    // Number of texts in a column (0 for a numeric column), and the text of a code below that number.
+    // Number of strings in a column (0 for a numeric column), and the string of a code below that number.
     std::size_t n_categories(std::size_t column) const { return texts_of(view_, column).n; }
     std::string_view category(std::size_t column, std::size_t code) const {
         const ColumnTexts texts = texts_of(view_, column);

@@ -70,7 +70,7 @@ struct InputMapView {
     const CheckedColumn* checked;
 };
 
-// The texts of raw columns (artifact/categories_section.hpp).
+// The strings of raw columns (artifact/categories_section.hpp).
 struct CategoriesView {
     std::size_t n_columns;
     const CategoryColumn* columns;  // (n_columns,)

@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One label; a text points into the artifact's bytes. Kind none means that there is no such label.
+// One label; a string points into the artifact's bytes. Kind none means that there is no such label.
 struct Label {
     LabelKind kind = LabelKind::none;
     std::int64_t integer = 0;

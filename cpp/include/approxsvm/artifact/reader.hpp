@@ -239,7 +239,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
-// Counts this member's labels per row, if labels are side by side.
+// Counts this member's labels per row, if each member gives labels.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                                           std::size_t& n_targets, ArtifactFault* fault) {
@@ -281,8 +281,8 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     return outputs.status();
 }
 
-// How the members' answers are combined. Without the section, classifiers' probabilities are averaged, and regressions
-// are side by side.
+// How the members' answers are combined. Without the section, classifiers' probabilities are averaged, and the values
+// of regressions follow one another.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
                                               ArtifactFault* fault) {

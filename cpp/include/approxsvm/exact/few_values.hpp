@@ -121,7 +121,7 @@ inline bool fill_factors(const FewValues& few, const double* values, const FewRo
         for (std::size_t c = 0; c < 16; ++c) row.factors[g][c] = -static_cast<float>(exponents[c]);
     }
     constexpr std::size_t lanes_here = static_cast<std::size_t>(lanes);
-    float* const factors = row.factors[0];  // of all groups, one after the other
+    float* const factors = row.factors[0];  // of all groups, one after another
     for (std::size_t k = 0; k < 16 * few.n_groups; k += lanes_here) {
         store(factors + k, exp_nonpositive(load(factors + k)));
     }

@@ -87,7 +87,7 @@ struct PolynomialKernel {
     int degree;
 
     // Returns an upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates. By
-    // columns, terms in common are added one after the other.
+    // columns, common terms are added one after another.
     std::size_t product_depth(std::size_t n_terms) const {
         const std::size_t most = engine.kernels.columns.max_values, in_common = n_terms < most ? n_terms : most;
         const std::size_t depth = inner_product_depth(n_terms);

@@ -29,7 +29,7 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Real>
 struct ClassKernelSum {
-    KernelSum<Real> kernels;  // of all classes, one after the other; without coefficients
+    KernelSum<Real> kernels;  // of all classes, one after another; without coefficients
     std::size_t n_classes;
     std::size_t n_numbers;                // per class: rows of coefficients and, last, the weights
     const std::uint32_t* class_of_panel;  // (n_panels,), ascending

@@ -31,7 +31,7 @@ inline bool is_of_functions(const ModelView& ensemble) {
 inline bool is_of_sums(const ModelView& ensemble) {
     return is_of_functions(ensemble) && ensemble.outputs.weights;
 }
-// Whether an ensemble has its members' labels side by side, one per target.
+// Whether an ensemble gives the labels of all its members, one per target.
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.outputs.label_rule == LabelRule::targets;
 }

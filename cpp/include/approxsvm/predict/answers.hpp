@@ -1,9 +1,9 @@
 // Answers of any model for raw rows: labels by votes, scores or probabilities; values; probabilities; and their bounds.
 //
 // A label that does not come from votes is proven by the bounds of the values, or computed from exact values. An
-// ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives labels or
-// values side by side. If its members are the functions of its classes, their values are treated like those of a single
-// model.
+// ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives the labels
+// or values of all members. If its members are the functions of its classes, their values are treated like those of a
+// single model.
 #pragma once
 
 #include "../outputs/outputs.hpp"
@@ -507,7 +507,7 @@ class EnsembleAnswers {
         return status;
     }
 
-    // --- labels side by side
+    // --- labels of all members
 
     // A member's labels belong to one target. For a regression, each value is a target; its second label means above 0.
     Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
@@ -640,7 +640,7 @@ class EnsembleAnswers {
         for (std::size_t c = 0; c < n; ++c) low[c] = approxsvm_farther_end(found[c], low[c], high[c]);
     }
 
-    // --- values side by side
+    // --- values of all members
 
     bool is_proven(const ModelView& member, std::size_t i) const {
         if (has_engines(member)) return is_first_stage(member, memory_.stages[i]);

@@ -151,7 +151,7 @@ class FewValuesStage {
         room_.codes[j] = static_cast<std::uint8_t>(code);
         return true;
     }
-    // Checks all values side by side, by their distances from the grid and from their ranges.
+    // Checks all values, many at a time, by their distances from the grid and from their ranges.
     bool dense_codes() const {
         constexpr std::size_t width = static_cast<std::size_t>(lanes64);
         const std::size_t d = few_->n_features;

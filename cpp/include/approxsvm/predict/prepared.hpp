@@ -21,7 +21,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The exact engine in one precision, and the distance of its support vectors from the model's.
+// The exact engine in one precision, and the distance of its support vectors from those of the model.
 template <class Real>
 struct ExactEngine {
     KernelSum<Real> expansion;    // besides a_i K_i it sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i
