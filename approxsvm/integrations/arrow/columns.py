@@ -296,7 +296,7 @@ def _rounded(column: Any) -> list[int]:
 
 
 def _parsed(texts: Any) -> Any:
-    """Parse strings as float64: null for missing values, infinite for anything but numbers, since NaN may be a value."""
+    """Parse strings as float64: null for missing values, infinite for non-numbers, as NaN may be a value."""
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
