@@ -101,7 +101,7 @@ def _read_after_map(
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
-            _read_last(final_name, estimator, read)  # an unknown estimator is named by itself
+            _read_last(final_name, estimator, read)  # an unknown estimator is named on its own
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)

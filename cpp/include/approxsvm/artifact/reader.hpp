@@ -187,7 +187,7 @@ APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, Mo
                                          : status;
 }
 
-// All sections of a model that is not an ensemble.
+// Reads all sections of a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check members(fault, section::members, Status::bad_section);
@@ -399,7 +399,7 @@ APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes
 
 // --- check rows
 
-// Random numbers of Steele, Lea and Flood (SplitMix64): one 64-bit number per call.
+// Returns the next 64-bit random number of Steele, Lea and Flood (SplitMix64).
 inline std::uint64_t splitmix64(std::uint64_t& state) {
     std::uint64_t x = state += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

@@ -310,7 +310,7 @@ constexpr std::size_t chunk_panels(std::size_t n_features) {
     return n < group ? group : n > max_chunk_panels ? max_chunk_panels : n;
 }
 
-// Kernel values of a chunk.
+// Computes the kernel values of a chunk.
 template <class Real>
 constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 

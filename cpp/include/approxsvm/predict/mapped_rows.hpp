@@ -176,7 +176,7 @@ inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::si
     return part;
 }
 
-// Values are rejected if a tolerance is guaranteed and the mapped row's error alone exceeds it.
+// Rejects values if a tolerance is guaranteed and the mapped row's error alone exceeds it.
 inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
     for (std::size_t k = 0; k < bounds.size; ++k) {
         if (bounds[k] <= model.tolerance) continue;

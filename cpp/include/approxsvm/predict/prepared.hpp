@@ -265,7 +265,7 @@ struct PreparedMembers {
     }
 };
 
-// Bytes of memory for prepare(). The memory must not move while the prepared model is used.
+// Returns the bytes of memory for prepare(). The memory must not move while the prepared model is used.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);

@@ -56,7 +56,7 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Work of several classes, by the pairs of guessed winners (winner_row.hpp), up to float32.
+// Returns the work of several classes by the pairs of guessed winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
     // Kernel values of all classes and of lists: up to half of all, and then those of one more class, half at most.

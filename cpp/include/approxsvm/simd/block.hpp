@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One coordinate: u = input_scale (z - center). float64 rows round once, float32 rows in the difference.
+// Returns one coordinate: u = input_scale (z - center). float64 rows round once, float32 rows in the difference.
 APPROXSVM_INLINE float shifted(double z, float center, double scale) {
     return static_cast<float>((z - static_cast<double>(center)) * scale);
 }
