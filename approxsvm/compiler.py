@@ -122,8 +122,8 @@ def compile(
         Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches, but no plan is
         chosen that takes more than three times as long for a single row as another plan.
     rows_expected : int, optional
-        Number of rows that the model will answer in all. A plan is tried only if the time that it could save for these
-        rows exceeds the time of the trial: more rows allow a longer search for a faster plan. Default: a million.
+        Number of rows that the model will answer in all. A plan is tried only if it could save more time on these
+        rows than the trial takes: more rows allow a longer search for a faster plan. Default: a million.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
     verbose : bool, optional

@@ -142,7 +142,7 @@ def _readme(records: Records) -> str:
         **_FASTER,
         **_than_peers(record, models),
     }
-    del columns["than KARL"]  # our own program after a paper, which nobody can install
+    del columns["than KARL"]  # our own program after a paper; it cannot be installed
     compiling = [x["compile_seconds"] for x in models]
     n_rows = sum(x["n_test_rows"] for x in models)
     one = next(x for x in records["latency"].tables["calls"] if (x["model"], x["mode"]) == ("covtype", "certified"))

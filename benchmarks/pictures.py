@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import linear_regression
 from typing import Final
-
-import numpy as np
 
 from benchmarks.charts import Chart, Dots, Lines, Points
 from benchmarks.pages import PEERS, Records, files, models_of, name_of, peers_of
@@ -68,8 +67,8 @@ def _compiling_growth(table: str, key: str, x_label: str) -> Callable[[Records],
 
         def line(name: str, figure: str, unit: float = 1.0) -> tuple[str, list[tuple[float, float | None]]]:
             points = [(x[key], x[figure] and x[figure] / unit) for x in models]
-            fitted = np.log([(x, y) for x, y in points[len(points) // 3 :] if y])
-            exponent = np.polyfit(fitted[:, 0], fitted[:, 1], 1)[0] if len(fitted) > 1 else math.nan
+            fitted = [(math.log(x), math.log(y)) for x, y in points[len(points) // 3 :] if y]
+            exponent = linear_regression(*zip(*fitted, strict=True)).slope if len(fitted) > 1 else math.nan
             return f"{name}: {exponent:.1f}", points
 
         series = dict(

@@ -33,7 +33,7 @@ def headline(artifact: Artifact, evidence: Evidence) -> str:
     if artifact.is_polynomial and artifact.has_form:
         parts.append(f"{share_text(share)} of rows decided by a quadratic form without approximation")
     elif share == 0.0:
-        parts.append("every row by the exact engine")
+        parts.append("all rows decided by the exact engine")
     elif artifact.mode == "approximate":
         parts.append(f"{share_text(float(evidence.certified.mean()))} certified, without an exact engine")
     else:
@@ -82,10 +82,10 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
         )
     elif artifact.task == "regression":
         whose = "the source's" if in_doubt is None else "the value of the source's formula"
-        text = f"Every value of {n:,} rows is as close to {whose} as promised.{ties}"
+        text = f"On {n:,} rows, every value is as close to {whose} as promised.{ties}"
     else:
         decided = "" if in_doubt is None else " that float64 can decide"
-        text = f"Every label of {n:,} rows{decided} is the source's, and every error is below its bound.{ties}"
+        text = f"On {n:,} rows, every label{decided} equals the source's, and every error is below its bound.{ties}"
     if in_doubt is not None:
         return {"kind": "unknown", "badge": "The source itself cannot tell", "text": text}
     return {"kind": "kept", "badge": "Every promise kept", "text": text}

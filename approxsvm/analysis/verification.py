@@ -286,7 +286,7 @@ def _compare(
         predicted = None if reference.labels is None else compiled.predict(rows)
     values, bounds = (numbers.reshape(reference.values.shape) for numbers in (settled.values, settled.bounds))
     promised: Any = compiled.artifact.header["tolerance"]
-    if _computes_in_float32(compiled, rows):  # the default tolerance yields to the bound
+    if _computes_in_float32(compiled, rows):  # the bound may exceed the default tolerance
         promised = np.maximum(promised, bounds)
     return Comparison(
         values, bounds, settled.stages, settled.certified, predicted, reference, settled.seconds, promised

@@ -72,8 +72,7 @@ def bounds_of_terms(
     majorant = sums.majorants(arithmetic.arguments * (1.0 + arithmetic.arguments) ** max(power - 1, 0), of_terms)
     majorant[:, 0] += fixed
     most = None if power else (2.0 + of_terms) * sums.sums + fixed
-    slope = np.asarray(polynomial.polyder(sums.polynomials, axis=1), np.float64)
-    return SumBounds(majorant, slope, most)
+    return SumBounds(majorant, np.asarray(polynomial.polyder(sums.polynomials, axis=1), np.float64), most)
 
 
 def form_of(artifact: Artifact) -> Form:

@@ -245,7 +245,7 @@ class PairCosts:
 
     @property
     def typical(self) -> float:
-        """Cost of all pairs or of a speculated winner's, whichever is less, with a network without landmarks."""
+        """Cost of the cheaper method, all pairs or a speculated winner's; the network has no landmarks."""
         if self.stays_sparse:
             return self.all_pairs
         frequency = np.full(len(self.counts), 1.0 / len(self.counts))

@@ -499,7 +499,7 @@ class Planner:
 
     @property
     def _judgement(self) -> str:
-        return f"judged on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
+        return f"measured on {self._sample.held_out.shape[0]:,} held-out {self._sample.name}"
 
     @property
     def _too_few(self) -> str:

@@ -215,7 +215,8 @@ class ProductDefinition(_OfKernels):
         sums = self._term_sums(chosen)
         moduli = sums.moduli_at(norms_above(mapped))
         of_sums = sums.errors(of_arguments, of_terms, moduli) + of_intercept * np.abs(model.intercept[chosen])
-        return np.where(moduli < MAX_OUTPUT_SCALE, 4.0 * UNIT64 * of_sums + 2.0**-1000, np.inf)
+        of_underflow = 2.0**-1000 + 2.0**-1040 * sums.sums  # of the values, and of the kernels
+        return np.where(moduli < MAX_OUTPUT_SCALE, 4.0 * UNIT64 * of_sums + of_underflow, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change by the slope at the row; errors are tiny compared with rows."""

@@ -16,10 +16,6 @@ namespace {
 // Minimum work per thread in multiply-adds, about 50 microseconds. Starting a thread for less does not pay.
 constexpr double min_work_per_thread = 4e6;
 
-// Memory limit of a prepared model. Among trained models, polynomial kernels with about forty non-zeros in a million
-// features need the most memory per byte of the file.
-constexpr std::size_t prepared_bytes_of_any = std::size_t{1} << 28, prepared_bytes_per_byte = std::size_t{1} << 16;
-
 // Borrows the predictor's own workspace unless another call is using it.
 class KeptWorkspace {
   public:
@@ -170,7 +166,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
 
 }  // namespace
 
-OpenedArtifact::OpenedArtifact(const void* bytes, std::size_t n) : n_bytes(n) {
+OpenedArtifact::OpenedArtifact(const void* bytes, std::size_t n) {
     ArtifactFault fault;
     const Status status = open_artifact(bytes, n, model, &fault);
     if (status != Status::ok) throw ArtifactError(status, text_of(status, fault));
@@ -179,12 +175,6 @@ OpenedArtifact::OpenedArtifact(const void* bytes, std::size_t n) : n_bytes(n) {
 
 Predictor::Predictor(const OpenedArtifact& artifact, const TargetTable& kernels)
     : model_(artifact.model), kernels_(&kernels) {
-    const std::size_t wanted = kernels.prepared_bytes(model_), n_bytes = artifact.n_bytes;
-    if (wanted > prepared_bytes_of_any && (wanted - prepared_bytes_of_any) / prepared_bytes_per_byte > n_bytes) {
-        throw ArtifactError(Status::bad_support_vectors, "its support vectors stand for " + std::to_string(wanted) +
-                                                             " bytes of memory, far more than a file of " +
-                                                             std::to_string(n_bytes) + " bytes may ask for");
-    }
     prepare();
     const Workspace memory(kernels.replay_bytes(prepared_));
     const Status status = kernels.replay(prepared_, memory.data());

@@ -21,7 +21,6 @@ struct ArtifactError : std::runtime_error {
 // An artifact that has been validated against models/FORMAT.md. A Predictor also replays its check rows.
 struct OpenedArtifact {
     ModelView model{};
-    std::size_t n_bytes;
     Parts parts = 0;  // the parts that a program's approxsvm::ModelOf must name
 
     // Throws ArtifactError, which names the field and both numbers. The bytes must outlive this object and everything

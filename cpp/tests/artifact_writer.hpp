@@ -71,8 +71,8 @@ Bytes bytes_of(const std::vector<T>& values) {
 }
 
 /// The variables of every monomial of degree k in the variables first ... d - 1, in the storage order of that degree.
-/// Degree 2: eight matrix rows at a time, first their own triangle by columns, then their entries of every later
-/// column. A higher one: for each first variable in turn those of a degree less from it on.
+/// Degree 2: eight matrix rows at a time, first their triangle by columns, then their entries in every later column.
+/// Higher degrees: for each first variable in turn, the monomials of one degree less in it and the later variables.
 std::vector<std::vector<std::size_t>> monomials(std::size_t first, std::size_t d, int k);
 
 /// CRC-32 of the format, with the four bytes of the checksum itself as zeros.

@@ -12,7 +12,7 @@
 
 #include "check.hpp"
 
-// The exact engine of one function and that of all one-vs-one functions: models, rows in every form, and the sums in
+// Models for the exact engines of one function and of all one-vs-one functions, rows in every form, and the sums in
 // long double with the rounding bound of the certificate.
 
 namespace engine_models {
@@ -246,7 +246,7 @@ inline std::vector<Counts> class_sizes(Random& random, std::size_t n_classes) {
 
 // --- the reference
 
-/// The sums of a row, and what bounds their errors: moduli of the same products, the largest of them, norms.
+/// The sums of a row, and the numbers that bound their errors: moduli of the same products, the largest one, norms.
 struct Reference {
     std::vector<long double> sums, moduli, largest, kernel;
     long double max_norm = 0, row_norm = 0;
@@ -282,8 +282,8 @@ Reference reference(const Model& model, const std::vector<Real>& row) {
     return result;
 }
 
-/// The bound of the norms form for one sum, of as many support vectors as its class has. `depth` is that of the
-/// roundings to an inner product.
+/// The bound of the norms form for one sum over the support vectors of a class. `depth` is the summation depth of an
+/// inner product.
 template <class Model>
 long double error_bound(const Model& model, const Reference& truth, std::size_t f, std::size_t depth) {
     using Real = typename Model::Real;

@@ -28,7 +28,7 @@ RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbe
         }
     }
     for (std::size_t i = 0; i < n_rows; ++i) {
-        // All columns, none, and one that is unknown; the row that stands for all has to have room for each.
+        // All columns, no column, and an unknown one; the row that serves as every row must have room for each.
         const std::size_t n = n_different == 1 && n_rows > 1 ? (i == 0 ? d : 0) : i % 5 == 3 ? 0 : d;
         for (std::size_t j = 0; j < n; ++j) rows.columns.push_back(static_cast<std::int64_t>(j));
         if (n > 0 && i % 7 == 5) rows.columns.back() += 3;

@@ -27,8 +27,8 @@ std::vector<Layout> layouts_of(std::size_t n_rows, std::size_t d) {
             {"F order, padded", 1, n + 5}};
 }
 
-/// Rows in a layout, in heap memory that starts at the first element used and ends behind the last. Elements between
-/// are NaN.
+/// Rows in a layout, in heap memory that starts at the first used element and ends after the last one. Elements in
+/// between are NaN.
 template <class Real>
 struct Matrix {
     std::unique_ptr<Real[]> memory;

@@ -42,8 +42,8 @@ struct Model {
 
 }  // namespace
 
-// Calls with and without threads of their own, over more rows than one piece of work has; the memory that a model keeps
-// for one caller is wanted by all of them. Others come and go beside. It also runs under ThreadSanitizer.
+// Makes calls with one thread and with several, over more rows than one piece of work has. They compete for the memory
+// that a model keeps for one caller, while other models open and close. Run it under ThreadSanitizer, too.
 TEST(one_model_many_threads) {
     constexpr std::size_t n_rows = 300;
     for (const Bytes& bytes : golden_artifacts()) {

@@ -86,7 +86,7 @@ double random_double(Random& random) {
     return std::isfinite(value) ? value : 1.0;
 }
 
-/// The message of a TextError, and its line in front; "" where there is none.
+/// The message of a TextError, preceded by its line; "" if there is no error.
 template <class Parse>
 std::string error_of(Parse parse) {
     try {

@@ -120,7 +120,7 @@ def test_one_header_in_two_files(tumor: Path, tmp_path: Path, compiler: str) -> 
 @pytest.mark.slow
 def test_the_one_file_of_the_documentation(tumor: Path, tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "howto" / "cpp.md").read_text()
-    (snippet,) = re.findall(r"^```cxx\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (snippet,) = re.findall(r"^```c\+\+\n(#include \"model.hpp\".*?)^```", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "main.cpp").write_text(snippet.replace("model.hpp", "tumor.hpp"))
     built(["c++", "-std=c++17", "-O1", f"-I{tumor}", tmp_path / "main.cpp", "-o", tmp_path / "predict"])
     ran = subprocess.run([tmp_path / "predict"], capture_output=True, text=True, check=True)
@@ -213,7 +213,7 @@ def test_the_face_of_the_library(tmp_path: Path, name: str) -> None:
 
 def test_the_face_in_the_documentation(tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "howto" / "cpp.md").read_text()
-    (snippet,) = re.findall(r"^```c\+\+\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (snippet,) = re.findall(r"^```c\+\+\n(#include <approxsvm_runtime.hpp>.*?)^```", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "main.cpp").write_text(snippet)
     link = [f"-L{LIBRARY_FOLDER}", "-lapproxsvm", f"-Wl,-rpath,{LIBRARY_FOLDER}"]
     built(
@@ -221,7 +221,10 @@ def test_the_face_in_the_documentation(tmp_path: Path) -> None:
     )
     path = GOLDEN / "iris_classes.asvm"
     ran = subprocess.run([tmp_path / "predict", path], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == [str(label) for label in approxsvm.Predictor(path).predict(np.full((2, 4), 0.5))]
+    predictor, rows = approxsvm.Predictor(path), np.full((2, 4), 0.5)
+    proven = np.ravel(predictor._evaluator.certified(rows))
+    labels = zip(predictor.predict(rows), proven, strict=True)
+    assert ran.stdout.splitlines() == [f"{label} certified" if is_proven else str(label) for label, is_proven in labels]
 
 
 def test_an_installation_of_headers_compiles_nothing(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_tolerance_that_scaling_cannot_keep_is_refused_when_compiling():
     source = make_pipeline(MinMaxScaler(), SVR(C=10)).fit(X, np.sin((X - 1e9).sum(axis=1)))
     for sample in (X, None):
         for mode in ("certified", "exact"):
-            with pytest.raises(ValueError, match=r"cannot promise less than .* for this model and the steps in front"):
+            with pytest.raises(ValueError, match=r"cannot promise less than .* for this model and the steps before it"):
                 approxsvm.compile(source, sample, mode=mode, tolerance=2.1e-7)
     fast = approxsvm.compile(source, X, tolerance=1e-3)
     assert (np.abs(fast.predict(X) - source.predict(X)) <= 1e-3).all()

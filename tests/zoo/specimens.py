@@ -190,6 +190,7 @@ class Specimen:
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
         """Whether the source's own rounding does not decide the label of a row; no rows that the package refuses."""
         try:
+            self.fast.predict(table.make())
             certain = self._certain(table)
             is_exact = np.array([row.tobytes() in self._exact_rows for row in table.values])
             return certain | is_exact.reshape(-1, *[1] * (certain.ndim - 1))

@@ -192,7 +192,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
     """Replace r in polynomials by a larger one, because the float32 sum of squares in a row's length is rounded."""
     factor = 1.0 + 2.0 * n_features * UNIT32
-    majorant, slope = (p * factor ** np.arange(p.shape[1]) * _UP for p in (bounds.majorant, bounds.slope))
+    majorant, slope = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
     return SumBounds(majorant, slope, bounds.most)
 
 
@@ -225,13 +225,8 @@ def _of_products(artifact: Artifact) -> Sums:
     beta = abs(artifact.coef0) * _UP + _TINY
     bounds = bounds_of_terms(artifact, terms.arithmetic(8 + degree), degree, terms.alphas, beta, terms.moduli)
     sums = term_sums(degree, terms.alphas, beta, terms.moduli)
-
-    def largest(r: float) -> FloatArray:
-        return sums.moduli_at(np.asarray(r)) if degree else sums.sums
-
-    return terms.record(
-        "POWER" if degree else "SIGMOID", bounds, _longest(artifact, terms, largest), artifact.kernel_name
-    )
+    longest = _longest(artifact, terms, lambda r: sums.errors(0.0, 1.0, sums.moduli_at(np.asarray(r))))
+    return terms.record("POWER" if degree else "SIGMOID", bounds, longest, artifact.kernel_name)
 
 
 def _cos(artifact: Artifact, stored: Terms) -> Sums:

@@ -259,7 +259,7 @@ _INSIDE: Final[Mapping[str, str]] = {
     "TransformedTargetRegressor": "regressor_",
     "_CalibratedClassifier": "estimator",
 }
-# Those that convert a data frame to an array first.
+# Classes that first convert a data frame to an array.
 _CONVERTING_FRAMES: Final = frozenset(
     (
         *("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),

@@ -860,7 +860,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
 
 
 def _function(member: SingleModel) -> SingleModel:
-    """Convert a binary classifier to a regression, its decision value in favour of label 1."""
+    """Convert a binary classifier to a regression whose value is positive for label 1."""
     if member.task == "regression":
         return member
     signed = member if member.labels[0] == 1 else member.negated()

@@ -111,7 +111,7 @@ def _read_after_map(
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
-    """Return the model for raw rows, which `map_` turns into the rows that it took."""
+    """Return the model for raw rows: `map_` maps them before the model sees them."""
     if isinstance(model, Ensemble):
         members = [with_input_map(member, map_) for member in model.members]
         return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))

@@ -15,8 +15,8 @@ from approxsvm.ir.ops.op import IntArray, Op, Stored, check
 NORMS = ("l1", "l2", "max")
 # Whether the source's rows are sparse where it normalizes them: as raw rows are, never, or always.
 ROWS = ("as raw", "dense", "sparse")
-# scikit-learn replaces smaller norms by 1, which avoids 0 / 0; of sparse rows it replaces only 0. Of raw rows that are
-# sparse, those with a norm in between are rejected: whether a source would get them as sparse rows, nobody knows.
+# scikit-learn replaces smaller norms by 1, which avoids 0 / 0; in sparse rows it replaces only 0. Sparse raw rows with
+# a norm in between are rejected, because it is unknown whether the source would get them as sparse rows.
 LEAST_NORM = 10.0 * 2.0**-52
 LEAST_NORM_OF_SPARSE_ROWS = 2.0**-1074
 

@@ -242,8 +242,8 @@ enum class Values : std::uint8_t {
     exact = 2     // by the float64 engine, or by the definition if that is not enough
 };
 
-// The position and size of a violation that float64 cannot avoid (Status::map_overflow, outside_domain, beyond_float64,
-// beyond_tolerance, unknown_feature).
+// The row that caused Status::not_finite, unsorted_indices, unknown_feature, map_overflow, outside_domain,
+// beyond_float64 or beyond_tolerance. status.inc says which of them also set `found` and `expected`.
 struct Fault {
     std::size_t row;
     double found, expected;

@@ -111,7 +111,7 @@ std::size_t bytes_of_kind(char kind) {
 
 // --- changes
 
-/// The fields behind the checksum, in the order of the format.
+/// The fields after the checksum, in the order of the format.
 struct Field {
     std::size_t at;
     char kind;

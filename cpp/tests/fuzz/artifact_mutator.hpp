@@ -7,9 +7,9 @@
 
 #include "artifact_writer.hpp"
 
-// Changes artifacts where the format has something to say (models/FORMAT.md): fields of the header, numbers of
-// sections, whole sections. Layout, sizes and checksum are made true again, so that what stands behind their checks is
-// reached. What follows the artifact, from file_bytes on, is the input of a target's own: rows.
+// Changes the parts of artifacts that the format describes (models/FORMAT.md): fields of the header, numbers of
+// sections, whole sections. Layout, sizes and checksum are then corrected, so that the reader gets past their checks.
+// The bytes after the artifact, from file_bytes on, are a target's other input: rows.
 
 namespace artifact_mutator {
 

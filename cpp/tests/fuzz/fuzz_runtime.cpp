@@ -1,6 +1,6 @@
-// The C interface: an artifact, and behind it what is asked of the model that it opens. Sizes and starts of rows may be
-// any; what is said of them is true, and memory has no room beyond it. Whatever comes back has to be a code that the
-// header knows, with a message that ends; a buffer too small is left as it was.
+// Fuzzes the C interface. The input is an artifact, followed by calls for the model that it opens. Sizes and starts of
+// rows are arbitrary, but the arguments describe them correctly, and memory ends where they end. Every call must return
+// a code of the header and a terminated message, and must not change a buffer that is too small.
 
 #include <memory>
 

@@ -98,7 +98,7 @@ void change(std::vector<double>& row, const Golden& golden, Script& input) {
     }
 }
 
-/// Rows as float32 holds them: every form then stands for the same numbers.
+/// Rows rounded to float32, so that every form contains the same numbers.
 RowForms forms_of(const Rows& rows) {
     RowForms forms;
     forms.n_rows = rows.size();

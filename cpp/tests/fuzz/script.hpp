@@ -17,7 +17,7 @@ inline void require(bool holds, const std::string& what) {
     std::abort();
 }
 
-/// The input, number by number; zeros behind its end.
+/// The input, number by number; zeros after its end.
 class Script {
   public:
     Script(const std::uint8_t* bytes, std::size_t n_bytes) : next_(bytes), left_(n_bytes) {}

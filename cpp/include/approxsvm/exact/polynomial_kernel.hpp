@@ -63,16 +63,18 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
     const DecisionNumbers& numbers = model.decisions[decision];
     const double a1 = numbers.sum_moduli, n_sv = static_cast<double>(model.n_sv);
     const double coef0 = kernel.coef0 + 0x1p-1000 * (1.0 + norm + depth.underflow);
-    const approxsvm_moduli sums =
-        approxsvm_moduli_at(kernel.moments + decision * PolynomialMoments::n_moments(kernel.power), kernel.power,
-                            kernel.reach, norm, coef0);
+    const auto moduli_at = [&](int order) {
+        return approxsvm_moduli_at(kernel.moments + decision * PolynomialMoments::n_moments(kernel.power), kernel.power,
+                                   order, kernel.reach, norm, coef0);
+    };
+    const double moduli = moduli_at(0);
     const bool is_bounded = kernel.power == 0;
-    if (is_bounded && !(sums.value < infinity)) return infinity;
+    if (is_bounded && !(moduli < infinity)) return infinity;
     const double of_arguments = 1.02 * unit64 * (depth.roundings + 5.0);
     const double of_terms = 1.02 * unit64 * (n_sv + 16.0 + (is_bounded ? tanh_error_units : 0.0)) + model.coef_error;
     // A sum without support vectors has no moduli; avoid 0 times infinity.
-    const double moved = row_error != 0.0 ? row_error * sums.slope : 0.0, most = (2.0 + of_terms) * a1;
-    const double error = approxsvm_sum_error(kernel.power, of_arguments, of_terms, sums.value, a1) + moved;
+    const double moved = row_error != 0.0 ? row_error * moduli_at(1) : 0.0, most = (2.0 + of_terms) * a1;
+    const double error = approxsvm_sum_error(kernel.power, of_arguments, of_terms, moduli, a1) + moved;
     return 1.0001 * ((is_bounded && error > most ? most : error) + numbers.value_error) +
            0x1p-51 * std::fabs(numbers.intercept) + 0x1p-1060 * (a1 + n_sv + 1.0);
 }

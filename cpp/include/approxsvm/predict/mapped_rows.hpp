@@ -229,10 +229,10 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
 template <Parts parts>
 inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {
-    const ModelView& model = *prepared.view;
-    if (!has(parts, scalers) || !model.has_input_map)
-        return evaluate_source<parts>(prepared, rows, request, out, counts, memory.evaluation);
-    if constexpr (has(parts, scalers)) return evaluate_mapped<parts>(prepared, rows, request, out, counts, memory);
+    if constexpr (has(parts, scalers)) {
+        if (prepared.view->has_input_map) return evaluate_mapped<parts>(prepared, rows, request, out, counts, memory);
+    }
+    return evaluate_source<parts>(prepared, rows, request, out, counts, memory.evaluation);
 }
 
 }  // namespace APPROXSVM_TARGET

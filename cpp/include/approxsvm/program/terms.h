@@ -47,26 +47,17 @@ APPROXSVM_PROGRAM void approxsvm_end_moments(double* moments, int power, double 
     }
 }
 
-typedef struct {
-    double value, slope;
-} approxsvm_moduli;
-
-/* M(r) and M'(r). */
-APPROXSVM_PROGRAM approxsvm_moduli approxsvm_moduli_at(const double* moments, int power, double reach, double r,
-                                                       double beta) {
+/* M(r) or, if `order` is 1, M'(r). */
+APPROXSVM_PROGRAM double approxsvm_moduli_at(const double* moments, int power, int order, double reach, double r,
+                                             double beta) {
     const double q = reach * r;
     int k = approxsvm_moduli_degree(power);
-    double raised = 1.0;
-    approxsvm_moduli m;
-    m.value = moments[k];
-    m.slope = k * moments[k];
-    while (--k >= 0) {
+    double raised = 1.0, sum = (order > 0 ? (double)k : 1.0) * moments[k];
+    while (--k >= order) {
         raised *= beta;
-        m.value = m.value * q + moments[k] * raised;
-        if (k > 0) m.slope = m.slope * q + k * moments[k] * raised;
+        sum = sum * q + (order > 0 ? (double)k : 1.0) * moments[k] * raised;
     }
-    m.slope *= reach;
-    return m;
+    return order > 0 ? sum * reach : sum;
 }
 
 /* The error of a sum with M = `moduli` if every t_i is off by at most of_arguments B_i, and every term, with its

@@ -73,7 +73,7 @@ APPROXSVM_INLINE bool counts_bits() {
     return true;
 }
 #elif defined(__GNUC__) && !defined(_WIN32)
-// Not all CPUs of this target can count bits in registers; preparing a model asks them.
+// Not all CPUs of this target can count bits in registers; preparing a model checks for it.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
 inline bool counts_bits() {
     return (cpuid_7(0, 2) >> 14 & 1u) != 0;  // AVX512_VPOPCNTDQ

@@ -6,7 +6,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Multiply-adds that an exp counts as (predict/row_work.hpp).
+// The work of one exp, in multiply-adds (predict/row_work.hpp).
 constexpr double work_of_exp = 12.0;
 
 // Below this argument exp(x) is within a factor two of the smallest normal float32.

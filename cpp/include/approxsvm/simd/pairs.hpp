@@ -145,8 +145,8 @@ struct InTwo {
     APPROXSVM_INLINE static i32v add_products(i32v sum, i32v a, i32v b) { return add(sum, products_of_pairs(a, b)); }
 };
 #if defined(APPROXSVM_FUSES_PAIRS)
-// Not all CPUs of these targets have it; preparing a model asks them. Inline assembly, because GCC copies the sum twice
-// around the intrinsic, which takes 1.5 x as long.
+// Not all CPUs of these targets have this instruction, so preparing a model checks for it. This is inline assembly
+// because GCC copies the sum twice around the intrinsic, which takes 1.5 x as long.
 struct InOne {
     APPROXSVM_INLINE static i32v add_products(i32v sum, i32v a, i32v b) {
         asm(APPROXSVM_FUSED_PAIRS : "+v"(sum) : "v"(a), "v"(b));

@@ -1,4 +1,4 @@
-// x / ||x||, over adjacent features; a norm close to 0 is replaced by 1, that of a sparse row only if it is 0
+// x / ||x||, over adjacent features. A norm close to 0 is replaced by 1; in a sparse row, only a norm of 0 is
 // (program/normalizer.h).
 #pragma once
 
