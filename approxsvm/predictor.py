@@ -21,7 +21,7 @@ from approxsvm.runtime.evaluator import BoolArray, Evaluator, read_artifact, wit
 
 
 class Predictor(Predicting):
-    """A compiled model for programs that only predict; needs NumPy, but not scikit-learn. Batches of texts need SciPy.
+    """A compiled model for programs that only predict; needs NumPy, and SciPy for batches of documents.
 
     Parameters
     ----------

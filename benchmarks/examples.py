@@ -1,12 +1,12 @@
 """One real example of each kind of source, compared with the source: 4,000 rows, one row, bytes, and differing answers.
 
-Two of them are raw tables, with texts and missing values as published: UCI's Adult and covtype, from a pandas data
+Two of them are raw tables, with strings and missing values as published: UCI's Adult and covtype, from a pandas data
 frame. These also use two other interfaces: a CSV file through `score`, and an exported C99 header, compiled by gcc,
-which takes codes of texts. Whole texts are paragraphs of the docstrings of installed packages, classified by package.
+which takes codes of strings. The text documents are docstring paragraphs of installed packages, classified by package.
 
-Each source is trained on a few thousand rows, because it is the slow part. Reference answers are the source's, on one
-thread; differing labels are counted, and the largest difference of values is given as a share of their range. OpenCV
-and onnxruntime compute in float32, so a different label may be theirs.
+Each source is trained on a few thousand rows, because it is the slow part. Reference answers come from the source, on
+one thread; differing labels are counted, and the largest difference of values is given as a share of their range.
+OpenCV and onnxruntime compute in float32, so a different label may be theirs.
 """
 
 from __future__ import annotations

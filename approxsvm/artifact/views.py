@@ -177,7 +177,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def texts(self) -> dict[int, TextColumn]:
-        """Raw text columns by position; rows contain their codes."""
+        """Raw string columns by position; rows contain their codes."""
         content = self._sections.get("categories")
         return {} if content is None else unpack_categories(content)
 
@@ -188,7 +188,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def text_rows(self) -> TextRows:
-        """Vectorizers that turn texts into rows, if the source begins with them."""
+        """Vectorizers that turn documents into rows, if the source begins with them."""
         return TextRows.read(bytes(self._sections["vectorizers"]), int(self.n_raw_features))
 
     @cached_property

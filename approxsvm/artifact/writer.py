@@ -538,7 +538,7 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
 
 
 def with_vectorizers(artifact: Artifact, texts: TextRows) -> Artifact:
-    """Return the artifact with the vectorizers that turn texts into its rows."""
+    """Return the artifact with the vectorizers that turn documents into its rows."""
     header = dict(zip(fields_of("header"), HEADER.unpack_from(artifact.data), strict=True))
     sections = {name: bytes(content) for name, content in artifact._sections.items()}
     return Artifact(_lay_out(header, {**sections, "vectorizers": texts.written()}))
@@ -576,7 +576,7 @@ def _pack_texts(texts: tuple[str, ...], what: str) -> bytes:
 def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     """Return label kind, NumPy dtype and bytes.
 
-    Raises UnsupportedModelError if the labels are neither numbers of at most 64 bits nor texts.
+    Raises UnsupportedModelError if the labels are neither numbers of at most 64 bits nor strings.
     """
     if len(labels) == 0:
         return NO_LABELS, b"", b""

@@ -6,8 +6,9 @@ The polynomials have nonnegative coefficients, in ascending order of the power o
     |change of the exact value if the row moves by e|   <=  slope(r + e) e,
 
 and no error exceeds `most`. Let a backend compute an inner product with the relative error eta of
-B_i = alpha_i r + beta, alpha_i >= ||v_i||. Then t_i^p is off by p eta (1 + eta)^(p - 1) B_i^p, and tanh t_i and cos t_i
-are off by eta B_i. cpp/include/approxsvm/program/terms.h adds these up, with what a backend adds to each term.
+B_i = alpha_i r + beta, alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the
+error of tanh t_i and cos t_i at most eta B_i. cpp/include/approxsvm/program/terms.h adds these up, with what a backend
+adds to each term.
 """
 
 from __future__ import annotations

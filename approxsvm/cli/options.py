@@ -76,7 +76,7 @@ class RowsFormat:
             # them.
             rows = rows.astype({name: float for name, dtype in rows.dtypes.items() if dtype.kind in "iu"})
         if names is None and hasattr(rows, "to_numpy"):
-            # The columns go by position. With texts they stay objects, since numbers in an array are codes.
+            # The columns go by position. If there are strings, they stay objects, since numbers in an array are codes.
             return rows.to_numpy(object if raw.texts else None)
         if names is None or raw.names is not None:
             return rows

@@ -77,7 +77,7 @@ blocks plus the number of pairs of blocks.
 * W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
   (n_features + 4) g u64. The error is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is itself an upper
   bound.
-* T^2 is a difference: an upper bound of W^2 less lower bounds of the N_k^2, and never below 0.
+* T^2 is a difference: an upper bound of W^2 minus lower bounds of the N_k^2, and never below 0.
 * T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.
 * The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv and k their degree) relative to
   each support vector's part. The parts of one support vector up to any degree are together at most |a_i| in modulus,

@@ -34,12 +34,13 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
 
 * P is the orthonormal matrix nearest to the computed one; the computed P'P - I bounds their distance. Rows are
   projected by the stored basis, which is in float32; its distance from P is the skew.
-* y_i and v_i are off by at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
+* The error of y_i and v_i is at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
 * c_i, K and their products have the relative error of the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho). A sum
-  over all pairs adds (n_sv + 60) u64. With m_b = sum |c_i| (||v_i|| + e)^b, H_b is off by
-  (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
-* r is off by 2 rho e. T^2 is W^2 less four terms. Its error is the sum of sum_ij |a_i a_j| K(x_i, x_j) and, for these
-  terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are computed.
+  over all pairs adds (n_sv + 60) u64. With m_b = sum |c_i| (||v_i|| + e)^b, the error of H_b is at most (m_b^2 (g +
+  (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
+* The error of r is at most 2 rho e. T^2 is W^2 minus four terms. Its error is the sum of sum_ij |a_i a_j| K(x_i, x_j)
+  and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are
+  computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
   eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and so
   on, in total at most 64 (d + 8) u64 ||H||_F^8.

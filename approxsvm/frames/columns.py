@@ -213,11 +213,11 @@ def _check_kinds(X: Any, labels: list[Any], model: RawColumns) -> None:
 
 
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Return rows for a model whose source begins with a ColumnTransformer or takes texts; unused columns are zero.
+    """Return rows for a model whose source begins with a ColumnTransformer or takes strings; unused columns are zero.
 
     Unused columns are not read. Columns of a data frame are matched by name if the model has names. `as_numbers`
-    converts the used columns to an array; texts become their codes. Raises InputError for missing or duplicate columns,
-    for a wrong number of columns, and for an unknown text that the source rejects.
+    converts the used columns to an array; strings become their codes. Raises InputError for missing or duplicate
+    columns, for a wrong number of columns, and for an unknown text that the source rejects.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
@@ -235,7 +235,8 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
 def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
     """Convert the values of one row to numbers, shape (1, n_columns); `places` are the positions of the used columns.
 
-    Numbers keep their common NumPy `dtype`, unless the model has texts, whose codes would be mistaken for numbers.
+    Numbers keep their common NumPy `dtype`, unless the model has string columns, whose codes would be mistaken for
+    numbers.
     """
     are_numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and not model.texts
     table = np.empty((1, len(values)), dtype=dtype if are_numbers else object)
@@ -299,12 +300,12 @@ def _as_table(X: Any) -> npt.NDArray[Any]:
 
 
 def _is_numeric(X: Any) -> bool:
-    """Return whether X is an array of numbers, in which texts are codes; everything else holds values."""
+    """Return whether X is an array of numbers, which holds codes for strings; everything else holds values."""
     return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
 
 
 def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Return rows from the used columns of a table, at these positions; texts become codes."""
+    """Return rows from the used columns of a table, at these positions; strings become codes."""
     if _is_numeric(table):
         if isinstance(table, np.ndarray):
             check_exact(table, model)
@@ -379,7 +380,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a lookup would miss a value: it is neither a text nor a number, or float64 rounds it."""
+    """Return whether a lookup would miss a value: it is neither a string nor a number, or float64 rounds it."""
     if isinstance(value, Integral):
         return abs(int(value)) <= _LARGEST_EXACT or int(value) == _as_float(value)
     if isinstance(value, (Decimal, Fraction)):

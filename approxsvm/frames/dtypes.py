@@ -229,7 +229,7 @@ def _kinds_of(dtype: Any) -> tuple[str, ...]:
 
 
 def _dtype_of(X: Any) -> np.dtype[Any] | None:
-    """Return the dtype that scikit-learn sees in rows; None for texts and for anything that is not an array."""
+    """Return the dtype that scikit-learn sees in rows; None for documents and for anything that is not an array."""
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype

@@ -125,7 +125,7 @@ class KnownFrames:
         return True
 
     def _texts(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
-        """Store the codes of a column of texts; return whether each value has one."""
+        """Store the codes of a string column; return whether each value has one."""
         if isinstance(values, (list, np.ndarray)):
             return self._make_reader().fill(column, values, out, none_is_null)
         if not hasattr(values, "dtype"):  # Arrow
@@ -152,7 +152,7 @@ class KnownFrames:
         return True
 
     def _arrow(self, column: int, chunks: Any, out: npt.NDArray[np.float64], null: float | None) -> bool:
-        """Look up texts in Arrow buffers."""
+        """Look up strings in Arrow buffers."""
         name = str(chunks.type)
         if name not in _STRINGS or (null is None and chunks.null_count):
             return False

@@ -113,7 +113,7 @@ class UsualVectorizer:
             return None
 
     def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
-        """Convert texts to rows; None if a text has half a surrogate pair, which scikit-learn may not hash.
+        """Convert documents to rows; None if a document has half a surrogate pair, which scikit-learn may not hash.
 
         Raises
         ------

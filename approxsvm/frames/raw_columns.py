@@ -30,13 +30,13 @@ class RawColumns:
     by_column: bool
     # shape (n_taking,); positions of used columns in which NaN is a value, such as those of an imputer
     takes_nan: npt.NDArray[np.intp]
-    # Positions of the text columns. Arrays of numbers hold their codes.
+    # Positions of the string columns. Arrays of numbers hold their codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # Codes of values in text columns that are outside the known strings and that the source rejects
+    # Codes of values in string columns that are not known strings and that the source rejects
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     # Text columns in which pandas.NA is a missing value; in others it is an unknown one
     taking_na: frozenset[int] = frozenset()
-    knowing_nan: frozenset[int] = frozenset()  # text columns in which NaN differs from other unknown values
+    knowing_nan: frozenset[int] = frozenset()  # string columns in which NaN differs from other unknown values
     # Positions of numeric columns that are looked up unconverted: "1" is not 1
     looked_up: frozenset[int] = frozenset()
     multiplies: bool = False  # whether the source forms products, for which the order of entries in sparse rows matters
@@ -70,7 +70,7 @@ class RawColumns:
 
     @property
     def has_categories(self) -> bool:
-        """Whether values are inspected one by one: texts, or numbers that are looked up."""
+        """Whether values are inspected one by one: strings, or numbers that are looked up."""
         return bool(self.texts or self.looked_up)
 
     @property
@@ -85,7 +85,7 @@ class RawColumns:
         return np.union1d(self.takes_nan, np.array(of_texts, np.intp))
 
     def codes(self, column: int, values: Iterable[Any]) -> npt.NDArray[np.float64]:
-        """Return the codes of values in a text column.
+        """Return the codes of values in a string column.
 
         Raises InputError if the source rejects unknown values, or if a value may be missing or unknown to it.
         """

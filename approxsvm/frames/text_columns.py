@@ -1,6 +1,7 @@
 """String columns: the strings that a pipeline knows, and their codes in raw rows.
 
-A text is coded once, when rows come in. After that its column is numeric like any other, and lookups map the codes.
+A string is encoded once, when rows come in. After that, its column is numeric like any other, and lookups map the
+codes.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ MISSING_CELLS: Final = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"),
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
 )
-# Codes of values other than known texts. NaN is a missing value.
+# Codes of values other than known strings. NaN is a missing value.
 UNKNOWN: Final = -1.0
 NONE: Final = -2.0
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The texts of one raw column; the code of each is its position."""
+    """The strings of one raw column; the code of each is its position."""
 
     texts: tuple[str, ...] = ()  # ascending by code point, which is also their order in UTF-8
     # Code of a null in tables with one kind of missing value (Arrow, CSV, SQL): NaN, or `NONE` if the source was fitted
@@ -36,7 +37,7 @@ class TextColumn:
     null: float = math.nan
 
     def with_texts(self, more: Iterable[str]) -> TextColumn:
-        """Return this column with further texts."""
+        """Return this column with further strings."""
         texts = sorted({*self.texts, *map(str, more)})
         for text in texts:
             if not text.isascii():
@@ -48,7 +49,7 @@ class TextColumn:
         return {text: float(k) for k, text in enumerate(self.texts)} | {None: NONE}
 
     def code(self, value: Any) -> float:
-        """Return the code of any value: a known text, None, NaN, or unknown; pandas.NA is unknown to encoders."""
+        """Return the code of any value: a known string, None, NaN, or unknown; pandas.NA is unknown to encoders."""
         try:
             known = self._code_of.get(value)
         except TypeError:  # not hashable
@@ -60,7 +61,7 @@ class TextColumn:
         return np.array([self.code(value) for value in values], np.float64)
 
     def value(self, code: float) -> Any:
-        """Return the value that has a code; for the code of unknown values, a text that is unknown."""
+        """Return the value that has a code; for the code of unknown values, a string that is unknown."""
         if math.isnan(code):
             return math.nan
         if code in range(len(self.texts)):
@@ -69,13 +70,13 @@ class TextColumn:
 
 
 def unknown_text(texts: Iterable[str]) -> str:
-    """Return a text that is not one of these."""
+    """Return a string that is not one of these."""
     known = set(texts)
     return next(text for k in range(len(known) + 1) if (text := f"unknown{k or ''}") not in known)
 
 
 def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> npt.NDArray[Any]:
-    """Replace codes in raw rows by their texts, for the source; an array of objects."""
+    """Replace codes in raw rows by their strings, for the source; an array of objects."""
     values = rows.astype(object)
     for column, known in texts.items():
         values[:, column] = [known.value(code) for code in rows[:, column].tolist()]

@@ -1,6 +1,6 @@
-"""Rows of texts: scikit-learn's vectorizers as data.
+"""Documents as rows: scikit-learn's vectorizers as data.
 
-An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. They turn texts into sparse
+An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. They turn documents into sparse
 rows. ngrams.py does this for the usual options; for others, scikit-learn must be installed.
 """
 
@@ -42,7 +42,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "TfidfTransformer": _IDF_PARAMETERS,
 }
 
-# Parts of dtype names of text columns in Arrow, pandas and Polars.
+# Parts of dtype names of string columns in Arrow, pandas and Polars.
 _TEXT_DTYPES: Final = ("object", "str", "categor")
 _EXPECTED: Final = (
     "a list, an array or a column of texts, one for each row, or the sparse rows that the vectorizer makes"
@@ -54,7 +54,7 @@ Steps: TypeAlias = tuple[Mapping[str, Any], ...]
 
 @dataclass(frozen=True)
 class TextRows:
-    """Conversion of texts to sparse rows."""
+    """Conversion of documents to sparse rows."""
 
     # Vectorizers whose columns are concatenated. Each is a sequence of steps with "class" and "parameters", and what
     # they have learned: "terms" (in the order of columns) and "idf" (one weight per term); "n_features" if the step
@@ -109,7 +109,7 @@ class TextRows:
         return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
 
     def rows(self, texts: Any) -> Any:
-        """Vectorize texts to a csr_array of float64; InputError if one of them is not a text."""
+        """Vectorize documents to a csr_array of float64; InputError if one of them is not a str or bytes."""
         from scipy.sparse import csr_array, hstack
 
         arrays = [
@@ -119,7 +119,7 @@ class TextRows:
         return arrays[0] if len(arrays) == 1 else hstack(arrays, format="csr")
 
     def row(self, text: str | bytes) -> Any:
-        """Vectorize one text, without SciPy if all options are usual."""
+        """Vectorize one document, without SciPy if all options are usual."""
         made = self._rows_of_parts([text])
         return side_by_side(made) if all(isinstance(part, CsrRows) for part in made) else self.rows([text])
 
@@ -174,7 +174,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether rows are texts, one each, and not rows of numbers.
+    """Return whether each row is a document, and not a row of numbers.
 
     Raises
     ------

@@ -270,7 +270,7 @@ def _check_delimiter(delimiter: str | None) -> None:
 def _dense_table(
     path: str | os.PathLike[str], name: str, delimiter: str | None, header: bool | None
 ) -> tuple[Any, int]:
-    """Return all columns as float64, NaN for texts that are not numbers, and the number of their first line."""
+    """Return all columns as float64, NaN for cells that are not numbers, and the number of their first line."""
     try:
         import pandas
     except ImportError:

@@ -1,6 +1,6 @@
-"""Files of OpenCV's FileStorage as dicts, lists and texts: XML, JSON, and the part of YAML that it writes.
+"""Files of OpenCV's FileStorage as dicts, lists and strings: XML, JSON, and the part of YAML that it writes.
 
-Numbers remain texts until a frontend requests them by name (Fields).
+Numbers remain strings until a frontend requests them by name (Fields).
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ class _Yaml:
             into.append(token.strip('"'))
             return
         name, colon, value = token.partition(":")
-        if not colon and keys[-1]:  # a quoted text after its key
+        if not colon and keys[-1]:  # a quoted string after its key
             self._put(into, keys, token.strip('"'))
         elif not colon:
             raise self._error(f"expected a field, got {token[:40]!r}")

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def plain_float(text: Any) -> float:
-    """Convert a text like `float`, but reject what only Python accepts: underscores and digits of other scripts."""
+    """Convert a string like `float`, but reject what only Python accepts: underscores and digits of other scripts."""
     if isinstance(text, str) and ("_" in text or not text.isascii()):
         raise ValueError(f"could not convert string to float: {text[:40]!r}")
     return float(text)

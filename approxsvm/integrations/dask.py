@@ -28,7 +28,7 @@ def score(
 ) -> Any:
     """Score a Dask data frame, lazily, partition by partition.
 
-    The artifact is a task by itself, so the scheduler sends it to each worker once. A worker verifies its checksum and
+    The artifact is a separate task, so the scheduler sends it to each worker once. A worker verifies its checksum and
     opens it once. Workers need the same version of approxsvm.
 
     Parameters

@@ -40,7 +40,7 @@ class InputMap:
     ops: tuple[Op, ...] = ()
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
     by_column: bool = False  # whether the source checks raw columns one by one (raw_columns.py)
-    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw text columns; rows contain their codes
+    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain their codes
     # Raw columns that a step of the source validates, used or not: it rejects infinity there, and NaN unless the value
     # is true. A finished map keeps only the checks that its features do not imply (`with_few_checks`).
     checked: Mapping[int, bool] = field(default_factory=dict)
@@ -354,7 +354,7 @@ def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:
 
 
 def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:
-    """Return the maps with common codes for the texts of each raw column."""
+    """Return the maps with common codes for the strings of each raw column."""
     union: dict[int, TextColumn] = {}
     for one in maps:
         for column, known in one.texts.items():

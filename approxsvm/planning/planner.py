@@ -383,7 +383,7 @@ class Planner:
         return float(min(ratio, 1.0) ** (2.0 * (candidate.degree - last.degree) / (last.degree - before.degree)))
 
     def _cost_to_match(self, candidate: Candidate, lower: list[Candidate]) -> float:
-        """Return the highest cost at which a candidate may be chosen: a degree that halves the rest may cost more."""
+        """Return the highest cost at which a candidate may be chosen: halving the undecided rows may cost more."""
         if not lower or lower[-1].share is None:
             return math.inf
         return (_ABOUT if self._hopeful_rest(candidate, lower) < 0.5 else 1.0) * self._least_cost

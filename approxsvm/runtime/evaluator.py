@@ -222,7 +222,7 @@ class Evaluator:
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)
 
     def _encoded(self, row: Any) -> Any:
-        """Convert a row of values, which may be texts, to numbers; numeric arrays already hold codes."""
+        """Convert a row of values, which may be strings, to numbers; numeric arrays already hold codes."""
         self._dtypes.check(row, self.artifact.raw_columns.names)
         if not self._reads_texts:
             return row

@@ -91,7 +91,7 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
-// Work of a dense row up to degree 2: its form and its assignment to a center.
+// Returns the work of a dense row up to degree 2: its form and its assignment to a center.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
                  v = static_cast<double>(model.n_varying);

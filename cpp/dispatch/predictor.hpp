@@ -86,7 +86,7 @@ class Predictor {
     const Workspace* take_kept_workspace() const { return kept_is_taken_.exchange(true) ? nullptr : &*kept_; }
     void return_kept_workspace() const { kept_is_taken_ = false; }
 
-    // The result of TargetTable::prepare.
+    // Returns the result of TargetTable::prepare.
     const void* prepared() const { return prepared_; }
 
     // Number of probability columns; 0 if the model has none.

@@ -1,4 +1,4 @@
-// Finds the code of a text with one hash lookup instead of a dozen steps of binary search in the artifact.
+// Finds the code of a string with one hash lookup instead of a dozen steps of binary search in the artifact.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -9,8 +9,8 @@
 
 namespace approxsvm::python {
 
-// The texts of a column by their hashes. No input makes lookups slow: if some text is further than max_probes from its
-// slot, the table is discarded. Columns of few texts have no table, as searching is faster.
+// The strings of a column by their hashes. No input makes lookups slow: if some string is further than max_probes from
+// its slot, the table is discarded. Columns with few strings have no table, as searching is faster.
 class CategoryIndex {
   public:
     explicit CategoryIndex(const ColumnTexts& texts) : texts_(texts) {
@@ -25,7 +25,7 @@ class CategoryIndex {
 
     const ColumnTexts& texts() const { return texts_; }
 
-    // The text's position, or unknown_category.
+    // Returns the text's position, or unknown_category.
     double code(std::string_view wanted) const {
         if (slots_.empty()) return texts_.code(wanted);
         const std::uint64_t hash = hash_of(wanted);

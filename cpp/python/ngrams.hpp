@@ -1,4 +1,4 @@
-// Counts of the words or characters of texts and of their n-grams, as scikit-learn's vectorizers count them
+// Counts of the words or characters of documents and of their n-grams, as scikit-learn's vectorizers count them
 // (approxsvm/frames/ngrams.py). Texts are prepared in Python: decoded, lowercased, without accents.
 #pragma once
 
@@ -134,7 +134,7 @@ struct NgramOptions {
     Py_ssize_t min_token_size;  // minimum length of a word, a run of \w
 };
 
-// The n-grams of a text: consecutive units, which are words or characters, in UTF-8, with a space between words.
+// The n-grams of a document: consecutive units, which are words or characters, in UTF-8, with a space between words.
 class Ngrams {
   public:
     Ngrams(const NgramOptions& options, const Vocabulary& stop_words) : options_(options), stop_words_(stop_words) {}

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// The code of a number's type in Python's struct module.
+// Returns the code of a number's type in Python's struct module.
 template <class Number>
 constexpr const char* code_of() {
     return std::is_same<Number, std::uint16_t>::value   ? "H"
@@ -47,7 +47,7 @@ py::dict schema() {
     return all;
 }
 
-// The names of an artifact's parts in C++ programs.
+// Returns the names of an artifact's parts in C++ programs.
 py::list names_of(Parts parts) {
     py::list names;
 #define APPROXSVM_MODEL_PART(name, bit, words) \
@@ -89,7 +89,7 @@ PyArtifact::~PyArtifact() {
     PyBuffer_Release(&buffer_);  // does nothing the second time
 }
 
-// The numbers of RowWork, or None.
+// Returns the numbers of RowWork, or None.
 py::object row_work(const PyArtifact& artifact) {
     RowWork work;
     if (!work_of_row(artifact.model(), work)) return py::none();

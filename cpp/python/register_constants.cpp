@@ -61,8 +61,8 @@ Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
     return factors;
 }
 
-// Of terms with the norms (n,) and the absolute coefficients (n_functions, n): reach, and moments, (n_functions,
-// q + 1).
+// Returns the reach of terms with the norms (n,) and the absolute coefficients (n_functions, n), and their moments,
+// (n_functions, q + 1).
 py::tuple term_moments(int power, const Matrix& norms, const Matrix& moduli) {
     const py::ssize_t n = norms.size(), n_functions = moduli.shape(0), size = approxsvm_moduli_degree(power) + 1;
     const double reach = n > 0 ? *std::max_element(norms.data(), norms.data() + n) : 0.0;

@@ -20,7 +20,7 @@ std::string_view utf8_of(PyObject* text, std::string& memory) {
     return memory;
 }
 
-// A fitted vectorizer and its options; counts the terms of texts.
+// A fitted vectorizer and its options; counts the terms of documents.
 class TermCounter {
   public:
     TermCounter(const NgramOptions& options, const std::vector<py::str>& stop_words, const std::vector<py::str>& terms,
@@ -37,7 +37,8 @@ class TermCounter {
         }
     }
 
-    // Takes a text, or a list of tokens, for each row; returns counts, columns and indptr of CSR rows. Columns ascend.
+    // Takes a document, or a list of tokens, for each row; returns counts, columns and indptr of CSR rows. Columns
+    // ascend.
     py::tuple count(const py::list& texts) const {
         Ngrams ngrams(options_, stop_words_);
         std::vector<std::uint32_t> found;  // a column per occurrence, with its sign in the last bit
@@ -81,7 +82,7 @@ class TermCounter {
     }
 
   private:
-    // The column of |hash|, as in FeatureHasher, and the sign.
+    // Returns the column of |hash|, as in FeatureHasher, and the sign.
     std::uint32_t hashed(std::string_view term) const {
         const std::uint32_t hash = murmur3(term);
         const bool is_negative = hash >> 31;

@@ -1,5 +1,5 @@
 // Converts raw rows of Python values to numbers. Texts are looked up in the artifact without intermediate arrays of
-// objects. Anything but plain numbers, texts and None is left to approxsvm/frames/columns.py, which has the rules for
+// objects. Anything but plain numbers, strings and None is left to approxsvm/frames/columns.py, which has the rules for
 // all values: the functions then return false.
 #pragma once
 
@@ -34,7 +34,7 @@ class RowReader {
     // Reads a column of a table, a list or a one-dimensional array of objects; `out` is contiguous and as long.
     bool fill(std::size_t column, const pybind11::object& values, pybind11::array_t<double> out,
               bool none_is_null) const;
-    // Reads texts stored by Arrow; a null becomes `null`. Returns false if a text or a null is rejected.
+    // Reads strings stored by Arrow; a null becomes `null`. Returns false if a string or a null is rejected.
     bool fill_arrow(std::size_t column, const pybind11::object& validity, const pybind11::buffer& offsets,
                     const pybind11::buffer& data, std::size_t first, bool is_large, double null,
                     pybind11::array_t<double> out) const;

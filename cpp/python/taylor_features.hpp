@@ -34,7 +34,7 @@ class TaylorRow {
         return n_monomials(n_non_zeros + 1, degree);  // an extra variable, equal to 1, supplies lower degrees
     }
 
-    // `values` of n entries -> n_outputs(n, degree) features.
+    // Turns the `values` of n entries into n_outputs(n, degree) features.
     template <class T>
     void compute(const T* values, std::int64_t n, double* features) {
         double sq_norm = 0.0;
@@ -58,7 +58,7 @@ class TaylorRow {
         }
     }
 
-    // The columns of those features, from the columns of the entries.
+    // Computes the columns of those features, from the columns of the entries.
     template <class Column>
     void place(const std::int64_t* entries, std::int64_t n, Column* columns) const {
         columns[0] = 0;

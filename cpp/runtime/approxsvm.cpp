@@ -74,7 +74,7 @@ approxsvm_status succeed(approxsvm_error* error) {
 
 constexpr char no_memory[] = "out of memory";
 
-// The result of act(), with its exceptions turned into codes.
+// Returns the result of act(), with its exceptions turned into codes.
 template <class Act>
 approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 #if defined(__cpp_exceptions)
@@ -126,7 +126,7 @@ std::FILE* open_to_read(const char* path) {
 #endif
 }
 
-// All bytes of a file; false sets errno.
+// Reads all bytes of a file; false sets errno.
 bool read_file(const char* path, Memory& bytes) {
     const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(path));
     if (!file) return false;

@@ -88,13 +88,13 @@ class Model {
     std::size_t n_decisions() const { return approxsvm_n_decisions(model_); }
     std::size_t n_probabilities() const { return approxsvm_n_probabilities(model_); }
 
-    // The label at a position, as text.
+    // Returns the label at a position, as text.
     std::string label(std::size_t position) const {
         std::string text(approxsvm_label_text(model_, position, nullptr, 0), '\0');
         approxsvm_label_text(model_, position, &text[0], text.size() + 1);
         return text;
     }
-    // The code of a text in a row, for columns of texts.
+    // Returns the code of a string in a row, for string columns.
     double category_code(std::size_t column, const std::string& text) const {
         return approxsvm_category_code(model_, column, text.data(), text.size());
     }

@@ -34,7 +34,7 @@ class OpenedModel {
         return Status::ok;
     }
 
-    // The message after open().
+    // Returns the message after open().
     const char* why(Status) const { return failure_.c_str(); }
 
     const ModelView& view() const { return predictor_->model(); }

@@ -28,7 +28,7 @@ class OpenedModel {
         return prepared == Status::ok ? model_.replay({replay.data(), replay.size()}) : prepared;
     }
 
-    // The message after open().
+    // Returns the message after open().
     const char* why(Status status) const { return message(status); }
 
     const ModelView& view() const { return model_.view(); }

@@ -1,4 +1,4 @@
-// Converts records of named fields, including texts, to raw rows of numbers.
+// Converts records of named fields, including strings, to raw rows of numbers.
 #pragma once
 
 #include <approxsvm/artifact/texts.hpp>
@@ -52,7 +52,7 @@ inline double unread_number() {
     return number;
 }
 
-// Reads a field for a column with these texts, or of numbers; returns null, or the expected type.
+// Reads a field for a column with these strings, or for a numeric column; returns null, or the expected type.
 inline const char* read_field(const approxsvm_field& field, const ColumnTexts& texts, bool has_texts, double& number) {
     number = has_texts ? texts.null : std::numeric_limits<double>::quiet_NaN();
     switch (field.kind) {

@@ -51,7 +51,7 @@ std::string thrown_by(Function function) {
 
 }  // namespace check
 
-/// Numbers at random.
+/// A source of random numbers.
 using Random = std::mt19937_64;
 inline double uniform(Random& random, double low, double high) {
     return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
@@ -63,6 +63,6 @@ inline double uniform(Random& random, double low, double high) {
     static void test_##name()
 
 #define CHECK(condition) ((condition) ? void() : check::report(__FILE__, __LINE__, "not true: " #condition))
-// What is reported by an expect() in scope, put together only where it is: texts cost more than what they tell.
+// Calls expect() in scope if a condition fails. Only then are the arguments evaluated, because texts are slow to make.
 #define EXPECT(holds, ...) ((holds) ? void() : expect(false, __VA_ARGS__))
 #define CHECK_EQ(actual, expected) check::equal(__FILE__, __LINE__, #actual, actual, expected)

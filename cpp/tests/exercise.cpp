@@ -38,7 +38,7 @@ RowForms rows_of(const ModelView& model, const std::vector<unsigned char>& numbe
     return rows;
 }
 
-/// What is wrong with answers of the rules that an artifact has to keep whatever its numbers are.
+/// Returns which rule the answers break that every artifact must keep, whatever its numbers are.
 std::string complaint_about_answers(const ModelView& model, const Room& room, Values kind,
                                     const std::uint64_t* counts) {
     const Evaluation& out = room.out;

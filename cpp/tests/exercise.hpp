@@ -50,7 +50,7 @@ struct RowForms {
 
 enum Wanted : unsigned { labels_alone, everything, values_alone, probabilities_alone };
 
-/// Memory for what is wanted of some rows, without a byte to spare.
+/// Memory for the requested outputs of some rows, without a byte to spare.
 struct Room {
     Room(const ModelView& model, std::size_t n_rows, unsigned wanted = everything)
         : labels(n_rows * n_targets_of(model)),
@@ -84,11 +84,11 @@ struct Room {
     Evaluation out;
 };
 
-/// Whether a status may hang on a rounding, and so on the target.
+/// Whether a status may depend on rounding, and therefore on the target.
 bool hangs_on_rounding(Status status);
 
-/// What goes wrong when an opened artifact is used by every target, or an empty text. `numbers` are float32 numbers of
-/// rows, if there are any; `choice` says how many rows there are, and what is asked of them.
+/// Uses an opened artifact on every target and returns the first fault, or an empty string. `numbers` are float32
+/// numbers of rows, if there are any; `choice` selects the number of rows and the request.
 std::string complaint_about(const ModelView& model, const std::vector<unsigned char>& numbers, std::uint32_t choice);
 
 }  // namespace exercise

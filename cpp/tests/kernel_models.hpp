@@ -15,7 +15,7 @@
 #include "exact_memory.hpp"
 #include "prepared_model.hpp"
 
-// What kernels are tested with: models and rows of two kinds. One kind of numbers leaves no rounding anywhere but in
+// Models and rows of two kinds for tests of kernels. One kind of numbers leaves no rounding anywhere but in
 // exp, so that the answer must be right to the last bit; the other is random, with a bound made of roundings and sums
 // of moduli.
 

@@ -27,7 +27,7 @@
 #include "check.hpp"
 #include "engine_models.hpp"
 
-// For test programs of parts of the core, which are compiled once per target: a CPU that lacks the target's
+// Test programs of parts of the core are compiled once per target and include this file. A CPU that lacks the target's
 // instructions skips the whole program, with exit status 77.
 
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2) || defined(__FMA__)

@@ -67,7 +67,7 @@ TEST(looked_up_factors_are_multiplied) {
 
 // --- all together
 
-/// Support vectors origin + step (lowest + k), k < n_values[j], a code each; what their layout points into.
+/// Support vectors origin + step (lowest + k), k < n_values[j], a code each; their layout points into these arrays.
 struct Vectors {
     std::size_t n_sv, d;
     std::vector<std::uint8_t> codes;  // (n_sv, d)

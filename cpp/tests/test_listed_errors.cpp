@@ -1,6 +1,6 @@
 #include "parts.hpp"
 
-// What rounding does to the kernel values of listed sums, against long double. Compiled once per target.
+// Rounding errors of the kernel values of listed sums, measured against long double. Compiled once per target.
 
 namespace listed_sums {
 

@@ -45,7 +45,7 @@ Sums sums_of(const Part& part, const std::vector<float>& u) {
     return sums;
 }
 
-/// What rounding may do to a part on the depths of additions that the certificate allows it.
+/// Returns the largest rounding error of a part with the depths of additions that the certificate assumes.
 long double rounding_of(const Part& part, const Sums& sums, long double unit) {
     const long double depth = static_cast<long double>(part.k) * static_cast<long double>(part.d + 1) + 4;
     return depth * unit / (1 - depth * unit) * sums.moduli +

@@ -1,7 +1,7 @@
 #include "parts.hpp"
 
-// The way to a near center: the nearest point up to what the lowest eight bits of a score may change, and a point that
-// there is for any row whatever. Compiled once per target.
+// Tests of the router: it finds the nearest point, up to the lowest eight bits of a score, and an existing point for
+// every row. Compiled once per target.
 
 namespace router {
 
@@ -108,7 +108,7 @@ void check_nearest(const Panels& panels, Random& random, double reach) {
 
 constexpr float inf32 = std::numeric_limits<float>::infinity(), nan32 = std::numeric_limits<float>::quiet_NaN();
 
-/// A model of which only what a router looks at is there: each group lists some panels of centers.
+/// A model with only the parts that a router reads: each group lists some panels of centers.
 struct Routed {
     std::size_t d, n_centers;
     std::vector<std::uint32_t> starts, members;

@@ -43,7 +43,7 @@ struct Model {
 }  // namespace
 
 // Makes calls with one thread and with several, over more rows than one piece of work has. They compete for the memory
-// that a model keeps for one caller, while other models open and close. Run it under ThreadSanitizer, too.
+// that a model keeps for one caller, while other models open and close. Also run it under ThreadSanitizer.
 TEST(one_model_many_threads) {
     constexpr std::size_t n_rows = 300;
     for (const Bytes& bytes : golden_artifacts()) {

@@ -336,7 +336,7 @@ TEST(models_cut_or_broken_at_every_byte) {
     }
 }
 
-/// What is wrong when one part of three_classes is another.
+/// Errors that follow when one part of three_classes is replaced.
 const struct {
     const char *from, *to, *message;
 } broken_models[] = {

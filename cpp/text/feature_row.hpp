@@ -115,7 +115,7 @@ inline FeatureParse parse_features(const char* p, const char* line_last, const c
     return {n, FeatureFault::none, p, previous, previous};
 }
 
-/// The token at p for an error message: quoted, cut to a readable length, with '?' for unprintable bytes.
+/// Returns the token at p for an error message: quoted, cut to a readable length, with '?' for unprintable bytes.
 inline std::string quote_token(const char* p, const char* last) {
     constexpr std::ptrdiff_t max_shown_bytes = 40;
     const char* const end = std::find_if(p, std::min(last, p + std::min(last - p, max_shown_bytes)), [](char c) {

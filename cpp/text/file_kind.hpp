@@ -23,8 +23,8 @@ inline constexpr std::string_view libsvm_data = "a LIBSVM data file";
 
 FileKind kind_of(std::string_view bytes);
 
-/// The error of a text that could not be read as `libsvm_model` or `libsvm_data`. If its first line is bad and the file
-/// is of another known kind, the new error says so.
+/// Returns the error of a text that could not be read as `libsvm_model` or `libsvm_data`. If its first line is bad and
+/// the file is of another known kind, the new error says so.
 TextError explained(const TextError& error, std::string_view bytes, std::string_view expected);
 
 }  // namespace approxsvm::text

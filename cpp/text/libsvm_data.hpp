@@ -50,7 +50,7 @@ class DataRowParser {
         return true;
     }
 
-    /// The number of the line that the next call reads.
+    /// Returns the number of the line that the next call reads.
     std::size_t line() const { return line_; }
 
   private:

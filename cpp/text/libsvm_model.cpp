@@ -47,7 +47,7 @@ std::string key_name(Key key) {
     return std::string(key_names[static_cast<std::size_t>(key)]);
 }
 
-/// White space of the C locale, which separates the header's tokens.
+/// Whether c is white space of the C locale, which separates the header's tokens.
 bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -78,7 +78,7 @@ class Reader {
         throw TextError(1 + static_cast<std::size_t>(std::count(first_, at, '\n')), message);
     }
 
-    /// The next token, without consuming it; empty at the end of the text.
+    /// Returns the next token, without consuming it; empty at the end of the text.
     std::string_view peek() {
         next_ = std::find_if_not(next_, last_, is_space);
         const char* const end = std::find_if(next_, last_, is_space);
@@ -91,7 +91,7 @@ class Reader {
         return token;
     }
 
-    /// The rest of the line, without its line break.
+    /// Takes the rest of the line, without its line break.
     std::string_view take_line() {
         const char* const first = next_;
         const char* const line_break = std::find(first, last_, '\n');
@@ -383,7 +383,7 @@ class SupportVectorParser {
     }
 
   private:
-    /// The end of the rows, without blank lines at the end of the text.
+    /// Finds the end of the rows, without blank lines at the end of the text.
     static const char* find_content_end(const Reader& reader) {
         const char* last = reader.last();
         while (last != reader.next() && is_space(last[-1])) --last;

@@ -39,7 +39,7 @@ const char* parse_exponent(const char* p, const char* last, std::int64_t& expone
     return end;
 }
 
-/// inf, infinity, nan and nan(characters), in any case.
+/// Parses inf, infinity, nan and nan(characters), in any case.
 const char* parse_named(const char* p, const char* last, double& magnitude) {
     if (starts_with(p, last, "inf")) {
         magnitude = std::numeric_limits<double>::infinity();
@@ -59,8 +59,8 @@ unsigned hexadecimal_digit_at(const char* p) {
     return c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10 : 16;
 }
 
-/// mantissa * 2^exponent, rounded once, to nearest even. Dropping the bits here instead of in ldexp avoids a second
-/// rounding for denormals.
+/// Returns mantissa * 2^exponent, rounded once, to nearest even. Dropping the bits here instead of in ldexp avoids a
+/// second rounding for denormals.
 double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
     constexpr std::int64_t lowest_exponent = DBL_MIN_EXP - DBL_MANT_DIG;
     if (mantissa == 0) return 0.0;
@@ -145,7 +145,7 @@ double decimal_from_stream(const char* first, const char* last) {
     return magnitude;
 }
 
-/// The value of a complete unsigned decimal number.
+/// Returns the value of a complete unsigned decimal number.
 double decimal_value(const char* first, const char* last) {
 #if defined(__cpp_lib_to_chars)
     double magnitude = 0.0;

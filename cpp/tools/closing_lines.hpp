@@ -54,8 +54,8 @@ inline std::string summary(const ModelView& model, const std::vector<ChunkResult
     return is_regression ? regression_summary(results) : classification_summary(results);
 }
 
-/// The line that svm-predict prints first: on probabilities that were not requested, or on the distribution of a
-/// regression's errors.
+/// Returns the line that svm-predict prints first: on probabilities that were not requested, or on the distribution of
+/// a regression's errors.
 inline std::string probability_remark(const LoadedModel& model, bool wants_probabilities) {
     if (!model.has_probabilities()) return "";
     if (!wants_probabilities) return "Model supports probability estimates, but disabled in prediction.\n";

@@ -57,7 +57,7 @@ class DenseRowParser {
     DenseRowParser(std::string_view text, const DenseFormat& format)
         : next_(text.data()), last_(next_ + text.size()), format_(format) {}
 
-    /// The maximum number of non-zero values in a text: a digit and a separator take two bytes.
+    /// Returns the maximum number of non-zero values in a text: a digit and a separator take two bytes.
     static std::size_t max_features(std::size_t n_bytes) { return n_bytes / 2 + 1; }
 
     /// Reads the next row; false at the end of the text. Throws text::TextError.
@@ -86,9 +86,9 @@ class DenseRowParser {
         return true;
     }
 
-    /// The number of the line that the next call reads.
+    /// Returns the number of the line that the next call reads.
     std::size_t line() const { return line_; }
-    /// Values of the last row, including zeros.
+    /// Returns the number of values of the last row, including zeros.
     std::size_t n_values() const { return n_values_; }
 
   private:

@@ -70,7 +70,7 @@ class Formatter {
         }
     }
 
-    /// The first line of the output.
+    /// Returns the first line of the output.
     std::string header() const {
         if (!with_probabilities_ || is_regression_) return "";
         if (is_one_class_) return "label normal outlier\n";

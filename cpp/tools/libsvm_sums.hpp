@@ -35,7 +35,7 @@ inline const LaneSums& lane_sums_of(std::string_view target) {
     return lane_sums_baseline;
 }
 
-/// LIBSVM's powi: a product of squares.
+/// Computes a product of squares, as LIBSVM's powi does.
 inline double integer_power(double base, std::int32_t times) {
     double square = base, power = 1.0;
     for (; times > 0; times /= 2, square *= square) {

@@ -14,7 +14,7 @@
 
 namespace approxsvm::tools {
 
-/// "path: why", or "path, line N: why".
+/// Makes an error that says "path: why", or "path, line N: why".
 inline std::runtime_error text_error(const std::string& path, const text::TextError& error) {
     const std::string line = error.line == 0 ? "" : ", line " + std::to_string(error.line);
     return std::runtime_error(path + line + ": " + error.what());

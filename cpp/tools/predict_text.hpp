@@ -17,9 +17,10 @@
 
 namespace approxsvm::tools {
 
-/// The minimum size of a chunk. With the expansion alone it takes some 100 microseconds: enough to hide the start of a
-/// thread, little enough to stay in cache. In mode certified, larger chunks fill the blocks of later stages better.
-/// With the exact engine a row costs hundreds of times as much, and small chunks let the threads finish together.
+/// Returns the minimum size of a chunk. With the expansion alone it takes some 100 microseconds: enough to hide the
+/// start of a thread, little enough to stay in cache. In mode certified, larger chunks fill the blocks of later stages
+/// better. With the exact engine a row costs hundreds of times as much, and small chunks let the threads finish
+/// together.
 constexpr std::size_t min_chunk_bytes(Mode mode) {
     return std::size_t{1} << (mode == Mode::approximate ? 16 : mode == Mode::certified ? 18 : 14);
 }

@@ -6,7 +6,7 @@
 
 namespace approxsvm::tools {
 
-/// The arguments after the name of the program.
+/// Returns the arguments after the name of the program.
 std::vector<std::string> utf8_arguments(int argc, char** argv);
 
 }  // namespace approxsvm::tools

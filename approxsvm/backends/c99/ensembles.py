@@ -1,8 +1,8 @@
 """Several models in one header: calls of the members, and what combines their answers.
 
 The rules, and the derivations of their bounds, are the core's (cpp/include/approxsvm/program/ensembles.h). If labels
-depend on sums, these are treated like the values of a single model. Labels and values of members side by side are
-proven by the members' own bounds.
+depend on sums, these are treated like the values of a single model. If the labels or values of all members are
+returned, the members' own bounds prove them.
 """
 
 from __future__ import annotations

@@ -327,7 +327,7 @@ class CHeader:
         return "\n".join([*pieces, "#endif\n"])
 
     def _category_code(self) -> list[str]:
-        """Return the code for text categories, shared by all models."""
+        """Return the code for string categories, shared by all models."""
         return [
             source.texts_array(f"{self.name}_categories", self.categories),
             *(source.array(f"{self.name}_{name}", numbers) for name, numbers in self.category_arrays.items()),

@@ -1,4 +1,4 @@
-"""Lookups at the start of an input map, in C: categories, bins, missing values; and the codes of text columns.
+"""Lookups at the start of an input map, in C: categories, bins, missing values; and the codes of string columns.
 
 Features are looked up in the row as given, without any rounding, so a lookup does not affect bounds.
 """
@@ -63,7 +63,7 @@ def written(numbers: FloatArray) -> FloatArray:
 
 
 def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the columns that contain texts, and the position of each column's first text."""
+    """Yield the string columns, and the position of each column's first string."""
     columns = sorted(artifact.raw_columns.texts.items())
     yield "text_columns_", np.array([j for j, _ in columns], np.int32)
     yield "text_starts_", np.cumsum([0, *(len(known.texts) for _, known in columns)], dtype=np.int32)
@@ -71,12 +71,12 @@ def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]
 
 
 def categories(artifact: Artifact) -> list[str]:
-    """Return all texts, column by column.
+    """Return all strings, column by column.
 
     Raises
     ------
     UnsupportedModelError
-        A text contains a NUL character, which ends a string in C.
+        A string contains a NUL character, which ends a string in C.
     """
     texts = [text for _, known in sorted(artifact.raw_columns.texts.items()) for text in known.texts]
     for text in texts:

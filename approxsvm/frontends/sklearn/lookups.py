@@ -146,7 +146,7 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
 
 
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
-    """Replace a missing value, which is a text, None or NaN, by `number`."""
+    """Replace a missing value, which is a string, None or NaN, by `number`."""
     if isinstance(missing, str):
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
@@ -169,7 +169,7 @@ def _raw_text(map_: InputMap, feature: int) -> int | None:
 
 
 def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[InputMap, dict[str, float]]:
-    """Make texts known in a feature; return the map, and the code of each text."""
+    """Make strings known in a feature; return the map, and the code of each string."""
     column = _raw_text(map_, feature)
     known = None if column is None else map_.texts.get(column)
     if column is None or (known is None and not _is_raw(map_, feature)):
@@ -206,13 +206,13 @@ def _check_is_no_text(map_: InputMap, feature: int) -> None:
 
 
 def _check_are_numbers(map_: InputMap) -> None:
-    """Raise UnsupportedModelError if a feature holds texts: their codes are not numbers for a step."""
+    """Raise UnsupportedModelError if a feature holds strings: their codes are not numbers for a step."""
     for j in range(map_.n_features):
         _check_is_no_text(map_, j)
 
 
 def complete(map_: InputMap) -> InputMap:
-    """Complete the map of a whole pipeline: check that codes of texts are looked up, and reject NaN that stays."""
+    """Complete the map of a whole pipeline: check that codes of strings are looked up, and reject NaN that stays."""
     ops = list(map_.ops)
     for k, op in enumerate(ops):
         if isinstance(op, Lookup) and op.gives_nan:
@@ -238,7 +238,7 @@ def complete(map_: InputMap) -> InputMap:
 
 
 def _check_is_looked_up(map_: InputMap, column: int) -> None:
-    """Raise UnsupportedModelError if codes of texts reach a step that computes with numbers."""
+    """Raise UnsupportedModelError if codes of strings reach a step that computes with numbers."""
     features = {column}
     for op in map_.ops:
         if isinstance(op, Lookup):
@@ -257,7 +257,7 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
 
 
 def _encoder(map_: InputMap, step: Any) -> InputMap:
-    """Fold an encoder of numbers or texts, by transforming each category and one unknown value."""
+    """Fold an encoder of numbers or strings, by transforming each category and one unknown value."""
     kind = name_of(step)
     require_fitted(step, kind, "categories_")
     tables = []
@@ -356,7 +356,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
 
 
 def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
-    """Return the map, and the text by which an imputer replaces missing numbers of a feature, which stay NaN here."""
+    """Return the map, and the string by which an imputer replaces missing numbers of a feature, which stay NaN here."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
@@ -364,7 +364,7 @@ def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
         if not isinstance(op, Lookup):
             continue
         steps = list(op.steps)
-        if not len(steps[at].edges) and steps[at].nan == 0.0:  # the code of that text, with other values unchanged
+        if not len(steps[at].edges) and steps[at].nan == 0.0:  # the code of that string, with other values unchanged
             steps[at] = Steps.of([], [SAME], SAME)
             ops = (*map_.ops[:k], replace(op, steps=tuple(steps)), *map_.ops[k + 1 :])
             others = {j: known for j, known in map_.texts.items() if j != column}

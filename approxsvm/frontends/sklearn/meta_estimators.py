@@ -311,7 +311,7 @@ def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
 
 
 def read_output_code(estimator: Any, read: Read) -> Model:
-    """Read a fitted OutputCodeClassifier: a row has the class with the nearest row of code_book_, or the first such.
+    """Read a fitted OutputCodeClassifier: a row has the class with the nearest row of code_book_; ties go to the first.
 
     |f - c|^2 is |f|^2 - 2 f.c + |c|^2, and |c|^2 is equal for all code words c, whose entries are -1 and 1. So f.c is a
     function for each class, and the largest wins: a sum of the members' kernels. A class with the code word of an

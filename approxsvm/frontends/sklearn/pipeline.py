@@ -101,7 +101,7 @@ def _read_after_map(
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
-            _read_last(final_name, estimator, read)  # an unknown estimator is named by itself
+            _read_last(final_name, estimator, read)  # an unknown estimator is named on its own
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)
@@ -124,7 +124,7 @@ def with_input_map(model: Model, map_: InputMap) -> Model:
 
 
 def with_same_texts(model: Model) -> Model:
-    """Give the texts of a column the same codes in all maps of an ensemble."""
+    """Give the strings of a column the same codes in all maps of an ensemble."""
     if not isinstance(model, Ensemble):
         return model
     maps = [InputMap.identity(m.n_features) if m.input_map is None else m.input_map for m in model.members]

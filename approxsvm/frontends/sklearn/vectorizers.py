@@ -1,4 +1,4 @@
-"""Estimators that take whole texts: their vectorizers as data, and the estimator after them."""
+"""Estimators that take documents: their vectorizers as data, and the estimator after them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANALYZERS = ("word", "char", "char_wb")
 
 
 def split(source: Any) -> tuple[TextRows | None, Any]:
-    """Split an estimator into the vectorizers before it and the estimator of their rows; None if it takes no texts.
+    """Split an estimator into the vectorizers before it and the estimator of their rows; None if it takes no documents.
 
     Columns of vectorizers inside estimators and unions are concatenated, and each estimator takes the columns of its
     vectorizer. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and ModelFormatError
@@ -61,7 +61,7 @@ def _unwrapped(source: Any) -> Any:
 
 
 def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
-    """Return the steps of a pipeline that vectorize texts, and the rest."""
+    """Return the steps of a pipeline that vectorize documents, and the rest."""
     steps = [describe(*pipeline.steps[0])]
     rest = pipeline[1:]
     if rest.steps and _role_and_name(rest.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
@@ -121,7 +121,7 @@ class _Places:
         return one if _is_dropped(one) else self.without_texts(one)
 
     def _pipeline(self, pipeline: Any) -> Any | None:
-        """Replace the first step of a pipeline, the only one that gets texts."""
+        """Replace the first step of a pipeline, the only one that gets documents."""
         if _begins_with_texts(pipeline):
             steps, rest = _describe_front(pipeline)
             first = ("texts", self._selector(steps))
@@ -241,7 +241,7 @@ def _terms(name: str, vocabulary: Any) -> list[str]:
 
 
 def _texts(name: str, what: str, values: Any) -> list[str]:
-    """Return texts that JSON and UTF-8 can hold."""
+    """Return strings that JSON and UTF-8 can hold."""
     texts = list(values)
     for text in texts:
         if not isinstance(text, str):

@@ -147,7 +147,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
         _check_some_classes(inner, len(labels), len(classes))
     inner_classes = ascending_classes(estimator.classes_, class_name(estimator)).tolist()
     calibrated = np.unique(inner.classes).tolist()
-    # Temperature scaling of texts has fitted the inner model to their numbers, and depends only on their order.
+    # Temperature scaling on documents has fitted the inner model to their numbers, and depends only on their order.
     same = len(calibrated) == len(labels) if inner.method == "temperature" else {*inner_classes} <= {*calibrated}
     if not same or sorted(labels.tolist()) != inner_classes:
         raise ModelFormatError(f"the labels {labels.tolist()} are not the classes {calibrated}")

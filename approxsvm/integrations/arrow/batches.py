@@ -110,7 +110,7 @@ class Scorer:
                 columns=self.columns,
                 others=self.keep if others is None else others,
                 generated=generated,
-                tell=None if evaluator.artifact.takes_texts else tell,  # a column of texts is not taken by position
+                tell=None if evaluator.artifact.takes_texts else tell,  # a string column is not taken by position
             )
             for name, evaluator in self.evaluators.items()
         }

@@ -29,7 +29,7 @@ _PADDING = 16
 
 
 class TextRowsColumn:
-    """Conversion of one column of texts to sparse rows, with the interface of FeatureColumns."""
+    """Conversion of one column of documents to sparse rows, with the interface of FeatureColumns."""
 
     def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
         self.names = (name,)
@@ -38,11 +38,11 @@ class TextRowsColumn:
 
     @classmethod
     def takes(cls, kind: Any) -> bool:
-        """Return whether a column has texts."""
+        """Return whether a column has documents."""
         return _is_text(_value_type(kind))
 
     def matrix(self, batch: Any) -> Any:
-        """Vectorize the texts of a batch to a csr_array; a missing one becomes infinite, which is rejected."""
+        """Vectorize the documents of a batch to a csr_array; a missing one becomes infinite, which is rejected."""
         texts = batch.column(self.names[0]).to_pylist()
         rows = self._texts.rows(["" if text is None else text for text in texts])
         missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
@@ -193,7 +193,7 @@ def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
 
 
 class _CodeColumn:
-    """Codes of a text column; infinity for a text that the source rejects, which makes the row a bad one."""
+    """Codes of a string column; infinity for a string that the source rejects, which makes the row a bad one."""
 
     def __init__(self, columns: RawColumns, position: int, parses: bool) -> None:
         self._known = columns.texts[position]
@@ -229,7 +229,7 @@ class _CodeColumn:
 
 
 def _large(column: Any) -> Any:
-    """Convert any Arrow text type to large_string; nulls stay nulls."""
+    """Convert any Arrow string type to large_string; nulls stay nulls."""
     try:
         return column.cast(pa.large_string())
     except pa.ArrowNotImplementedError:  # views in pyarrow 16
@@ -266,7 +266,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    """Return whether a type is a text type."""
+    """Return whether a type is a string type."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -296,7 +296,7 @@ def _rounded(column: Any) -> list[int]:
 
 
 def _parsed(texts: Any) -> Any:
-    """Parse texts as float64: null for missing values, infinite for anything but numbers, since NaN may be a value."""
+    """Parse strings as float64: null for missing values, infinite for non-numbers, as NaN may be a value."""
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:

@@ -285,7 +285,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
             column_types=dict.fromkeys(needed, pa.string()),
             null_values=[""],
             strings_can_be_null=True,
-            quoted_strings_can_be_null=False,  # an empty text is in quotes
+            quoted_strings_can_be_null=False,  # an empty string is in quotes
             check_utf8=False,
         ),
     )
@@ -326,7 +326,7 @@ def _cells(line: bytes, how: Any) -> list[str]:
 
 
 def _as_written(batch: Any, names: Set[str]) -> Any:
-    """Replace empty cells of these columns by empty texts."""
+    """Replace empty cells of these columns by empty strings."""
     columns = [
         column.fill_null("") if name in names and column.null_count else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)

@@ -134,7 +134,7 @@ class Lookup(PerOutput):
         return [(k, number if value == SAME else value) for k, value in found]
 
     def of_texts(self, codes: Mapping[int, TextChange]) -> tuple[Lookup, dict[int, TextChange]]:
-        """Return the lookup adapted to new text codes, and the outputs that then carry those codes."""
+        """Return the lookup adapted to new string codes, and the outputs that then carry those codes."""
         sources = list(zip(self.source.tolist(), self.steps, strict=True))
         steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
         given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
@@ -239,7 +239,7 @@ _ITSELF = Steps.of([], [SAME], SAME)
 
 
 def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
-    """Translate a step function of old text codes to new codes; codes that pass through are also translated."""
+    """Translate a step function of old string codes to new codes; codes that pass through are also translated."""
     place = {text: float(k) for k, text in enumerate(old)}
     numbers = np.array([NONE, *range(len(new))], np.float64)
     before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])

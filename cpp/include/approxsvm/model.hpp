@@ -87,13 +87,13 @@ class ModelOf {
     std::size_t n_labels() const { return n_labels_of(view_); }  // 0 for a regression
     // Labels and certificates per row: 1, or one per target.
     std::size_t n_targets() const { return is_open() ? n_targets_of(view_) : 0; }
-    // The label at a position. One-class models have 1 and -1; positions after the last give a Label of
+    // Returns the label at a position. One-class models have 1 and -1; positions after the last give a Label of
     // LabelKind::none.
     Label label(std::size_t position) const { return label_at(view_, position); }
 
     // --- text columns, which rows hold as codes: categories of a pipeline's encoders
 
-    // Number of texts in a column (0 for a numeric column), and the text of a code below that number.
+    // Number of strings in a column (0 for a numeric column), and the string of a code below that number.
     std::size_t n_categories(std::size_t column) const { return texts_of(view_, column).n; }
     std::string_view category(std::size_t column, std::size_t code) const {
         const ColumnTexts texts = texts_of(view_, column);
@@ -113,7 +113,7 @@ class ModelOf {
         return prepared_ ? approxsvm::workspace_bytes<parts>(*prepared_, n_rows) : 0;
     }
 
-    // The positions of each row's labels, n_targets() per row.
+    // Writes the positions of each row's labels, n_targets() per row.
     template <class Rows>
     Status predict(const Rows& rows, Span<std::uint32_t> labels, Span<unsigned char> workspace,
                    Fault* fault = nullptr) const {
@@ -133,7 +133,7 @@ class ModelOf {
         return evaluate_one(rows, &Evaluation::bounds, bounds, workspace, fault);
     }
 
-    // n_probabilities() numbers per row, one per label, in the order of the labels.
+    // Writes n_probabilities() numbers per row, one per label, in the order of the labels.
     template <class Rows>
     Status probabilities(const Rows& rows, Span<double> shares, Span<unsigned char> workspace,
                          Fault* fault = nullptr) const {

@@ -34,7 +34,7 @@ struct PackedVectors {
 constexpr std::size_t n_decisions_of(std::size_t n_labels, DecisionShape shape = DecisionShape::ovo) {
     return n_labels <= 2 ? 1 : shape == DecisionShape::each ? n_labels : n_labels * (n_labels - 1) / 2;
 }
-// The position of the pair (i, j), i < j < n_labels.
+// Returns the position of the pair (i, j), i < j < n_labels.
 constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::size_t j) {
     return i * (2 * n_labels - i - 1) / 2 + (j - i - 1);
 }
@@ -70,7 +70,7 @@ struct InputMapView {
     const CheckedColumn* checked;
 };
 
-// The texts of raw columns (artifact/categories_section.hpp).
+// The strings of raw columns (artifact/categories_section.hpp).
 struct CategoriesView {
     std::size_t n_columns;
     const CategoryColumn* columns;  // (n_columns,)

@@ -33,7 +33,7 @@ struct Parts {
     std::vector<Section> sections;
 };
 
-/// What the section table says, cut off where it leads beyond the bytes.
+/// Splits an artifact as its section table says, and cuts sections that lead beyond the bytes.
 Parts parts_of(const Bytes& bytes) {
     Parts parts{{bytes.begin(), bytes.begin() + header_bytes}, {}};
     const std::size_t n = std::min<std::size_t>(get<std::uint32_t>(bytes, n_sections_at), most_sections);
@@ -125,7 +125,7 @@ void change_header(Parts& parts, Random& random) {
     change_number(parts.header, field.at, field.kind, random);
 }
 
-/// What a section's numbers are, mostly: for the first identifiers in turn.
+/// Returns the usual type of a section's numbers. The list begins with the first identifiers, in their order.
 char kind_of(std::uint32_t identifier, Random& random) {
     constexpr char kinds[] = "?fddffffffIdIBIIdBdddIdQIIBd";  // '?' for none
     constexpr char any[] = {'I', 'Q', 'f', 'd', 'B'};
@@ -143,7 +143,7 @@ void change_section_number(Parts& parts, Random& random) {
     change_number(section.content, place * width, kind, random);
 }
 
-/// Some of a section's bytes removed, doubled, or filled with one another's.
+/// Removes, repeats or overwrites some of a section's bytes.
 void change_section_extent(Parts& parts, Random& random) {
     Bytes& content = parts.sections[below(random, parts.sections.size())].content;
     constexpr std::size_t units[] = {1, 4, 8, 24, 32, 64, 144};
@@ -185,7 +185,7 @@ void change_sections(Parts& parts, Random& random) {
     }
 }
 
-/// Any value passes the check rows, so that what follows them is reached whatever the coefficients are.
+/// Lets any value pass the check rows, so that later code is reached whatever the coefficients are.
 void forgive_check_rows(Parts& parts) {
     for (Section& section : parts.sections) {
         if (section.identifier != artifact_writer::check_rows &&

@@ -23,7 +23,7 @@ struct Input {
     Input(const std::uint8_t* bytes, std::size_t n_bytes);
 };
 
-/// One to four changes; the same for the same bytes and seed, but for what the fuzzer's own mutations add.
+/// Makes one to four changes. They depend only on the bytes and the seed, except for the fuzzer's own mutations.
 Bytes mutated(const Bytes& artifact, Random& random, int depth = 0);
 
 }  // namespace artifact_mutator

@@ -12,7 +12,7 @@ namespace {
 
 using namespace approxsvm::text;
 
-/// What a TextError said.
+/// Returns the message of a TextError.
 template <class Parse>
 std::optional<std::string> complaint_of(const Parse& parse) {
     try {

@@ -13,7 +13,7 @@ namespace {
 using fuzz::require;
 using fuzz::Script;
 
-/// What may come back: any code of the header, and none that says the library is at fault.
+/// Checks that a status is a code of the header, and not one that blames the library.
 void check(approxsvm_status status, const approxsvm_error& error) {
     require(status != APPROXSVM_INTERNAL, "a defect");
     require(std::strcmp(approxsvm_status_text(status), "unknown status") != 0, "a code that is none");

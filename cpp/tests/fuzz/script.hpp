@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-// What fuzz targets share: a finding, and an input that says what to do.
+// Shared by all fuzz targets: a finding, and an input that is read as a script.
 
 namespace fuzz {
 

@@ -1,4 +1,4 @@
-// Reads the section categories in place: the texts that columns of raw rows encode, and the code of a text
+// Reads the section categories in place: the strings that columns of raw rows encode, and the code of a string
 // (models/FORMAT.md, "categories").
 #pragma once
 
@@ -12,7 +12,7 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr double unknown_category = -1.0, none_category = -2.0;
 
-// The texts of one column; none for a numeric column.
+// The strings of one column; none for a numeric column.
 struct ColumnTexts {
     const std::uint32_t*
         ends;  // for the first text on, in `bytes`; ends[-1] is the start, except for the very first text
@@ -24,7 +24,7 @@ struct ColumnTexts {
         const std::size_t begin = first + k == 0 ? 0 : ends[first + k - 1];
         return {bytes + begin, ends[first + k] - begin};
     }
-    // The position of a text, or unknown_category. Texts ascend byte by byte.
+    // Returns the position of a string, or unknown_category. Strings ascend byte by byte.
     double code(std::string_view wanted) const {
         std::size_t low = 0, left = n;
         while (left > 0) {
@@ -37,7 +37,7 @@ struct ColumnTexts {
     }
 };
 
-// The texts of the columns from number `index` on, of n_columns columns.
+// Returns the strings of the columns from number `index` on, of n_columns columns.
 APPROXSVM_COLD inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t index) {
     ColumnTexts found{view.ends, 0, 0, view.bytes, std::numeric_limits<double>::quiet_NaN()};
     for (std::size_t i = 0; i < index; ++i) found.first += view.columns[i].n_texts;

@@ -72,7 +72,7 @@ inline Header header_of(const unsigned char* bytes) {
     return read_at<Header>(bytes, 0);
 }
 
-// Magic bytes, version, size and checksum.
+// Checks magic bytes, version, size and checksum.
 APPROXSVM_COLD inline Status check_envelope(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault) {
     Check is_artifact(fault, section::none, Status::bad_magic), is_whole(fault, section::none, Status::truncated);
     std::uint64_t first = 0;
@@ -97,7 +97,7 @@ APPROXSVM_COLD inline Status check_envelope(const unsigned char* bytes, std::siz
     return checksum.status();
 }
 
-// The section table: identifiers ascend, sections are contiguous, and gaps are zero bytes.
+// Reads the section table and checks it: identifiers ascend, sections are contiguous, and gaps are zero bytes.
 APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, SectionTable& sections,
                                            ArtifactFault* fault) {
     sections.bytes = bytes;
@@ -126,7 +126,7 @@ APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size
     return check.status();
 }
 
-// The rules for the numbers of a record. Numbers that are not named here are bounds: finite and not negative.
+// Returns the rules for the numbers of a record. Numbers that are not named here are bounds: finite and not negative.
 inline Expected may_be(field::Id number) {
     switch (number) {
         case field::decisions_intercept:

@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One label; a text points into the artifact's bytes. Kind none means that there is no such label.
+// One label; a string points into the artifact's bytes. Kind none means that there is no such label.
 struct Label {
     LabelKind kind = LabelKind::none;
     std::int64_t integer = 0;
@@ -22,7 +22,7 @@ struct Label {
 // Space for any number as text.
 constexpr std::size_t label_digits = 32;
 
-// The fewest digits that read back as `number`, at most 17.
+// Returns the fewest digits that read back as `number`, at most 17.
 inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     return {room, static_cast<std::size_t>(std::to_chars(room, room + label_digits, number).ptr - room)};
@@ -51,7 +51,7 @@ inline std::string_view text_of(const Label& label, char (&room)[label_digits]) 
     return {};
 }
 
-// std::cout << label, without including <ostream>.
+// Supports std::cout << label without including <ostream>.
 template <class Stream>
 inline auto operator<<(Stream& stream, const Label& label) -> decltype(stream.write("", 0), stream) {
     char room[label_digits];

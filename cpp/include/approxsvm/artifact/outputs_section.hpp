@@ -103,7 +103,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
     const bool classifies = task == Task::classification && n_labels >= 2, ensemble = of.n_members > 0,
                of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
                of_classes = classifies && rules.gives == Gives::of_classes;
-    // An ensemble averages probabilities, counts votes or has labels side by side, unless its members are the functions
+    // An ensemble averages probabilities, counts votes or gives several labels, unless its members are the functions
     // of each class or the sum of their values gives the label.
     const bool mean = of_classes && rules.owner == Owner::members,
                of_sum = ensemble && classifies && n_labels == 2 && !each &&
@@ -129,7 +129,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
                                                            : LabelRule::probability));
     if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
     if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
-    if (ensemble && !each && !of_pairs)  // labels side by side may be one per class, and votes may give probabilities
+    if (ensemble && !each && !of_pairs)  // several labels may be one per class, and votes may give probabilities
         check(field::outputs_decision_shape, header.decision_shape,
               from_to(0, by_target || (rule == LabelRule::votes && classifies) ? 1 : 0));
     check(field::outputs_positive, header.positive, from_to(0u, rules.flags));

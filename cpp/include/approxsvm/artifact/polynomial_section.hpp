@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// coef0, the relative error of the coefficients and, except in mode exact, the form of each decision function.
+// Reads coef0, the relative error of the coefficients and, except in mode exact, the form of each decision function.
 APPROXSVM_COLD inline Status read_polynomial(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check check(fault, section::polynomial, Status::bad_section),
         values(fault, section::polynomial, Status::bad_coefficient);

@@ -50,7 +50,7 @@ APPROXSVM_COLD inline Status read_decisions(const SectionTable& sections, ModelV
     return numbers.status();
 }
 
-// The support vectors and their coefficients.
+// Reads the support vectors and their coefficients.
 APPROXSVM_COLD inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors],
                   &counts = sections[section::class_counts];
@@ -92,7 +92,8 @@ APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
 
-// An expansion in the coordinates of a subspace. It is a whole artifact: a regression with one center at the origin.
+// Checks an expansion in the coordinates of a subspace. It is a whole artifact: a regression with one center at the
+// origin.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
                                                       const ModelView& outer, ArtifactFault* fault) {
@@ -120,7 +121,7 @@ APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes
     return center.status();
 }
 
-// The stages in few coordinates.
+// Reads the stages in few coordinates.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (!has(parts, subspaces)) {
@@ -186,7 +187,7 @@ APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, Mo
                                          : status;
 }
 
-// All sections of a model that is not an ensemble.
+// Reads all sections of a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Check members(fault, section::members, Status::bad_section);
@@ -238,7 +239,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
-// Counts this member's labels per row, if labels are side by side.
+// Counts this member's labels per row, if each member gives labels.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                                           std::size_t& n_targets, ArtifactFault* fault) {
@@ -280,8 +281,8 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     return outputs.status();
 }
 
-// How the members' answers are combined. Without the section, classifiers' probabilities are averaged, and regressions
-// are side by side.
+// How the members' answers are combined. Without the section, classifiers' probabilities are averaged, and the values
+// of regressions follow one another.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
                                               ArtifactFault* fault) {
@@ -362,7 +363,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     return header.status();
 }
 
-// Everything after the header's checksum. The bytes form a whole artifact.
+// Checks everything after the header's checksum. The bytes form a whole artifact.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault) {
@@ -398,7 +399,7 @@ APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes
 
 // --- check rows
 
-// Random numbers of Steele, Lea and Flood (SplitMix64): one 64-bit number per call.
+// Returns the next 64-bit random number of Steele, Lea and Flood (SplitMix64).
 inline std::uint64_t splitmix64(std::uint64_t& state) {
     std::uint64_t x = state += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -406,7 +407,7 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
     return x ^ (x >> 31);
 }
 
-// Check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
+// Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
 // in float32.
 inline void make_check_row(const ModelView& model, const float* center, const unsigned char* records, std::uint32_t k,
                            float* row) {

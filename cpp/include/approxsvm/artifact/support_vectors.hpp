@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// An unsigned number of 1, 2 or 4 bytes.
+// Reads an unsigned number of 1, 2 or 4 bytes.
 APPROXSVM_INLINE std::size_t read_unsigned(const unsigned char* bytes, std::size_t width, std::size_t i) {
     switch (width) {
         case 1:
@@ -19,7 +19,7 @@ APPROXSVM_INLINE std::size_t read_unsigned(const unsigned char* bytes, std::size
     }
 }
 
-// Value number i of the section.
+// Returns value number i of the section.
 APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i) {
     switch (packed.value_kind) {
         case 0:
@@ -45,7 +45,7 @@ class SupportVectorReader {
     explicit SupportVectorReader(const ModelView& model)
         : packed_(model.packed), n_features_(model.n_features), next_vector_(0), next_value_(0) {}
 
-    // The next support vector as n_features float64 numbers.
+    // Writes the next support vector as n_features float64 numbers.
     void next(double* vector) {
         if (!packed_.compressed) {
             for (std::size_t j = 0; j < n_features_; ++j) vector[j] = packed_value(packed_, next_value_++);
@@ -121,7 +121,7 @@ class PackedVectorsParser {
                take(n_values_, width, packed.values) && check_(field::any_size, n_bytes_, equal_to(offset_));
     }
 
-    // The next array, padded with zero bytes to a multiple of eight.
+    // Takes the next array, padded with zero bytes to a multiple of eight.
     bool take(std::uint64_t count, std::size_t width, const unsigned char*& array) {
         // The size of more numbers may exceed 64 bits.
         if (width != 0 && count > n_bytes_) return check_(field::support_vectors_n_values, count, from_to(0, n_bytes_));

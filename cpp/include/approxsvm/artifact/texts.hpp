@@ -40,7 +40,7 @@ APPROXSVM_COLD inline bool is_utf8(Check& check, const unsigned char* section, s
                                       first + length);
 }
 
-// Checks a list of n texts: n lengths as uint32, then the UTF-8 bytes and nothing else.
+// Checks a list of n strings: n lengths as uint32, then the UTF-8 bytes and nothing else.
 APPROXSVM_COLD inline bool is_text_list(Check& check, const unsigned char* p, std::size_t bytes, std::size_t n) {
     if (!check(field::any_size, bytes, at_least(ClaimedSize{4} * n))) return false;
     std::size_t used = 4 * n;
@@ -58,7 +58,7 @@ struct Text {
     std::size_t length;
 };
 
-// Iterates over the texts of a valid list.
+// Iterates over the strings of a valid list.
 class TextReader {
   public:
     TextReader(const unsigned char* list, std::size_t n) : lengths_(list), text_(list + 4 * n) {}
@@ -73,7 +73,7 @@ class TextReader {
     const unsigned char *lengths_, *text_;
 };
 
-// Text number k of a valid list.
+// Returns text number k of a valid list.
 inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
     TextReader reader(list, n);
     for (std::size_t i = 0; i < k; ++i) reader.next();
@@ -84,7 +84,7 @@ inline bool is_same(const Text& a, const Text& b) {
     return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
 }
 
-// How a fault refers to a label: the number itself, or the position of a text.
+// Returns the number by which a fault refers to a label: the number itself, or the position of a string.
 inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     switch (model.label_kind) {
         case LabelKind::int64:
@@ -150,7 +150,7 @@ inline std::size_t n_characters(const Text& text) {
     return n;
 }
 
-// Whether a text is a printed integer below 2^64.
+// Whether a string is a printed integer below 2^64.
 inline bool is_uint64(const Text& text) {
     std::uint64_t number = 0;
     for (std::size_t k = 0; k < text.length; ++k) {
@@ -162,8 +162,8 @@ inline bool is_uint64(const Text& text) {
     return text.length > 0 && (text.length == 1 || text.data[0] != '0');
 }
 
-// Whether <U with this many characters holds each text; zeros at the end of a text would be cut off. A type may be
-// wider than the texts, but must not let a small file claim gigabytes.
+// Whether <U with this many characters holds each string; zeros at the end of a string would be cut off. A type may be
+// wider than the strings, but must not let a small file claim gigabytes.
 inline bool dtype_holds_texts(Check& check, const char* dtype, std::size_t length, const ModelView& model,
                               const Expected& expected) {
     if (length == 2 && dtype[0] == '|' && dtype[1] == 'O') return check.status() == Status::ok;
@@ -210,7 +210,7 @@ inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const Mode
     return check.status() == Status::ok;
 }
 
-// Labels, names of raw columns, the plan, and data for programs that turn texts into rows.
+// Labels, names of raw columns, the plan, and data for programs that turn documents into rows.
 APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model,
                                                    ArtifactFault* fault) {
     const Section& section = sections[section::labels];

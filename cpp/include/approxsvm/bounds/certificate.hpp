@@ -49,7 +49,7 @@ inline double phi(int k, double s) {
     return std::sqrt(square);
 }
 
-// The largest value of phi_k on [low, high]: at s = k if that lies inside, else at the nearer end.
+// Returns the largest value of phi_k on [low, high]: at s = k if that lies inside, else at the nearer end.
 inline double max_phi(int k, double low, double high) {
     return phi(k, k < low ? low : k > high ? high : k);
 }
@@ -67,7 +67,7 @@ struct MaxPhis {
         }
     }
     double operator[](int k) const { return values[k]; }
-    // The largest value of s phi_k(s) = sqrt((k+1)(k+2)) phi_{k+2}(s).
+    // Returns the largest value of s phi_k(s) = sqrt((k+1)(k+2)) phi_{k+2}(s).
     double times_s(int k) const { return std::sqrt((k + 1.0) * (k + 2.0)) * values[k + 2]; }
 };
 
@@ -177,20 +177,20 @@ struct BasisCell {
             remainders[t] = factor < most_remainder_factor ? factor : infinity;
         }
     }
-    // The factor of N_k in an expansion truncated after `degree`.
+    // Returns the factor of N_k in an expansion truncated after `degree`.
     double of_norm(int k, int degree, const RoundingFactors& rounding) const {
         if (k > degree) return phis[k];
         return (high > bare_from_s ? phis[k] : 0.0) + rounding.of(k, phis);
     }
-    // The factor of W: rounding u moves the row by at most unit32 of its distance to the center, and two unit vectors
-    // differ by at most 2.
+    // Returns the factor of W: rounding u moves the row by at most unit32 of its distance to the center, and two unit
+    // vectors differ by at most 2.
     double of_total() const {
         return 1.01 * (std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0) + 0x1p-100 + 0x1p-48;
     }
 };
 
-// A table row for an expansion truncated after `degree`. One infinite remainder replaces all: the row is for every
-// contraction.
+// Fills a table row for an expansion truncated after `degree`. One infinite remainder replaces all: the row is for
+// every contraction.
 APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
     const RoundingFactors rounding(float32_arithmetic(model.n_features, degree), cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
@@ -234,7 +234,7 @@ APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int las
     }
 }
 
-// The weights of one expansion of one decision function.
+// Computes the weights of one expansion of one decision function.
 inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumbers& decision, float* weights) {
     for (std::size_t t = 0; t < n_bound_terms; ++t) weights[t] = 0.0f;
     for (int k = 0; k <= last_norm_degree; ++k) weights[term::norms + k] = rounded_up(expansion.norms[k]);
@@ -246,8 +246,8 @@ inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumber
         rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total));
 }
 
-// The bound as a sum of 16 nonnegative products, rounded up once. A norm beyond float32 makes it infinite, or NaN if
-// its factor is zero.
+// Returns the bound as a sum of 16 nonnegative products, rounded up once. A norm beyond float32 makes it infinite, or
+// NaN if its factor is zero.
 APPROXSVM_INLINE double finished_bound(float sum) {
     const double bound = 1.00001 * static_cast<double>(sum) + 0x1p-120;
     return bound == bound ? bound : infinity;

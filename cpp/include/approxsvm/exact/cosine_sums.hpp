@@ -77,7 +77,7 @@ struct CosinePieces {
     }
 };
 
-// The coefficients of several functions, panel by panel, with zeros in the unused lanes.
+// Lays out the coefficients of several functions, panel by panel, with zeros in the unused lanes.
 template <class Real>
 APPROXSVM_COLD inline void lay_out_coefficients(const CosinesView& view, std::size_t n_functions, double* coef) {
     constexpr std::size_t width = panel_width<Real>;
@@ -193,7 +193,8 @@ struct RowsOfTerms {
     }
 };
 
-// The sums of n_rows rows, n_rows <= sparse_block_rows. All rows pass over a group of panels while the cache holds it.
+// Computes the sums of n_rows rows, n_rows <= sparse_block_rows. All rows pass over a group of panels while the cache
+// holds it.
 template <class Real>
 APPROXSVM_NOINLINE inline void cosine_sums_rows(const CosineSum<Real>& cosines, const RowsOfTerms<Real>& rows,
                                                 std::size_t n_rows, double* sums) {
@@ -211,7 +212,7 @@ APPROXSVM_NOINLINE inline void cosine_sums_rows(const CosineSum<Real>& cosines, 
 
 // --- several functions: every cosine is computed once
 
-// The cosines of a row for n_panels panels, in float64.
+// Computes the cosines of a row for n_panels panels, in float64.
 template <class Real>
 APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std::size_t first_panel,
                                             std::size_t n_panels, const RowTerms<Real>& row, double* kept) {
@@ -228,7 +229,7 @@ APPROXSVM_NOINLINE inline void keep_cosines(const CosineSum<Real>& cosines, std:
     });
 }
 
-// The sums of n_rows rows, (n_rows, n_functions).
+// Computes the sums of n_rows rows, (n_rows, n_functions).
 template <class Real>
 APPROXSVM_NOINLINE inline void several_cosine_sums_rows(const CosineSum<Real>& cosines, const RowsOfTerms<Real>& rows,
                                                         std::size_t n_rows, double* sums) {
@@ -247,7 +248,8 @@ APPROXSVM_NOINLINE inline void several_cosine_sums_rows(const CosineSum<Real>& c
 
 // --- a block of rows, one SIMD lane per row
 
-// sums[k * n_lanes + lane] = sum_j c_kj cos(2 pi t_j) for each row of a block, n_lanes = Registers * lanes_of<Real>.
+// Computes sums[k * n_lanes + lane] = sum_j c_kj cos(2 pi t_j) for each row of a block, n_lanes = Registers *
+// lanes_of<Real>.
 template <int Registers, class Real>
 inline void cosine_sums_block(const CosineSum<Real>& cosines, const Real* block, double* sums) {
     using Register = typename RegisterOf<Real>::type;

@@ -121,7 +121,7 @@ inline bool fill_factors(const FewValues& few, const double* values, const FewRo
         for (std::size_t c = 0; c < 16; ++c) row.factors[g][c] = -static_cast<float>(exponents[c]);
     }
     constexpr std::size_t lanes_here = static_cast<std::size_t>(lanes);
-    float* const factors = row.factors[0];  // of all groups, one after the other
+    float* const factors = row.factors[0];  // of all groups, one after another
     for (std::size_t k = 0; k < 16 * few.n_groups; k += lanes_here) {
         store(factors + k, exp_nonpositive(load(factors + k)));
     }
@@ -136,7 +136,7 @@ inline bool fill_factors(const FewValues& few, const double* values, const FewRo
 
 // --- distances and kernels
 
-// h of a row and the vectors of n_panels panels.
+// Computes h of a row and the vectors of n_panels panels.
 inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
                      std::uint32_t* h) {
     const std::size_t width = few.in_planes ? sizeof(std::uint32_t) : 1;
@@ -177,7 +177,7 @@ APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, cons
     }
 }
 
-// The coefficients of function f in a segment, starting at a lane.
+// Returns the coefficients of function f in a segment, starting at a lane.
 template <class Real>
 APPROXSVM_INLINE const Real* coef_of(const FewValues& few, const Real* coef, std::size_t segment, std::size_t f,
                                      std::size_t lane) {
@@ -198,7 +198,7 @@ inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t se
     return few.coef_scale * sum;
 }
 
-// Kernel values of panels, computed from their factors.
+// Computes kernel values of panels from their factors.
 inline void factor_kernels(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
                            float* kernels) {
     const std::size_t panel_bytes = few.n_parts * few_panel * sizeof(std::uint32_t);
@@ -215,13 +215,13 @@ inline double factor_sum(const FewValues& few, const FewRow& row, std::size_t se
     return few.coef_scale * sum;
 }
 
-// The sum of the only function over a segment.
+// Returns the sum of the only function over a segment.
 inline double few_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
     if (few.has_factors) return factor_sum(few, row, segment);
     return with_digits(few.n_digits, [&](auto n) { return few_sum_of<n.value>(few, row, segment); });
 }
 
-// kernels[i] = exp(-g h) of lane i, for all segments.
+// Sets kernels[i] to exp(-g h) of lane i, for all segments.
 inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels) {
     const std::size_t n_lanes = few.starts[few.n_segments];
     if (few.has_factors) return factor_kernels(few, row, 0, n_lanes / few_panel, kernels);
@@ -238,7 +238,7 @@ inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels)
         });
     }
 }
-// The sum of function f over a segment, from these kernel values.
+// Returns the sum of function f over a segment, from these kernel values.
 inline double few_sum(const FewValues& few, const float* kernels, std::size_t segment, std::size_t f) {
     double sum = 0.0;
     for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
@@ -249,7 +249,7 @@ inline double few_sum(const FewValues& few, const float* kernels, std::size_t se
     return few.coef_scale * sum;
 }
 
-// The sums of all functions over a segment in float64.
+// Computes the sums of all functions over a segment in float64.
 inline void few_sums64(const FewValues& few, const FewRow& row, std::size_t segment, double* sums) {
     std::uint32_t h[few_chunk];
     for (std::size_t f = 0; f < few.n_functions; ++f) sums[f] = 0.0;

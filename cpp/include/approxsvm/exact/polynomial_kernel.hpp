@@ -88,8 +88,8 @@ struct PolynomialKernel {
     double coef0;
     int degree;
 
-    // Upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates. By columns,
-    // terms in common are added one after the other.
+    // Returns an upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates. By
+    // columns, common terms are added one after another.
     std::size_t product_depth(std::size_t n_terms) const {
         const std::size_t most = engine.kernels.columns.max_values, in_common = n_terms < most ? n_terms : most;
         const std::size_t depth = inner_product_depth(n_terms);
@@ -152,7 +152,7 @@ class ProductVectors {
           is_sparse_(has_sparse_products(view)),
           reader_(view) {}
 
-    // The next support vector times gamma, in pieces.vector.
+    // Returns the next support vector times gamma, in pieces.vector.
     APPROXSVM_NOINLINE Coordinates next(double gamma) {
         std::size_t n = 0;
         if (is_sparse_) {
@@ -228,7 +228,7 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
     return {view.degree, std::fabs(view.coef0), reach, pieces.moments};
 }
 
-// The support vectors times gamma.
+// Lays out the support vectors times gamma.
 APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
@@ -262,7 +262,7 @@ APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces
 
 // --- a row by its form
 
-// sum_j a_j z_j, one lane for every so many features.
+// Returns sum_j a_j z_j, with features dealt out to the lanes in turn.
 APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::size_t n) {
     constexpr std::size_t width = lanes64, step = 4 * width;
     f64v sum[4] = {zero64(), zero64(), zero64(), zero64()};
@@ -277,7 +277,7 @@ APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::siz
     return total;
 }
 
-// sum_{i <= j} triangle_ij z_i z_j, one lane per matrix row of a panel; like quadratic_row, in float64.
+// Returns sum_{i <= j} triangle_ij z_i z_j, one lane per matrix row of a panel; like quadratic_row, in float64.
 inline double quadratic_row(const double* triangle, std::size_t n, const double* z) {
     // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next one.
     alignas(64) static constexpr double mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -326,7 +326,7 @@ inline double quadratic_row(const double* triangle, std::size_t n, const double*
     return result;
 }
 
-// linear.z + sum triangle_ij z_i z_j of a row.
+// Returns linear.z + sum triangle_ij z_i z_j of a row.
 inline double form_row(const PolynomialForm& form, std::size_t n_features, const double* z) {
     const double linear = inner_product(form.linear, z, n_features);
     return form.triangle ? linear + quadratic_row(form.triangle, n_features, z) : linear;
@@ -398,8 +398,8 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     }
 }
 
-// The sums of each class, as in rbf_classes.hpp but without weights: sums[(c n_numbers + r) n_lanes + lane] for the
-// rows of a block.
+// Computes the sums of each class, as in rbf_classes.hpp but without weights: sums[(c n_numbers + r) n_lanes + lane]
+// for the rows of a block.
 template <int Registers>
 inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* block, double* sums) {
     constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes64);
@@ -429,7 +429,7 @@ inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* 
     }
 }
 
-// Kernel values of a row with the support vectors of n_panels panels. Not inlined, as in rbf_classes.hpp.
+// Computes kernel values of a row with the support vectors of n_panels panels. Not inlined, as in rbf_classes.hpp.
 APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,
                                             std::size_t n_panels, const RowTerms<double>& row, double* kernels) {
     for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {

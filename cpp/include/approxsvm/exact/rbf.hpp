@@ -172,7 +172,7 @@ class KernelExpansionWriter {
         memory_.coef_moduli[n_added_++] = weight;
     }
 
-    // Complete after n_sv calls of add_support_vector.
+    // The result is complete after n_sv calls of add_support_vector.
     KernelSum<Real> expansion() const {
         KernelSum<Real> result{n_sv_,
                                n_features_,
@@ -237,7 +237,7 @@ APPROXSVM_INLINE f64v widened(f64v kernel) {
     return kernel;
 }
 
-// N registers of kernel values, in float64.
+// Computes N registers of kernel values, in float64.
 template <class Real, int N>
 APPROXSVM_INLINE void store_widened(const typename RegisterOf<Real>::type (&kernel)[N], double* out) {
     constexpr int width = lanes_of<Real>;
@@ -273,7 +273,7 @@ struct ListedVectors {  // arbitrary positions
     APPROXSVM_INLINE const Real* at(int i) const { return vectors[i]; }
 };
 
-// total = or += the products of n features with the tile_rows support vectors of a tile, for all rows.
+// Sets total to, or adds to it, the products of n features with the tile_rows support vectors of a tile, for all rows.
 template <int Registers, class Real, class Vectors>
 APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block, std::size_t n, bool is_first,
                                          typename RegisterOf<Real>::type (&total)[tile_rows][Registers]) {
@@ -351,8 +351,8 @@ APPROXSVM_INLINE void add_kernels(const KernelSum<Real>& expansion, std::size_t 
     }
 }
 
-// Inner products of one block with the support vectors of n_tiles tiles. tile(t) gives the addresses of tile t's
-// features that start `offset` numbers into a panel.
+// Computes inner products of one block with the support vectors of n_tiles tiles. tile(t) gives the addresses of tile
+// t's features that start `offset` numbers into a panel.
 template <int Registers, class Real, class TileAt>
 APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_tiles, const TileAt& tile,
                                         const Real* block,
@@ -369,7 +369,7 @@ APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_ti
     } while (feature < n_features);
 }
 
-// Inner products of one block with n_tiles * tile_rows support vectors, starting at panel `first_panel`.
+// Computes inner products of one block with n_tiles * tile_rows support vectors, starting at panel `first_panel`.
 template <int Registers, class Real>
 APPROXSVM_INLINE void inner_products(const KernelSum<Real>& expansion, std::size_t first_panel, std::size_t n_tiles,
                                      const Real* block,
@@ -456,8 +456,8 @@ APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& 
     for (; panel < end; ++panel) add(Number<1>{}, panel);
 }
 
-// Inner products of a row with the support vectors of Panels panels, starting at `first_panel`. The row u has n_terms
-// entries values[k] at the features feature_of(k), and zeros elsewhere.
+// Computes inner products of a row with the support vectors of Panels panels, starting at `first_panel`. The row u has
+// n_terms entries values[k] at the features feature_of(k), and zeros elsewhere.
 template <int Panels, class Real, class FeatureOf>
 APPROXSVM_INLINE void panel_products(const KernelSum<Real>& expansion, std::size_t first_panel, const Real* values,
                                      std::size_t n_terms, FeatureOf feature_of,
@@ -496,8 +496,8 @@ struct RowTerms {
     const Real* products = nullptr;
 };
 
-// Inner products of a row in any form (dense only if may_be_dense) with the support vectors of Panels panels. One
-// function serves all forms, because the code after the products is the larger part.
+// Computes inner products of a row in any form (dense only if may_be_dense) with the support vectors of Panels panels.
+// One function serves all forms, because the code after the products is the larger part.
 template <int Panels, bool may_be_dense = true, class Real>
 APPROXSVM_INLINE void row_products(const KernelSum<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
@@ -573,7 +573,7 @@ inline Real half_sq_norm_row(const KernelSum<Real>& expansion, const Real* value
     return static_cast<Real>(static_cast<double>(expansion.half_theta) * sq_norm(values, n_terms));
 }
 
-// The two sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2.
+// Computes the two sums of one dense row u, (n_features,), with half_sq_norm = half_theta ||u||^2.
 template <class Real>
 inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Real half_sq_norm, double& sum,
                             double& moduli) {
@@ -593,8 +593,8 @@ inline void kernel_sums_row(const KernelSum<Real>& expansion, const Real* u, Rea
 // Number of sparse rows that are multiplied with a group of panels while the cache holds it.
 constexpr std::size_t sparse_block_rows = 256;
 
-// The rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows; or a single row, given its
-// products.
+// Computes the rows [first, first + n_rows) of kernel_sums_sparse, n_rows <= sparse_block_rows; or a single row, given
+// its products.
 template <class Real>
 APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& expansion, const Real* values,
                                                         const std::int32_t* columns, const std::size_t* row_starts,
@@ -624,10 +624,10 @@ APPROXSVM_NOINLINE inline void kernel_sums_sparse_block(const KernelSum<Real>& e
     clear_unreachable(half_sq_norm, n_rows, sum, moduli);
 }
 
-// The two sums of n_rows sparse rows. Row r has the entries values[k] (scaled: u = input_scale z, so the center is 0)
-// in the columns columns[k] in [0, n_features), row_starts[r] <= k < row_starts[r + 1]; half_sq_norm[r] = half_theta
-// ||u_r||^2. The work is proportional to the non-zeros. If support vectors are stored by columns, `products` has space
-// for all lanes.
+// Computes the two sums of n_rows sparse rows. Row r has the entries values[k] (scaled: u = input_scale z, so the
+// center is 0) in the columns columns[k] in [0, n_features), row_starts[r] <= k < row_starts[r + 1]; half_sq_norm[r] =
+// half_theta ||u_r||^2. The work is proportional to the non-zeros. If support vectors are stored by columns, `products`
+// has space for all lanes.
 template <class Real>
 inline void kernel_sums_sparse(const KernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                                const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sum,

@@ -29,7 +29,7 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Real>
 struct ClassKernelSum {
-    KernelSum<Real> kernels;  // of all classes, one after the other; without coefficients
+    KernelSum<Real> kernels;  // of all classes, one after another; without coefficients
     std::size_t n_classes;
     std::size_t n_numbers;                // per class: rows of coefficients and, last, the weights
     const std::uint32_t* class_of_panel;  // (n_panels,), ascending
@@ -107,7 +107,7 @@ class ClassKernelExpansionWriter {
         set_coefficients(next_lane_++, coefficients, stride, weight);
     }
 
-    // Complete after all calls of add_support_vector.
+    // The result is complete after all calls of add_support_vector.
     ClassKernelSum<Real> expansion() const {
         ClassKernelSum<Real> result{{n_sv_,
                                      n_features_,
@@ -310,7 +310,7 @@ constexpr std::size_t chunk_panels(std::size_t n_features) {
     return n < group ? group : n > max_chunk_panels ? max_chunk_panels : n;
 }
 
-// Kernel values of a chunk.
+// Computes the kernel values of a chunk.
 template <class Real>
 constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 
@@ -319,8 +319,9 @@ constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 constexpr int rows_together = tile_rows == 8 ? 4 : 2;
 constexpr int row_sums_together = 5;
 
-// Kernel values of a row with the support vectors of n_panels panels, in float64. Not inlined: inside the surrounding
-// loops, compilers run out of registers for the addresses in the innermost loop (12 % slower at 784 features).
+// Computes kernel values of a row with the support vectors of n_panels panels, in float64. Not inlined: inside the
+// surrounding loops, compilers run out of registers for the addresses in the innermost loop (12 % slower at 784
+// features).
 template <class Real>
 APPROXSVM_NOINLINE inline void chunk_kernels(const KernelSum<Real>& expansion, std::size_t first_panel,
                                              std::size_t n_panels, const RowTerms<Real>& row, Real half_sq_norm,
@@ -395,8 +396,8 @@ APPROXSVM_INLINE void add_chunk_sums(const ClassKernelSum<Real>& expansion, std:
     }
 }
 
-// The sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers). keep(r, first_panel, n_panels, kernel)
-// computes the kernel values of row r, `chunk` panels at a time.
+// Computes the sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers). keep(r, first_panel, n_panels,
+// kernel) computes the kernel values of row r, `chunk` panels at a time.
 template <int Rows, class Real, class Keep>
 APPROXSVM_INLINE void sums_of_rows(const ClassKernelSum<Real>& expansion, std::size_t chunk, std::size_t n_rows,
                                    double* sums, const Keep& keep) {
@@ -415,7 +416,7 @@ APPROXSVM_INLINE void sums_of_rows(const ClassKernelSum<Real>& expansion, std::s
     }
 }
 
-// The sums of one row in any form, with half_sq_norm = half_theta ||u||^2, to sums[c n_numbers + r].
+// Computes the sums of one row in any form, with half_sq_norm = half_theta ||u||^2, to sums[c n_numbers + r].
 template <class Real>
 APPROXSVM_NOINLINE inline void class_sums_row(const ClassKernelSum<Real>& expansion, const RowTerms<Real>& row,
                                               Real half_sq_norm, double* sums) {
@@ -427,8 +428,8 @@ APPROXSVM_NOINLINE inline void class_sums_row(const ClassKernelSum<Real>& expans
     clear_unreachable_sums(&half_sq_norm, 1, expansion.n_sums(), sums);
 }
 
-// The sums of n_rows sparse rows, given as in kernel_sums_sparse, to sums[(row n_classes + c) n_numbers + r]. If
-// support vectors are stored by columns, `products` has space for all lanes.
+// Computes the sums of n_rows sparse rows, given as in kernel_sums_sparse, to sums[(row n_classes + c) n_numbers + r].
+// If support vectors are stored by columns, `products` has space for all lanes.
 template <class Real>
 inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real* values, const std::int32_t* columns,
                               const std::size_t* row_starts, std::size_t n_rows, const Real* half_sq_norm, double* sums,

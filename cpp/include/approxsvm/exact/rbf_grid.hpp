@@ -177,7 +177,7 @@ inline RoundedRow round_row(const GridKernels& grid, const float* coordinates, s
 
 // --- sums
 
-// K from inner products and the squared norms.
+// Computes K from inner products and the squared norms.
 template <int N>
 APPROXSVM_INLINE void to_grid_kernels(const GridKernels& grid, const i32v (&products)[N], const i32v (&sq_norms)[N],
                                       f32v (&kernel)[N]) {

@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// products[l] = the inner product of u, (n_features,), with the vector in lane l of n_panels panels.
+// Sets products[l] to the inner product of u, (n_features,), with the vector in lane l of n_panels panels.
 inline void products_row(const float* panels, std::size_t n_features, std::size_t n_panels, const float* u,
                          float* products) {
     KernelSum<float> vectors{};
@@ -25,7 +25,7 @@ inline void products_row(const float* panels, std::size_t n_features, std::size_
     });
 }
 
-// values[l] = K(u, the support vector in lane l) for the lanes of the panels [first_panel, end_panel).
+// Sets values[l] to K(u, the support vector in lane l) for the lanes of the panels [first_panel, end_panel).
 inline void kernels_row(const KernelSum<float>& kernels, std::size_t first_panel, std::size_t end_panel, const float* u,
                         float half_sq_norm, float* values) {
     for_panels(first_panel, end_panel, [&](auto n, std::size_t panel) {
@@ -36,7 +36,7 @@ inline void kernels_row(const KernelSum<float>& kernels, std::size_t first_panel
         APPROXSVM_UNROLL for (int i = 0; i < n.value * panel_registers; ++i) store(first + i * lanes, total[i]);
     });
 }
-// Kernel values for all panels.
+// Computes kernel values for all panels.
 inline void kernels_row(const KernelSum<float>& kernels, const float* u, float half_sq_norm, float* values) {
     kernels_row(kernels, 0, kernels.n_panels, u, half_sq_norm, values);
 }
@@ -142,9 +142,9 @@ inline void add_to_part(const ClassKernelSum<double>& engine, std::size_t first_
 // The entries of a list that advance together: a register, or half of one if tiles are that short.
 constexpr std::size_t list_step = tile_rows < lanes ? tile_rows : lanes;
 
-// The part of the tiles [first, end) of a list with one coefficient for each entry. values_at(k, room) returns the
-// kernel values of list_step entries from k on, in room or elsewhere; a whole register is readable there.
-// Without weights the second sum is 0. Products of two floats are exact in float64.
+// Returns the part of the tiles [first, end) of a list with one coefficient for each entry. values_at(k, room) returns
+// the kernel values of list_step entries from k on, in room or elsewhere; a whole register is readable there. Without
+// weights the second sum is 0. Products of two floats are exact in float64.
 template <bool HasWeights, class ValuesAt>
 inline PartOfPair part_of_list(const ListOfVectors& list, std::size_t first, std::size_t end, double t,
                                const ValuesAt& values_at) {

@@ -247,7 +247,7 @@ inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, con
     visit(first, end);
 }
 
-// The sums of a single row, for the functions f with is_wanted(f), from the kernel values of these panels.
+// Computes the sums of a single row, for the functions f with is_wanted(f), from the kernel values of these panels.
 template <class IsWanted>
 inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const float* values, double* room, double* own, double* others) {

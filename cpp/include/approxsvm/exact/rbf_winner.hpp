@@ -194,7 +194,7 @@ class ListWriter {
     std::size_t n_ = 0, last_ = 0;
 };
 
-// The vectors in the first n_lanes lanes of panels, each contiguous.
+// Stores the vectors in the first n_lanes lanes of panels, each contiguous.
 APPROXSVM_COLD inline void fill_rows(const KernelSum<float>& kernels, std::size_t n_lanes, float* rows) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n = kernels.n_features, stride = row_stride(n);
@@ -204,7 +204,7 @@ APPROXSVM_COLD inline void fill_rows(const KernelSum<float>& kernels, std::size_
     }
 }
 
-// The lists of all classes. Their support vectors are in panels by class (rbf_classes.hpp).
+// Fills the lists of all classes. Their support vectors are in panels by class (rbf_classes.hpp).
 APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSum<float>& kernels,
                                                   const WinnerMemory& memory) {
     const std::size_t n = pairs.n_classes;
@@ -324,8 +324,8 @@ inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, cons
     }
 }
 
-// products[c * stride ..] = the inner products of the rows of a block with the first n vectors in panels; space for
-// whole tiles.
+// Sets products[c * stride ..] to the inner products of the rows of a block with the first n vectors in panels; space
+// for whole tiles.
 template <int Registers>
 inline void products_block(const float* panels, std::size_t n_features, std::size_t n, const float* block,
                            float* products) {

@@ -86,7 +86,7 @@ class SpeculationWriter {
     std::size_t n_added_ = 0;
 };
 
-// The weights of the section apply to z - center. Those of the engine that has the vectors `kernels` apply to scaled
+// The weights of the section apply to z - center. The weights of the engine with the vectors `kernels` apply to scaled
 // rows about its own center, or about zero if the center is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelSum<float>& kernels, const std::uint32_t* lane_of,
@@ -111,8 +111,8 @@ APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const 
     return writer.speculation();
 }
 
-// The class with the best score for each row of a block. `scores` has space for n_classes, rounded up to tiles, times
-// the rows of the block.
+// Finds the class with the best score for each row of a block. `scores` has space for n_classes, rounded up to tiles,
+// times the rows of the block.
 template <int Registers>
 inline void speculated_classes_block(const KernelSum<float>& kernels, const Speculation& speculation,
                                      const float* block, const float* half_sq_norm, float* scores,
@@ -166,12 +166,12 @@ constexpr std::size_t listed_at_most(std::size_t n_vectors) {
     return n_vectors + 7;
 }
 
-// Work of the kernel values of these lanes.
+// Returns the work of the kernel values of these lanes.
 inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
     return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
 }
 
-// Work of the network at a row; 0 without one.
+// Returns the work of the network at a row; 0 without one.
 inline double work_of_network(const ModelView& view) {
     if (!view.sections[section::speculation]) return 0.0;
     const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = speculation_of(view).n_landmarks;

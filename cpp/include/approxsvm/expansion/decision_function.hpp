@@ -42,15 +42,15 @@ struct Expansion {
     double intercept;
 };
 
-// The decision function of form number `form` of a center. The forms of a majority class are those of its pairs with
-// the other classes, in order.
+// Returns the decision function of form number `form` of a center. The forms of a majority class are those of its pairs
+// with the other classes, in order.
 inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
     if (!model.majority_only) return form;
     const std::size_t w = model.majority_classes[center], n = model.n_labels;
     return form < w ? pair_position(n, form, w) : pair_position(n, w, form + 1);
 }
 
-// Form number `form` of a center, for the decision function decision_of().
+// Returns form number `form` of a center, for the decision function decision_of().
 inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t form = 0) {
     const std::size_t n = model.n_varying, e = center * model.n_forms + form, triangle = e * triangle_size(n);
     return {model.centers + center * model.n_features,
@@ -134,7 +134,7 @@ inline bool evaluate_block(const ModelView& model, const Expansion& expansion, c
     return finite;
 }
 
-// One row u of n_varying floats.
+// Evaluates one row u of n_varying floats.
 inline void forms_row(const ModelView& model, const Expansion& expansion, const float* u, float& form, float& sq_norm) {
     APPROXSVM_COUNT_WORK(static_cast<double>(model.n_varying));
     if (expansion.quadratic) {
@@ -152,7 +152,7 @@ inline Value evaluate_row(const ModelView& model, const Expansion& expansion, co
     return make_value(expansion, form, half_s, gaussian[0]);
 }
 
-// The coefficients of the part of degree k > 2.
+// Returns the coefficients of the part of degree k > 2.
 inline const float* part_of_degree(const Expansion& expansion, std::size_t n_varying, int k) {
     return expansion.higher + n_higher(n_varying, k - 1);
 }
@@ -253,14 +253,14 @@ inline Status decide_block(const ModelView& model, const Expansion& expansion, c
     return Status::ok;
 }
 
-// The zeros after the workspace.
+// Fills the zeros after the workspace.
 inline float* fill_zeros(std::size_t n_features, float* scratch) {
     float* zeros = scratch + workspace_bytes(n_features) / sizeof(float);
     for (std::size_t j = 0; j < n_features + panel_rows; ++j) zeros[j] = 0.0f;
     return zeros;
 }
 
-// Values of one expansion, with any center.
+// Computes values of one expansion, with any center.
 template <class Real>
 inline Status decision_function_about(const ModelView& model, std::size_t center, std::size_t form,
                                       const DenseRows<Real>& rows, double* decision_values, void* memory) {
@@ -289,7 +289,7 @@ inline Status decision_function_about(const ModelView& model, std::size_t center
     return Status::ok;
 }
 
-// Values of all decision functions; each row uses a center near it. `memory` has decision_function_bytes.
+// Computes values of all decision functions; each row uses a center near it. `memory` has decision_function_bytes.
 template <class Real>
 inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, double* decision_values, void* memory) {
     if (model.n_centers == 1 && model.n_decisions == 1)
@@ -310,7 +310,7 @@ inline Status expand_rows(const ModelView& model, const DenseRows<Real>& rows, d
     return Status::ok;
 }
 
-// Numbers as contiguous raw rows.
+// Interprets numbers as contiguous raw rows.
 template <class Real>
 inline Status whole_rows(const ModelView& model, Span<const Real> numbers, DenseRows<Real>& rows) {
     const std::size_t d = model.n_raw_features;
@@ -319,8 +319,8 @@ inline Status whole_rows(const ModelView& model, Span<const Real> numbers, Dense
     return Status::ok;
 }
 
-// Decision values of the expansion, (n_rows, n_decisions), with the orientation of Evaluation and without bounds.
-// Memory: decision_function_bytes(model.n_features).
+// Computes decision values of the expansion, (n_rows, n_decisions), with the orientation of Evaluation and without
+// bounds. Memory: decision_function_bytes(model.n_features).
 template <class Real>
 inline Status decision_function(const ModelView& model, const DenseRows<Real>& rows, Span<double> decision_values,
                                 Span<unsigned char> memory) {

@@ -31,7 +31,7 @@ inline bool is_of_functions(const ModelView& ensemble) {
 inline bool is_of_sums(const ModelView& ensemble) {
     return is_of_functions(ensemble) && ensemble.outputs.weights;
 }
-// Whether an ensemble has its members' labels side by side, one per target.
+// Whether an ensemble gives the labels of all its members, one per target.
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.outputs.label_rule == LabelRule::targets;
 }
@@ -49,7 +49,7 @@ inline bool is_labeled_sum(const ModelView& ensemble) {
 inline std::size_t n_targets_of(const ModelView& model) {
     return is_of_targets(model) ? model.n_targets : 1;
 }
-// Several decision functions that share all terms, one per class or target.
+// Whether several decision functions share all terms, one per class or target.
 inline bool has_several(const ModelView& model) {
     return model.n_decisions > 1 && !has_classes(model);
 }

@@ -72,7 +72,7 @@ inline f32x8 part_lanes(const float* coefficients, int k, const float* zeros, st
     return total;
 }
 
-// part_k of one row.
+// Returns part_k of one row.
 inline float part_row(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
     APPROXSVM_COUNT_WORK(static_cast<double>(n_monomials(n_features, k)));
     return sum8(part_lanes(coefficients, k, zeros, n_features, u));

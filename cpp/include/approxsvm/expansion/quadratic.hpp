@@ -20,15 +20,15 @@ constexpr Integer triangle_size(Integer n_features) {
     return n_features * (n_features + 1) / 2;
 }
 
-// The start of panel number `panel`, in numbers.
+// Returns the start of panel number `panel`, in numbers.
 constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
     return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
 }
 
 // --- a block of rows, one SIMD lane per row
 
-// The matrix rows first_row .. first_row + tile_rows of one full panel, times all columns from the diagonal on. `block`
-// is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
+// Computes the matrix rows first_row .. first_row + tile_rows of one full panel, times all columns from the diagonal
+// on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
 template <int FirstRow, bool WithNorm, int Registers, class Real>
 APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
                                const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
@@ -77,8 +77,8 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
     }
 }
 
-// The matrix rows first_row .. first_row + Rows of the last, short panel, times all columns from the diagonal on; u is
-// the block from the panel's first column on, n_columns columns.
+// Computes the matrix rows first_row .. first_row + Rows of the last, short panel, times all columns from the diagonal
+// on; u is the block from the panel's first column on, n_columns columns.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,
                                      typename RegisterOf<Real>::type (&total)[Registers],
@@ -111,7 +111,7 @@ APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, cons
     }
 }
 
-// The whole short panel of Rows matrix rows at once: parts of high degree consist of many such forms.
+// Adds the whole short panel of Rows matrix rows at once: parts of high degree consist of many such forms.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
                                       typename RegisterOf<Real>::type (&total)[Registers]) {

@@ -108,8 +108,8 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
     for (std::size_t r = 0; r < n; ++r) nearest[r] = best_slot(best.score[r], n_panels);
 }
 
-// The groups of the first n of Rows rows with the coordinates y = input_scale (z - model.center). Rows is routed_rows,
-// or 1 for single rows, whose sums may round differently.
+// Finds the groups of the first n of Rows rows with the coordinates y = input_scale (z - model.center). Rows is
+// routed_rows, or 1 for single rows, whose sums may round differently.
 template <int Rows>
 inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t n,
                             std::size_t* groups) {
@@ -129,7 +129,7 @@ inline void route_in_group(const ModelView& model, std::size_t group, const floa
     for (std::size_t r = 0; r < n_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
 }
 
-// The center of one row.
+// Finds the center of one row.
 inline std::size_t route(const ModelView& model, const float* y) {
     std::size_t found;
     route_to_groups<1>(model, y, 0, 1, &found);

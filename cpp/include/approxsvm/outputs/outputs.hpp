@@ -17,7 +17,7 @@ inline namespace APPROXSVM_TARGET {
 #include "../program/probabilities.h"
 static_assert(max_excess == APPROXSVM_MAX_EXCESS && n_density_marks == APPROXSVM_N_MARKS);
 
-// Scratch space for a coupling matrix, three arrays of results, and an interval of scores.
+// Returns the scratch space for a coupling matrix, three arrays of results, and an interval of scores.
 constexpr std::size_t outputs_doubles(std::size_t n_classes) {
     return APPROXSVM_SCRATCH_pairwise_sigmoid(n_classes) + 8 * n_classes;
 }
@@ -80,7 +80,7 @@ inline void probability_interval(const OutputsView& outputs, std::size_t n_class
 
 // --- labels
 
-// The class predicted from the probabilities of all classes.
+// Returns the class predicted from the probabilities of all classes.
 inline std::size_t class_of_shares(const OutputsView& outputs, std::size_t n_classes, const double* shares) {
     if (outputs.label_rule != LabelRule::probability_threshold) return first_largest(n_classes, shares);
     return static_cast<std::size_t>(approxsvm_class_by_share(shares, outputs.threshold));
@@ -93,7 +93,7 @@ inline bool certain_by_shares(const OutputsView& outputs, std::size_t n_classes,
     return approxsvm_is_certain_by_share(lowest, highest, outputs.threshold);
 }
 
-// The class that the source predicts by its label rule; ties go to the first.
+// Returns the class that the source predicts by its label rule; ties go to the first.
 inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                    double* room) {
     double* rest = room + n_classes;

@@ -22,7 +22,7 @@ APPROXSVM_INLINE void for_each_pair(std::size_t n_classes, Visit visit) {
     }
 }
 
-// Position of the first largest number, as in LIBSVM.
+// Returns the position of the first largest number, as in LIBSVM.
 APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const double* x) {
     return static_cast<std::size_t>(approxsvm_first_largest(static_cast<int>(n), x));
 }
@@ -60,7 +60,7 @@ inline bool certain_vote(std::size_t n_classes, const double* values, const doub
     return is_class(approxsvm_certain_vote(static_cast<int>(n_classes), values, bounds, tally), winner);
 }
 
-// The same for outcomes of pairs, from outcome_of(pair).
+// Does the same for outcomes of pairs, from outcome_of(pair).
 template <class OutcomeOf>
 inline bool certain_winner(std::size_t n_classes, const OutcomeOf& outcome_of, std::uint32_t* tally,
                            std::size_t& winner) {

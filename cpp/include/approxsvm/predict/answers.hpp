@@ -1,9 +1,9 @@
 // Answers of any model for raw rows: labels by votes, scores or probabilities; values; probabilities; and their bounds.
 //
 // A label that does not come from votes is proven by the bounds of the values, or computed from exact values. An
-// ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives labels or
-// values side by side. If its members are the functions of its classes, their values are treated like those of a single
-// model.
+// ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives the labels
+// or values of all members. If its members are the functions of its classes, their values are treated like those of a
+// single model.
 #pragma once
 
 #include "../outputs/outputs.hpp"
@@ -490,7 +490,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // The labels of one member and, if wanted, whether its first stage proves them.
+    // Computes the labels of one member and, if wanted, whether its first stage proves them.
     Status labels_of_member(std::size_t k, const RowSource& rows, Request request, const Span<std::uint8_t>& stages,
                             bool certify) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -507,7 +507,7 @@ class EnsembleAnswers {
         return status;
     }
 
-    // --- labels side by side
+    // --- labels of all members
 
     // A member's labels belong to one target. For a regression, each value is a target; its second label means above 0.
     Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
@@ -640,7 +640,7 @@ class EnsembleAnswers {
         for (std::size_t c = 0; c < n; ++c) low[c] = approxsvm_farther_end(found[c], low[c], high[c]);
     }
 
-    // --- values side by side
+    // --- values of all members
 
     bool is_proven(const ModelView& member, std::size_t i) const {
         if (has_engines(member)) return is_first_stage(member, memory_.stages[i]);
@@ -780,7 +780,7 @@ inline bool takes(const ModelView& model, std::size_t column, double value) {
         taken = taken && (map.checked[k].column != column || takes(map.checked[k], value));
     return taken;
 }
-// The first row with a rejected number in a column that the model uses.
+// Returns the first row with a rejected number in a column that the model uses.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline BadNumber first_bad_number(const ModelView& model, const RowSource& rows) {
     BadNumber first{rows.n_rows(), model.n_raw_features, HUGE_VAL};

@@ -340,7 +340,7 @@ class Cascade {
         *form = part_row(coefficients, k, zeros, n, block_);
     }
 
-    // Same values, with the next degrees bounded by the direction of the row.
+    // Computes the same values, with the next degrees bounded by the direction of the row.
     void try_direction(const Open* rows, std::size_t n, bool* open) {
         float form[block_rows], rest[n_bound_terms];
         for (int t = 0; t < static_cast<int>(n_bound_terms); ++t) {

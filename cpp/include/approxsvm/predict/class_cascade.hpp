@@ -138,7 +138,7 @@ class ClassCascade : public CommonExpansions {
 
   private:
     std::size_t majority_class() const { return view_.majority_classes[center_]; }
-    // The number of the center's form for the pair of its majority class and class c.
+    // Returns the number of the center's form for the pair of its majority class and class c.
     std::size_t form_of(std::size_t pair, std::size_t c) const {
         return view_.majority_only ? c - (c > majority_class()) : pair;
     }

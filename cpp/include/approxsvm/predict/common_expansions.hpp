@@ -54,8 +54,8 @@ class CommonExpansions {
         bool finite = true;
     };
 
-    // Evaluates function k up to a degree, 2 or the model's, by form number `form` of the center, at n rows in the
-    // lanes of `block`.
+    // Evaluates function k up to a degree, 2 or the degree of the model, by form number `form` of the center, at n rows
+    // in the lanes of `block`.
     template <int Registers, std::size_t Stride>
     void evaluate_in_block(std::size_t k, std::size_t form, const std::size_t* rows, std::size_t n, const float* block,
                            const OutsideNorms& outside, float* scratch, BlockOfRows<Stride>& common, int degree) {
@@ -105,7 +105,7 @@ class CommonExpansions {
     std::size_t center_ = 0;
 
   private:
-    // Constant and forms up to a degree, the degree of the bound table.
+    // Evaluates the constant and the forms up to a degree, the degree of the bound table.
     template <int Registers>
     void evaluate_forms(const Expansion& expansion, const float* block, float* form, double* inner, float* sq_norm,
                         int degree) {
@@ -158,7 +158,7 @@ class CommonExpansions {
         common.degree = degree;
     }
 
-    // Computes what decision_value and bound_of compute, for rows side by side.
+    // Computes the same as decision_value and bound_of, for many rows at a time.
     template <std::size_t Stride>
     void note_values(const Expansion& expansion, std::size_t k, const float* weights, const double* inner,
                      const BlockOfRows<Stride>& common) {

@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Sums in float64 of direct differences: docs/derivation.md, Prediction.
+// Bounds the error of sums in float64 of direct differences: docs/derivation.md, Prediction.
 inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
     const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);

@@ -56,7 +56,7 @@ struct CallRows {
     CallRows(std::size_t n_rows, bool has_batches)
         : n(n_rows), side_by_side(!has_batches || n_rows <= max_single_rows ? 1 : block_rows) {}
 
-    // Size of a block that the stages share: rows in its lanes, or one row of doubles.
+    // Returns the size of a block that the stages share: rows in its lanes, or one row of doubles.
     std::size_t block_bytes(const ModelView& model) const {
         return side_by_side > 1
                    ? workspace_bytes(model.n_features)
@@ -203,7 +203,7 @@ inline std::size_t sums_room(std::size_t n_sums, const CallRows& call) {
     return n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
 }
 
-// Space for the inner products of a row by columns.
+// Returns space for the inner products of a row by columns.
 template <class Real>
 inline std::size_t room_for_products(const ModelView& model) {
     if (!by_columns(model)) return 0;
@@ -340,7 +340,7 @@ class EngineStage {
     static constexpr std::size_t width = static_cast<std::size_t>(lanes_of<Real>);
     static constexpr std::size_t dense_capacity = max_registers * width;
 
-    // The contribution of unknown features to half_sq_norm; zero for kernels of inner products.
+    // Returns the contribution of unknown features to half_sq_norm; zero for kernels of inner products.
     Real weight_of(double unseen) const {
         return sums_.counts_unseen ? static_cast<Real>(view_.gamma * unseen) : Real{0};
     }

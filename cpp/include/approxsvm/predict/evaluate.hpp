@@ -14,7 +14,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- the rows of one center
 
-// Rows of one center, collected until they fill a block, then evaluated side by side or one by one.
+// Rows of one center, collected until they fill a block, then evaluated together or one by one.
 template <class Cascade>
 class Gatherer {
   public:

@@ -12,7 +12,7 @@ inline namespace APPROXSVM_TARGET {
 // Number of rows that are routed to their centers at a time.
 constexpr std::size_t route_rows = 16384;
 
-// Scratch memory of a part; empty if a list leaves the part out.
+// Scratch memory of a part, or empty if the list of parts leaves it out.
 template <bool is_there, class Room, class... Arguments>
 inline Room room_of(Arguments&&... arguments) {
     if constexpr (is_there)

@@ -102,7 +102,7 @@ class FewSegments {
     const std::size_t n_;
 };
 
-// Upper bound of the bytes of a panel's vectors: one per feature and vector before grouping.
+// Returns an upper bound of the bytes of a panel's vectors: one per feature and vector before grouping.
 inline std::size_t panel_bytes_before(std::size_t n_features) {
     const std::size_t of_planes = sizeof(std::uint32_t) * ((n_features + 31) / 32);
     return few_panel * (n_features > of_planes ? n_features : of_planes);
@@ -139,8 +139,8 @@ struct FewValuesMemory {
 
 // --- the grid
 
-// The value k steps from the origin. A compiler may fuse this. The fused result is the number closest to the exact one,
-// so grid_gap holds for both.
+// Returns the value k steps from the origin. A compiler may fuse this. The fused result is the number closest to the
+// exact one, so grid_gap holds for both.
 APPROXSVM_INLINE double on_grid(double origin, double step, double k) {
     return origin + k * step;
 }
@@ -150,7 +150,7 @@ inline double grid_gap(double origin, double step, double k) {
     two_sum(origin, product, lost);
     return std::fabs(std::fma(k, step, -product)) + std::fabs(lost);
 }
-// The k closest to a value, below 2^31; NaN for NaN.
+// Returns the k closest to a value, below 2^31; NaN for NaN.
 APPROXSVM_INLINE double steps_to(double value, double origin, double inverse_step) {
     constexpr double shift = 0x1.8p52;
     return ((value - origin) * inverse_step + shift) - shift;

@@ -106,7 +106,7 @@ class FewValuesStage {
 
     // --- functions of the loaded row
 
-    // The sum of the only function and its moduli.
+    // Computes the sum of the only function and its moduli.
     void sum32(double& sum, double& moduli) const {
         const double positive = few_sum(*few_, room_.row, 0), negative = few_sum(*few_, room_.row, 1);
         sum = positive + negative;
@@ -151,7 +151,7 @@ class FewValuesStage {
         room_.codes[j] = static_cast<std::uint8_t>(code);
         return true;
     }
-    // Checks all values side by side, by their distances from the grid and from their ranges.
+    // Checks all values, many at a time, by their distances from the grid and from their ranges.
     bool dense_codes() const {
         constexpr std::size_t width = static_cast<std::size_t>(lanes64);
         const std::size_t d = few_->n_features;

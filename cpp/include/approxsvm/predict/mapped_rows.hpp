@@ -162,7 +162,7 @@ inline std::size_t n_probabilities(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 
-// The outputs wanted for the rows [first, first + n).
+// Returns the outputs wanted for the rows [first, first + n).
 inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
     const std::size_t d = model.n_decisions, p = n_probabilities(model), t = n_targets_of(model);
     Evaluation part;
@@ -176,7 +176,7 @@ inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::si
     return part;
 }
 
-// Values are rejected if a tolerance is guaranteed and the mapped row's error alone exceeds it.
+// Rejects values if a tolerance is guaranteed and the mapped row's error alone exceeds it.
 inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
     for (std::size_t k = 0; k < bounds.size; ++k) {
         if (bounds[k] <= model.tolerance) continue;

@@ -14,7 +14,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// LIBSVM's powi: powers by repeated squaring.
+// Computes powers by repeated squaring, as LIBSVM's powi does.
 inline double libsvm_power(double base, int times) {
     double square = base, power = 1.0;
     for (; times > 0; times /= 2, square *= square) {

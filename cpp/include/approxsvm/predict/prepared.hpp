@@ -21,7 +21,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The exact engine in one precision, and the distance of its support vectors from the model's.
+// The exact engine in one precision, and the distance of its support vectors from those of the model.
 template <class Real>
 struct ExactEngine {
     KernelSum<Real> expansion;    // besides a_i K_i it sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i
@@ -89,7 +89,7 @@ inline Parts parts_laid_out(const ModelView& model) {
     return parts;
 }
 
-// All parts of an opened model.
+// Returns all parts of an opened model.
 APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     Parts needed = model.needed;
     if (model.n_members == 0) return needed | parts_laid_out(model);
@@ -150,7 +150,7 @@ inline bool has_folded_center(const ModelView& model) {
 inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
-// The coefficients of each function, and a weight.
+// Returns sizes for the coefficients of each function, and a weight.
 inline ClassSizes sizes_of_functions(const ModelView& view) {
     return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
@@ -265,7 +265,7 @@ struct PreparedMembers {
     }
 };
 
-// Bytes of memory for prepare(). The memory must not move while the prepared model is used.
+// Returns the bytes of memory for prepare(). The memory must not move while the prepared model is used.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
@@ -320,7 +320,7 @@ class EngineBound {
           root_of_furthest_(std::sqrt(furthest_)),
           of_moduli_(1.05 * 6.1 * unit_of<Real> + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64) {}
 
-    // The row's part in the bounds of all decision functions.
+    // Returns the row's part in the bounds of all decision functions.
     APPROXSVM_NOINLINE RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
         constexpr double u = unit_of<Real>;
         const double per_reach = 1.01 * u * (static_cast<double>(products_depth(engine_, n_terms)) + 8.0);
@@ -393,7 +393,7 @@ inline ListedErrors grid_errors(std::size_t n_sv) {
             1.1 * grid_errors_of_far * unit32 + 0x1p-58};
 }
 
-// The row's part in the bounds of all pairs.
+// Returns the row's part in the bounds of all pairs.
 inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
     const ListedErrors listed = listed_errors(*model.winner.sums.kernels, half_sq_norm);
     if (!(listed.of_moduli < infinity)) return listed;
@@ -446,7 +446,7 @@ inline double sq_norm_of(const Coordinates& x) {
     return sq_norm(x.values, x.n);
 }
 
-// The distance by which rounding to float32 moves a support vector.
+// Returns the distance by which rounding to float32 moves a support vector.
 APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     double sq_error = 0.0;
     for (std::size_t k = 0; k < x.n; ++k) {
@@ -456,7 +456,7 @@ APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     return std::sqrt(sq_error);
 }
 
-// The mean of gamma ||x_i - center||^2 over the first support vectors, but at least 2^-20.
+// Returns the mean of gamma ||x_i - center||^2 over the first support vectors, but at least 2^-20.
 APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
     double sum = 0.0;

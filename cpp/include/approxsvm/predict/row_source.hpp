@@ -19,7 +19,7 @@ class RowSource {
     // Whether the row can be read. NaN and infinity are detected later, in the values.
     Status check_order(std::size_t i) const { return is_sparse_ ? check(i) : Status::ok; }
 
-    // Number j of a readable row.
+    // Returns number j of a readable row.
     virtual double value(std::size_t i, std::size_t j) const = 0;
     // u[j * stride] = scale (z_j - center_j); returns the squared norm of features unknown to the model.
     virtual double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const = 0;

@@ -14,7 +14,7 @@ struct RowWork {
     double with_definition = 0.0;  // including the definition, for rows that float64 leaves undecided, such as ties
 };
 
-// Work of a form of degree [first, last] in n features.
+// Returns the work of a form of degree [first, last] in n features.
 inline double work_of_form(std::size_t n, int first, int last) {
     double work = 0.0;
     for (int k = first; k <= last; ++k) work += static_cast<double>(n_monomials(n, k));
@@ -31,7 +31,7 @@ inline double work_of_routing(const ModelView& view) {
     return static_cast<double>((router_panels(view.router.n_groups) + longest) * router_width * view.n_features);
 }
 
-// Work of all stages in few coordinates, for the most expensive group.
+// Returns the work of all stages in few coordinates, for the most expensive group.
 APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     const std::size_t n_stages = view.subspaces.n_stages, n_forms = n_subspace_forms(view);
     double work = 0.0;
@@ -56,7 +56,7 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Work of several classes, by the pairs of guessed winners (winner_row.hpp), up to float32.
+// Returns the work of several classes by the pairs of guessed winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
     // Kernel values of all classes and of lists: up to half of all, and then those of one more class, half at most.

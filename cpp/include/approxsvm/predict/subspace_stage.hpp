@@ -132,8 +132,8 @@ inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float
     return grid_errors(sums.kernels.n_sv);
 }
 
-// The sums of n rows in one stage, for the functions of one class or the only function, side by side in room.own and
-// room.others. Also each row's part in the bounds and the error of its sums.
+// Computes the sums of n rows in one stage, for the functions of one class or the only function, side by side in
+// room.own and room.others. It also computes each row's part in the bounds and the error of its sums.
 template <int Registers>
 inline void subspace_sums(const PreparedModel& prepared, const RowSource& source, std::size_t group, std::size_t stage,
                           const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,

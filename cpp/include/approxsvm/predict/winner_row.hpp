@@ -148,7 +148,7 @@ class WinnerRow {
                     [&](std::size_t a, std::size_t c, PartOfPair& part) { part = part_of_list<true>(a, c); });
         return outcome(w);
     }
-    // ... or in float64, a few panels at a time.
+    // Evaluates the pairs in float64, a few panels at a time.
     WinnerOutcome judge_in_float64(std::size_t w) {
         begin_class();
         n_in_float64_ += n_needed(w);
@@ -272,7 +272,7 @@ class WinnerRow {
         is_loaded_ = true;
     }
 
-    // Kernel values of all support vectors of the classes with is_wanted(class).
+    // Computes kernel values of all support vectors of the classes with is_wanted(class).
     template <class IsWanted>
     void fill_values(const IsWanted& is_wanted) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
@@ -287,7 +287,7 @@ class WinnerRow {
         }
     }
 
-    // The number of support vectors of class c in its pair with w, in whole tiles.
+    // Returns the number of support vectors of class c in its pair with w, in whole tiles.
     std::size_t n_listed(std::size_t w, std::size_t c) const {
         const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
         return (list[1] - list[0]) * tile_rows;
@@ -306,7 +306,7 @@ class WinnerRow {
         fill_values(
             [&](std::size_t c) { return is_needed(c, w) && !is_cheaper_listed(c, c == w ? n_own : n_listed(w, c)); });
     }
-    // The part of class c in its pair with a.
+    // Returns the part of class c in its pair with a.
     template <bool HasWeights>
     PartOfPair part_of_list(std::size_t a, std::size_t c) {
         const WinnerKernelSum& sums = prepared_.winner.sums;

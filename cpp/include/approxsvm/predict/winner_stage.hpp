@@ -97,7 +97,7 @@ class WinnerStage {
         if (n_unknown_ == block_rows) speculate(settle, pass_on);
     }
     // Begins row i with the pairs that are decided: known_of(know) calls know(pair, outcome) for each. A batch ignores
-    // them, because its rows are evaluated side by side.
+    // them, because its rows are evaluated together.
     template <class KnownOf>
     void begin(std::size_t i, const KnownOf& known_of) {
         if (batch_.engines_alone) row_.begin(i);

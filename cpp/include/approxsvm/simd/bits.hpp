@@ -32,7 +32,7 @@ APPROXSVM_INLINE void store16(unsigned char* p, u8x16 x) {
 APPROXSVM_INLINE u8x16 add8(u8x16 a, u8x16 b) {
     return vaddq_u8(a, b);
 }
-// Table entries for codes below 16.
+// Looks up table entries for codes below 16.
 APPROXSVM_INLINE u8x16 look_up(u8x16 table, u8x16 codes) {
     return vqtbl1q_u8(table, codes);
 }

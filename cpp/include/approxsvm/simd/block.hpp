@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One coordinate: u = input_scale (z - center). float64 rows round once, float32 rows in the difference.
+// Returns one coordinate: u = input_scale (z - center). float64 rows round once, float32 rows in the difference.
 APPROXSVM_INLINE float shifted(double z, float center, double scale) {
     return static_cast<float>((z - static_cast<double>(center)) * scale);
 }
@@ -19,7 +19,7 @@ APPROXSVM_INLINE float shifted(float z, float center, double scale) {
     return (z - center) * static_cast<float>(scale);
 }
 
-// The first n_rows of `lanes` rows with unit column stride -> columns [first, first + lanes) of the block.
+// Copies the first n_rows of `lanes` rows with unit column stride to columns [first, first + lanes) of the block.
 template <class Real>
 APPROXSVM_INLINE void load_square(const float* center, double scale, const Real* const* rows, std::size_t n_rows,
                                   std::size_t first, float* block, std::size_t block_stride) {

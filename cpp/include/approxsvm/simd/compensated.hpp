@@ -13,7 +13,7 @@ APPROXSVM_INLINE double rounded_product(double a, double b) {
     return std::fma(a, b, 0.0);
 }
 
-// a + b rounded, and its rounding error (Knuth).
+// Returns a + b rounded, and its rounding error (Knuth).
 APPROXSVM_INLINE double two_sum(double a, double b, double& lost) {
     const double s = a + b, of_b = s - a;
     lost = (a - (s - of_b)) + (b - of_b);

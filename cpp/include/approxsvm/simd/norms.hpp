@@ -42,12 +42,12 @@ APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     return sums[0];
 }
 
-// The summation depth, in roundings, of a sum of n products in lanes.
+// Returns the summation depth, in roundings, of a sum of n products in lanes.
 constexpr std::size_t depth_in_lanes(std::size_t n) {
     return n / 8 + 5;
 }
 
-// sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller depth than inner_product_depth(n_terms).
+// Returns sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller depth than inner_product_depth(n_terms).
 template <class Real>
 inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
     const std::size_t chunk = chunk_features(n_terms);

@@ -166,7 +166,7 @@ APPROXSVM_INLINE f64v min_or_nan(f64v x, f64v high) {
 }
 
 #if defined(APPROXSVM_AVX512)
-// x with its lowest eight bits replaced.
+// Returns x with its lowest eight bits replaced.
 APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     const __m512i kept = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(~0xFF));
     return _mm512_castsi512_ps(_mm512_or_si512(kept, _mm512_set1_epi32(static_cast<int>(byte))));
@@ -225,7 +225,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 }
 
 #else
-// x with its lowest eight bits replaced.
+// Returns x with its lowest eight bits replaced.
 APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     const __m256i kept = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(~0xFF));
     return _mm256_castsi256_ps(_mm256_or_si256(kept, _mm256_set1_epi32(static_cast<int>(byte))));
@@ -272,7 +272,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 }
 #endif
 
-// The sums of the lanes of r[0], r[1], ..., in the lanes of one register; log2(lanes) additions for each.
+// Returns the sums of the lanes of r[0], r[1], ..., in the lanes of one register; log2(lanes) additions for each.
 APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
     APPROXSVM_UNROLL for (int n = 0; n < lanes / 2; ++n) {
         r[n] =
@@ -329,7 +329,7 @@ APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     return vminq_f32(x, high);
 }
-// x with its lowest eight bits replaced.
+// Returns x with its lowest eight bits replaced.
 APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     const uint32x4_t kept = vandq_u32(vreinterpretq_u32_f32(x), vdupq_n_u32(~0xFFu));
     return vreinterpretq_f32_u32(vorrq_u32(kept, vdupq_n_u32(byte)));
@@ -431,7 +431,7 @@ APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     return x > high ? high : x;
 }
-// x with its lowest eight bits replaced.
+// Returns x with its lowest eight bits replaced.
 APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     typedef std::uint32_t u32v __attribute__((vector_size(16)));
     return reinterpret_cast<f32v>((reinterpret_cast<u32v>(x) & ~0xFFu) | byte);
@@ -496,7 +496,7 @@ APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     for (int i = 0; i < 4; ++i) x[i] = x[i] > high[i] ? high[i] : x[i];
     return x;
 }
-// x with its lowest eight bits replaced.
+// Returns x with its lowest eight bits replaced.
 APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     std::uint32_t bits[4];
     std::memcpy(bits, &x, sizeof bits);
@@ -718,7 +718,7 @@ APPROXSVM_INLINE void store8(float* p, f32x8 x) {
     store(p + 4, x.high);
 }
 #endif
-// Sum of the lanes, by three additions each.
+// Returns the sum of the lanes, with three additions on each path.
 APPROXSVM_INLINE float sum8(f32x8 x) {
     float lane[8];
     store8(lane, x);

@@ -195,10 +195,10 @@ struct AffineOp : AnyOp {
 
     static bool as_source_of_sparse(const MapOp& op) { return !op.parts[part::divide]; }
 
-    // The size of the output of fill_gains(): |multiply / divide|, the growth factors of errors, and the contributions
-    // of underflow, n numbers each, and the sum of the latter; then the numbers of AffineInFloat32, n each, and, for a
-    // norm of the products and quotients, the largest of_size and stretch and the norm of the constants. All are
-    // rounded up.
+    // Returns the size of the output of fill_gains(): |multiply / divide|, the growth factors of errors, and the
+    // contributions of underflow, n numbers each, and the sum of the latter; then the numbers of AffineInFloat32, n
+    // each, and, for a norm of the products and quotients, the largest of_size and stretch and the norm of the
+    // constants. All are rounded up.
     static std::size_t n_gains(const MapOp& op) { return 5 * op.n_outputs + 4; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         constexpr double up = 1.0 + 0x1p-30;

@@ -94,8 +94,8 @@ struct PiecewisePolynomialOp : AnyOp {
         return approxsvm_polynomial_at(&pieces, i, x).absolute_sum * each + each;
     }
 
-    // The largest distance of a float32 source from y. It evaluates pieces in float64, but compares with their ends,
-    // extends beyond them, and adds 1e-7 (`has_normal`) in float32. A number without a radius equals the source's
+    // Returns the largest distance of a float32 source from y. It evaluates pieces in float64, but compares with their
+    // ends, extends beyond them, and adds 1e-7 (`has_normal`) in float32. A number without a radius equals the source's
     // number.
     static double moved_in_float32(const approxsvm_piecewise_polynomial& pieces, approxsvm_ball x, double y,
                                    bool has_normal) {

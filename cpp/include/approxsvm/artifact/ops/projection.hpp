@@ -14,7 +14,8 @@ namespace part {
 enum : std::size_t { center, matrix, bias, bias_error };
 }  // namespace part
 
-// An upper bound of the norm of column c of a projection's matrix, scaled by its largest number to avoid overflow.
+// Returns an upper bound of the norm of column c of a projection's matrix, scaled by its largest number to avoid
+// overflow.
 inline double column_norm(const MapOp& op, std::size_t c) {
     const double* matrix = op.parts[part::matrix] + c;
     const std::size_t n = op.n_inputs, m = op.n_outputs;
@@ -162,7 +163,7 @@ struct ProjectionOp : AnyOp {
                check.each(field::op_bias_error, op.parts[part::bias_error], m, at_least(0.0));
     }
 
-    // The norms of the matrix' columns, and 1 for a column that float32 represents exactly.
+    // Number of gains: the norm of each column of the matrix, and for each column 1 if float32 represents it exactly.
     static std::size_t n_gains(const MapOp& op) { return 2 * op.n_outputs; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         const std::size_t n = op.n_inputs, m = op.n_outputs;
