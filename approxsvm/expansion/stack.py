@@ -36,12 +36,12 @@ USUAL_WORK, _MOST_WORK = 2e11, 1e13
 WORK_PER_SECOND: Final = 4e10
 # Moments replace powers of the Gram matrix that would be affordable if they take less work by this factor.
 _CHEAPER: Final = 4.0
-# Most moments of one center; every thread holds the moments of one center in memory.
+# Maximum number of moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
 _TYPICAL_S = 0.3
 _ROWS = 512
-# Most bytes of sums that are kept for further expansions.
+# Maximum bytes of sums that are kept for further expansions.
 _MOST_KNOWN = 256 << 20
 
 

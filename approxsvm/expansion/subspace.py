@@ -374,7 +374,7 @@ class GroupInSubspace:
 
 
 def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) -> float:
-    """Return E, rounded up: the distance, in its space, of sum_i coef_i K(y_i, .) from the sum at moved points."""
+    """Return E, rounded up: the distance in the RKHS between sum_i coef_i K(y_i, .) and the sum at moved points."""
     n, k = y.shape
     unit = 2.0 ** int(np.frexp(np.abs(coef).max(initial=0.0))[1])
     signed = np.concatenate([coef, -coef]) / unit

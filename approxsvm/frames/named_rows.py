@@ -15,7 +15,7 @@ from approxsvm.frames.text_columns import NONE
 
 
 def is_one_row_frame(row: Any) -> bool:
-    """Return whether a row is a data frame; InputError unless it has exactly one row."""
+    """Return whether `row` is a data frame; raise InputError if it is one without exactly one row."""
     if not (hasattr(row, "columns") or hasattr(row, "column_names")):
         return False
     n_rows = len(row) if hasattr(row, "__len__") else "an unknown number of"

@@ -31,7 +31,7 @@ _TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSV
 
 
 def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a VMAF model in JSON, for scores before they are clipped; errors name the field.
+    """Read a VMAF model from JSON; the result predicts scores before they are clipped. Errors name the field.
 
     Raises UnsupportedModelError if it holds several models, has another type, or enables a transform of scores.
     """

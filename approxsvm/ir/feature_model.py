@@ -1,4 +1,4 @@
-"""Common base of linear models on feature maps, which have functions of the same features and no support vectors.
+"""Common base of linear models on feature maps: their functions share the features, and have no support vectors.
 
 Each subclass adds its parameters and its definition, with a bound on its rounding.
 """

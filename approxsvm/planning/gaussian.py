@@ -28,8 +28,8 @@ from approxsvm.system.threads import one_thread_inside
 
 # Default tolerance of a regression model's values, as a share of their range.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
-# Functions of the same kernels share one float64 bound, computed from their largest coefficients. If the tolerance were
-# not several times that bound, nearly every row would be computed again by the definition.
+# The least tolerance in multiples of the shared float64 bound, which is computed from the largest coefficients of all
+# functions. With less, nearly every row would be computed again from the definition.
 _OF_SHARED_MODULI: Final = 16.0
 # Rows that are used to estimate the float64 error of scaling.
 _TYPICAL_ROWS: Final = 256

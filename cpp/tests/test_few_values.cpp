@@ -1,7 +1,7 @@
 #include "parts.hpp"
 
-// Integer distances against obvious arithmetic, and kernel sums of few values against long double. Compiled once per
-// target; a CPU that lacks the target's instructions skips the whole program.
+// Checks integer distances against naive arithmetic, and kernel sums of few values against long double. Compiled once
+// per target; a CPU that lacks the target's instructions skips the whole program.
 
 namespace few_values {
 

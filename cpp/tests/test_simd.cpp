@@ -143,7 +143,7 @@ TEST(float32_exp) {
         judge(exp32, arguments);
         arguments.clear();
     }
-    // The integer of the range reduction changes at odd multiples of ln 2 / 2; the rest is 0 at even ones.
+    // In the range reduction, the integer changes at odd multiples of ln 2 / 2; the remainder is 0 at even ones.
     std::vector<float> turns = {0.0f, -FLT_MIN, -FLT_TRUE_MIN, -0x1p-25f, -1.0f, exp_min_argument};
     for (int k = 1; k * 0.34657359 < 87.33; ++k) turns.push_back(static_cast<float>(-k * 0.34657359));
     judge(exp32, neighbours(turns, 1000, exp_min_argument, 0.0f));

@@ -217,8 +217,8 @@ TEST(random_reals_are_read_as_strtod_reads_them) {
         check_as_strtod(print("0x%llx.%llxp%d", bits(), bits(), static_cast<int>(random() % 1800) - 850));
     }
     for (int i = 0; i < 1000; ++i) {
-        // The exact decimal expansion of the middle between two neighbouring doubles, and its neighbours in the last
-        // digit. A long double of 64 bits holds the middle; where it is a double, the check is merely weaker.
+        // The exact decimal expansion of the midpoint of two adjacent doubles, and its neighbours in the last
+        // digit. A long double of 64 bits holds the midpoint; where it is a double, the check is merely weaker.
         const double low = std::ldexp(uniform(random, 1, 2), static_cast<int>(random() % 120) - 60);
         const long double middle = (static_cast<long double>(low) + std::nextafter(low, infinity)) / 2;
         const std::string halfway = print("%.150Lf", middle);

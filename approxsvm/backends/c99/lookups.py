@@ -28,7 +28,7 @@ _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
 def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
-    """Return the maximum absolute value of each output, for features up to `before`.
+    """Return the maximum absolute value of each output, for features with absolute values up to `before`.
 
     Raises
     ------

@@ -912,7 +912,7 @@ def _two_classes(
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether this scikit-learn takes the last of tied largest values: new versions reverse the members."""
+    """Return whether ties go to the last value; newer versions of scikit-learn, which reverse members, do not do this."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names
 
 

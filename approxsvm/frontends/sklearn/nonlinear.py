@@ -131,7 +131,7 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
     else:
         kept = 1 if extrapolation == "constant" else 2
         at_high = [_value_and_slope(p, high - t[ends[1]])[:kept] for p in beyond]
-        # scikit-learn sets the first splines below the first knot, and the last ones above the last knot.
+        # Below the first knot scikit-learn assigns only the first splines, and above the last knot only the last ones.
         n_set = degree + (kept == 2 and degree == 1)
         first = [p[:kept] if k < n_set else [] for k, p in enumerate(pieces[0][2])]
         last = [p if k >= n_splines - n_set else [] for k, p in enumerate(at_high)]

@@ -455,7 +455,7 @@ def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], 
 
 
 def _line_start(text: bytes, start: int, n_lines: int) -> int:
-    """Return the position `n_lines` lines further."""
+    """Return the position `n_lines` lines after `start`."""
     for _ in range(n_lines):
         line_end = text.find(b"\n", start)
         if line_end < 0:

@@ -1,4 +1,4 @@
-// An artifact mapped into memory: opening it costs a checksum, and the kernel shares its pages among processes.
+// An artifact mapped into memory: opening it costs a checksum, and the operating system shares its pages.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>

@@ -154,7 +154,7 @@ struct WinnerMemory {
           others(n_tiles_.others + (is_usable ? 1 : 0), 1, arena) {}
 };
 
-// Fills a list, tile after tile.
+// Fills a list tile by tile.
 class ListWriter {
   public:
     ListWriter(const KernelSum<float>& kernels, const ListMemory& memory, std::size_t n_sums)

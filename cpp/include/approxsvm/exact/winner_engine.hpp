@@ -86,8 +86,8 @@ class SpeculationWriter {
     std::size_t n_added_ = 0;
 };
 
-// The weights of the section apply to z - center. The weights of the engine with the vectors `kernels` apply to scaled
-// rows about its own center, or about zero if the center is null.
+// The weights in the section apply to z - center. The engine that holds `kernels` applies its weights to scaled rows
+// minus its own center, or minus zero if that is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelSum<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {

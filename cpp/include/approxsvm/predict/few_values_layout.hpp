@@ -156,7 +156,7 @@ APPROXSVM_INLINE double steps_to(double value, double origin, double inverse_ste
     return ((value - origin) * inverse_step + shift) - shift;
 }
 
-// Returns the largest step that divides both distances, up to `tiny`.
+// Returns the largest step that divides both distances to within `tiny`.
 inline double common_step(double a, double b, double tiny) {
     while (b > tiny) {
         double rest = std::fmod(a, b);
