@@ -912,7 +912,7 @@ def _two_classes(
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether ties go to the last value; newer versions of scikit-learn, which reverse members, do not do this."""
+    """Return whether ties go to the last value; newer versions of scikit-learn reverse members and take the first."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names
 
 
