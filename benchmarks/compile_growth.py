@@ -3,7 +3,7 @@
 Models are generated instead of trained, because training the largest would take days. For two classes, each row of
 `benchmarks.growth` is a support vector with its coefficient at the box limit, and gamma is scikit-learn's "scale". For
 several classes, twelve vectors of norm 1 surround the center of each class, with random coefficients. Every model is
-compiled with default options in a process of its own. Memory is the peak of that process while it compiles, including
+compiled with default options in its own process. Memory is the peak of that process while it compiles, including
 the model, the sample rows and Python. Compiling has paid for itself after as many rows as scikit-learn predicts in the
 time of compiling, less the time of our predictions.
 """

@@ -66,7 +66,8 @@ def bounds_of_terms(
     artifact: Artifact, arithmetic: Arithmetic, power: int, alphas: FloatArray, beta: float, moduli: FloatArray
 ) -> SumBounds:
     """Bound sums of powers, or of tanh or cos if `power` is 0; `moduli` is |a_i|, shape (n_functions, n_terms)."""
-    coef_error = 1.001 * float(artifact.polynomial_numbers()[1:2].sum())  # cos has none
+    kernel_numbers = artifact.polynomial_numbers()  # kernels of inner products alone have such numbers
+    coef_error = 1.001 * float(kernel_numbers[1]) if len(kernel_numbers) else 0.0
     of_terms = arithmetic.terms + coef_error + (0.0 if power else arithmetic.functions)
     sums, fixed = term_sums(power, alphas, beta, moduli), fixed_errors(artifact, arithmetic)
     majorant = sums.majorants(arithmetic.arguments * (1.0 + arithmetic.arguments) ** max(power - 1, 0), of_terms)

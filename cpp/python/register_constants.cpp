@@ -92,7 +92,7 @@ py::tuple grid_of(const Matrix& values) {
 }  // namespace
 
 void register_constants(py::module_& module) {
-    module.def("constants", constants, "Matrix of the core, by name.");
+    module.def("constants", constants, "Numbers of the core, by name.");
     module.def("are_few", are_few, py::arg("n_values"), py::arg("n_sv"), py::arg("n_features"),
                "Whether an engine stores support vectors by columns.");
     module.def("max_phi", py::vectorize(max_phi), py::arg("k"), py::arg("low"), py::arg("high"),

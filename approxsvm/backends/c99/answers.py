@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99.program import is_shared, model_text
+from approxsvm.backends.c99.program import filled, is_shared, model_text
 from approxsvm.ir.outputs import BY_PROBABILITY, Probability
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -83,7 +83,7 @@ class Answers:
     def functions(self) -> Iterator[str]:
         """Yield the functions up to probabilities, if there are any."""
         if self.parameters:
-            yield model_text("OUTPUTS").replace("@NUMBERS@", ", ".join(map(str, self.parameters.values())))
+            yield filled("OUTPUTS", numbers=", ".join(map(str, self.parameters.values())))
         if self._has_scores:
             yield model_text("SCORES")
         if self.kind:

@@ -101,8 +101,8 @@ class DeviceRows:
     @property
     def refused(self) -> str:
         """Description of the rows that have no mapped row."""
-        beside = "" if self.lookup is None else ", or has a value that a lookup rejects"
-        return f"that is not finite{beside}{', or has a number that a step rejects' if self.has_domain else ''}"
+        also = "" if self.lookup is None else ", or has a value that a lookup rejects"
+        return f"that is not finite{also}{', or has a number that a step rejects' if self.has_domain else ''}"
 
     @property
     def has_domain(self) -> bool:

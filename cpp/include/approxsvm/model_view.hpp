@@ -66,7 +66,7 @@ struct InputMapView {
     std::size_t widest;                                     // most features before, between and after ops
     bool has_projection, has_inverse_normal, scales_alone;  // which ops exist
     bool takes_all_columns;                                 // in order
-    std::size_t n_checked;                                  // raw columns with checks of their own, used or not
+    std::size_t n_checked;                                  // raw columns with separate checks, used or not
     const CheckedColumn* checked;
 };
 
