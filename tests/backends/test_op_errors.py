@@ -212,8 +212,9 @@ def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[s
 @NEEDS_GCC
 def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
     map_ = FRONTS["projected"](InputMap.identity(N)).then_op(OPS["turns"]).then_op(OPS["piecewise_polynomial"])
-    unknown = sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_)
-    assert_held_in_headers([*(compiled(*case) for case in CASES), unknown], rows, tmp_path)
+    groups = InputMap.identity(N).then_op(ops.Normalizer("l2", ALL + 1)).then_op(ops.Normalizer("max", np.ones(N, int)))
+    others = [(sums_of(one.n_features, input_map=one), SimpleNamespace(input_map=one)) for one in (map_, groups)]
+    assert_held_in_headers([*(compiled(*case) for case in CASES), *others], rows, tmp_path)
 
 
 # Sums that lose all terms but the first: a test with few terms needs no bound that grows with their number.
