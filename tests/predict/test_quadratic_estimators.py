@@ -75,22 +75,6 @@ def test_values_beyond_float64_are_refused_by_row(rows, kind):
             fast.predict_one(beyond[33_333])
 
 
-def test_an_ensemble_settles_labels_and_bounds_probabilities(rows):
-    X, y = rows
-    source = CalibratedClassifierCV(SVC(gamma=0.3), cv=3).fit(X, y)
-    for tolerance in (None, 1e-2):
-        fast = approxsvm.compile(source, tolerance=tolerance)
-        np.testing.assert_array_equal(fast.predict(X), source.predict(X))
-        errors = np.abs(fast.predict_proba(X) - source.predict_proba(X))
-        assert (errors <= fast.probability_bound(X) + 1e-12).all()
-        assert errors.max() < (1e-9 if tolerance is None else 1e-2)
-        np.testing.assert_array_equal(fast.error_bound(X), fast.probability_bound(X))
-        assert not hasattr(fast, "decision_function")
-    with pytest.raises(InputError, match="an ensemble has no decision values"):
-        approxsvm.verify(fast, source, X)
-    assert [type(member).__name__ for member in fast.members] == ["CompiledSVC"] * 3
-
-
 def test_verify_finds_another_model(rows):
     X, y = rows
     other = approxsvm.compile(SVC(gamma=0.2).fit(X, y + (X[:, 0] > 1)), mode="exact")
@@ -119,9 +103,3 @@ def test_members_that_do_not_match_are_refused(rows):
     mean = Ensemble((approxsvm.read_model(CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X, three)),))
     with pytest.raises(ArtifactError, match="probability of section outputs is 0, expected at least 1"):
         writer.build_ensemble([approxsvm.compile(LinearSVC().fit(X, three)).artifact], mean)
-
-
-def test_artifacts_are_the_same_bytes_every_time(rows):
-    X, y = rows
-    model = read_any(SVC(kernel="poly", degree=2).fit(X, y))
-    assert approxsvm.compile(model).artifact == approxsvm.compile(model).artifact
