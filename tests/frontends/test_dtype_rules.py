@@ -1,4 +1,4 @@
-"""Rules of dtypes against scikit-learn: the dtype that a step gives for rows of a dtype, and whether its numbers change."""
+"""Rules of dtypes against scikit-learn: what a step gives for rows of a dtype, and whether its numbers change."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.cluster import FeatureAgglomeration
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.decomposition import PCA, FastICA, TruncatedSVD
@@ -36,7 +37,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from approxsvm.features import TaylorFeatures
-from approxsvm.frontends.sklearn.dtypes import _RULES
+from approxsvm.frontends.sklearn.dtypes import _RULES, _differs_if_sparse
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 DTYPES = ("float64", "float32", "float16", "int8", "int16", "int64", "uint8", "uint64", "bool")
@@ -47,9 +48,9 @@ F64 = np.dtype(np.float64)
 UNKNOWN: Any = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
 STEPS: dict[str, tuple[Any, Any]] = {
     **{type(step).__name__: (step, X) for step in (
-        StandardScaler(), RobustScaler(), MaxAbsScaler(), MinMaxScaler(), Normalizer(), PCA(2), TruncatedSVD(2),
-        FastICA(2, random_state=0), PLSRegression(2), LinearDiscriminantAnalysis(n_components=2),
-        GaussianRandomProjection(2, random_state=0), FeatureAgglomeration(2), PolynomialFeatures(2),
+        StandardScaler(), RobustScaler(), MaxAbsScaler(), MinMaxScaler(), Normalizer(), PCA(2),
+        TruncatedSVD(2, random_state=0), FastICA(2, random_state=0), PLSRegression(2),
+        LinearDiscriminantAnalysis(n_components=2), GaussianRandomProjection(2, random_state=0), FeatureAgglomeration(2), PolynomialFeatures(2),
         SplineTransformer(), QuantileTransformer(n_quantiles=20), PowerTransformer(), KBinsDiscretizer(4),
         AdditiveChi2Sampler(), SkewedChi2Sampler(n_components=9, random_state=0),
         RBFSampler(n_components=9, random_state=0), Nystroem(n_components=9, random_state=0),
@@ -58,7 +59,8 @@ STEPS: dict[str, tuple[Any, Any]] = {
     "no scaling": (StandardScaler(with_mean=False, with_std=False), X),
     "FastICA without a mean": (FastICA(whiten=False, random_state=0), X),
     **{f"{type(step).__name__} of float32": (step, X.astype(np.float32)) for step in (
-        PCA(2), TruncatedSVD(2), FastICA(2, random_state=0), RBFSampler(n_components=9, random_state=0),
+        MaxAbsScaler(), RobustScaler(with_centering=False), StandardScaler(with_mean=False), Normalizer(),
+        PCA(2), TruncatedSVD(2, random_state=0), FastICA(2, random_state=0), RBFSampler(n_components=9, random_state=0),
         Nystroem(n_components=9, random_state=0), KernelRidge(kernel="rbf"), Ridge(),
         GaussianRandomProjection(2, random_state=0))},
     "nothing": (FunctionTransformer(), X),
@@ -66,14 +68,19 @@ STEPS: dict[str, tuple[Any, Any]] = {
     "Binarizer, above": (Binarizer(threshold=0.3), X),
     "bins of float32": (KBinsDiscretizer(4, dtype=np.float32), X),
     "one-hot": (OneHotEncoder(handle_unknown="ignore"), WHOLE),
-    "one-hot in float32": (OneHotEncoder(dtype=np.float32, sparse_output=False), WHOLE),
+    "one-hot in float32": (OneHotEncoder(dtype=np.float32, handle_unknown="ignore", sparse_output=False), WHOLE),
+    "one-hot from 2": (OneHotEncoder(handle_unknown="ignore"), WHOLE + 1),
     "infrequent": (OneHotEncoder(min_frequency=9, handle_unknown="infrequent_if_exist"), WHOLE - 7),
     "ordinal": (OrdinalEncoder(**UNKNOWN), WHOLE - 7),
     "ordinal, known": (OrdinalEncoder(), WHOLE),
     "targets": (TargetEncoder(random_state=0), WHOLE - 7),
+    "targets of texts": (TargetEncoder(random_state=0), np.array(["a", "b", "c"], object)[WHOLE.astype(int) % 3]),
+    "mode of objects": (SimpleImputer(strategy="most_frequent"), WHOLE.astype(object)),
     "constant": (SimpleImputer(strategy="constant", fill_value=0.1), X),
     "constant of integers": (SimpleImputer(strategy="constant", fill_value=1), (WHOLE - 7).astype(int)),
     "mode": (SimpleImputer(strategy="most_frequent"), WHOLE - 7),
+    "mode of codes": (SimpleImputer(strategy="most_frequent"), WHOLE),
+    "normal quantiles": (QuantileTransformer(n_quantiles=20, output_distribution="normal"), X),
     "mode for 0.1": (SimpleImputer(missing_values=0.1, strategy="most_frequent"), X),
     "indicator of 0.1": (MissingIndicator(missing_values=0.1, features="all"), X),
     "indicator of 300": (MissingIndicator(missing_values=300, features="all"), X),
@@ -97,7 +104,8 @@ def answered(step: Any, rows: Any) -> Any:
             found = step.predict(rows) if not hasattr(step, "transform") else step.transform(rows)
         except (ValueError, TypeError, IndexError):
             return None
-        return found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+        found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+        return found.astype(np.float64) if found.dtype == object else found
 
 
 # Rows that a rule rules out although the step makes the same of these: a number that the dtype does not hold, or an
@@ -123,3 +131,13 @@ def test_a_rule_says_what_the_step_does(name: str) -> None:
             assert not is_same or rows.dtype.kind in _STRICT.get(name, ""), (dtype, said)
         if found is not None and not isinstance(step, Nystroem):  # what it gives float32 of is ruled out anyway
             assert found.dtype == said.gives, (dtype, said)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_steps_that_treat_sparse_rows_otherwise_are_known(name: str) -> None:
+    step, train = STEPS[name]
+    step.fit(train, np.digitize(VALUE, [-20.0, 0.0]) if isinstance(step, LinearDiscriminantAnalysis) else VALUE)
+    rows = np.where(X[:40] > 4.0, X[:40], 0.0)
+    dense, sparse = answered(step, rows), answered(step, csr_array(rows))
+    if dense is not None and sparse is not None:
+        assert np.allclose(dense, sparse, rtol=1e-10, atol=1e-10) == (not _differs_if_sparse(step))
