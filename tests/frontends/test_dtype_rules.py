@@ -50,8 +50,8 @@ STEPS: dict[str, tuple[Any, Any]] = {
     **{type(step).__name__: (step, X) for step in (
         StandardScaler(), RobustScaler(), MaxAbsScaler(), MinMaxScaler(), Normalizer(), PCA(2),
         TruncatedSVD(2, random_state=0), FastICA(2, random_state=0), PLSRegression(2),
-        LinearDiscriminantAnalysis(n_components=2), GaussianRandomProjection(2, random_state=0), FeatureAgglomeration(2), PolynomialFeatures(2),
-        SplineTransformer(), QuantileTransformer(n_quantiles=20), PowerTransformer(), KBinsDiscretizer(4),
+        LinearDiscriminantAnalysis(n_components=2), GaussianRandomProjection(2, random_state=0), FeatureAgglomeration(2),
+        PolynomialFeatures(2), SplineTransformer(), QuantileTransformer(n_quantiles=20), PowerTransformer(), KBinsDiscretizer(4),
         AdditiveChi2Sampler(), SkewedChi2Sampler(n_components=9, random_state=0),
         RBFSampler(n_components=9, random_state=0), Nystroem(n_components=9, random_state=0),
         TaylorFeatures(0.1, 2), KernelRidge(kernel="rbf"), Ridge(), GaussianProcessRegressor(alpha=0.1, optimizer=None),
