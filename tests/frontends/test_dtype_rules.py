@@ -48,14 +48,15 @@ F64 = np.dtype(np.float64)
 UNKNOWN: Any = {"handle_unknown": "use_encoded_value", "unknown_value": -1}
 STEPS: dict[str, tuple[Any, Any]] = {
     **{type(step).__name__: (step, X) for step in (
-        StandardScaler(), RobustScaler(), MaxAbsScaler(), MinMaxScaler(), Normalizer(), PCA(2),
-        TruncatedSVD(2, random_state=0), FastICA(2, random_state=0), PLSRegression(2),
-        LinearDiscriminantAnalysis(n_components=2), GaussianRandomProjection(2, random_state=0), FeatureAgglomeration(2),
-        PolynomialFeatures(2), SplineTransformer(), QuantileTransformer(n_quantiles=20), PowerTransformer(), KBinsDiscretizer(4),
-        AdditiveChi2Sampler(), SkewedChi2Sampler(n_components=9, random_state=0),
-        RBFSampler(n_components=9, random_state=0), Nystroem(n_components=9, random_state=0),
-        TaylorFeatures(0.1, 2), KernelRidge(kernel="rbf"), Ridge(), GaussianProcessRegressor(alpha=0.1, optimizer=None),
-        MissingIndicator(features="all"), SimpleImputer(), FunctionTransformer(np.log1p))},
+        StandardScaler(), RobustScaler(), MaxAbsScaler(), MinMaxScaler(), Normalizer(), PCA(2), PLSRegression(2),
+        TruncatedSVD(2, random_state=0), FastICA(2, random_state=0), LinearDiscriminantAnalysis(n_components=2),
+        GaussianRandomProjection(2, random_state=0), FeatureAgglomeration(2), PolynomialFeatures(2),
+        KBinsDiscretizer(4), SplineTransformer(), QuantileTransformer(n_quantiles=20), PowerTransformer(),
+        AdditiveChi2Sampler(),
+        SkewedChi2Sampler(n_components=9, random_state=0), RBFSampler(n_components=9, random_state=0),
+        Nystroem(n_components=9, random_state=0), TaylorFeatures(0.1, 2), KernelRidge(kernel="rbf"), Ridge(),
+        GaussianProcessRegressor(alpha=0.1, optimizer=None), MissingIndicator(features="all"), SimpleImputer(),
+        FunctionTransformer(np.log1p))},
     "no scaling": (StandardScaler(with_mean=False, with_std=False), X),
     "FastICA without a mean": (FastICA(whiten=False, random_state=0), X),
     **{f"{type(step).__name__} of float32": (step, X.astype(np.float32)) for step in (

@@ -19,7 +19,6 @@ from sklearn.kernel_approximation import (
     Nystroem,
     PolynomialCountSketch,
     RBFSampler,
-    SkewedChi2Sampler,
 )
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
@@ -29,7 +28,6 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
     FunctionTransformer,
-    KBinsDiscretizer,
     MaxAbsScaler,
     MinMaxScaler,
     Normalizer,
@@ -39,7 +37,6 @@ from sklearn.preprocessing import (
     QuantileTransformer,
     RobustScaler,
     StandardScaler,
-    TargetEncoder,
 )
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.svm import SVC, SVR, LinearSVC
@@ -61,7 +58,6 @@ def rows_of(dtype: Any, n: int = 60) -> Any:
 
 TRAIN = rows_of(np.float64, 120)
 WHOLE, NARROW, FRAME = TRAIN.round(), TRAIN.astype(np.float32), pd.DataFrame(TRAIN, columns=list("abc"))
-SIGNED = WHOLE.astype(int) - 7
 NORMAL = QuantileTransformer(n_quantiles=20, output_distribution="normal")
 LABELS = (np.abs(TRAIN - 5.0).sum(axis=1) + np.random.default_rng(0).normal(0, 1, 120) > 6.5).astype(int)
 
@@ -75,40 +71,6 @@ def compiled(*steps: Any, X: Any = TRAIN) -> Any:
 
 
 NARROWING = OrdinalEncoder(dtype=np.float32)
-# Steps, the rows that they are fitted on, and the dtypes of rows that are refused.
-F16, SMALL, WIDE = ("float16",), ("int8", "uint8", "int16", "bool"), ("int32", "int64", "uint64")
-REFUSED: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
-    "svc": (SVC(), TRAIN, ()),
-    "standard": (StandardScaler(), TRAIN, F16),
-    "robust": (RobustScaler(), TRAIN, F16),
-    "chi2": (AdditiveChi2Sampler(), TRAIN, F16 + SMALL + WIDE),
-    "log": (FunctionTransformer(np.log1p), TRAIN, F16 + SMALL),
-    "binarizer": (Binarizer(threshold=2.7), TRAIN, ()),  # the nearest float16 is below its threshold
-    "binarizer, above": (Binarizer(threshold=0.3), TRAIN, F16),
-    "binarizer, scaled": (make_pipeline(Binarizer(threshold=2.7), StandardScaler()), TRAIN, F16),
-    "bins": (KBinsDiscretizer(4), TRAIN, ()),
-    "normalizer": (Normalizer(), TRAIN, F16),
-    "pca": (PCA(2), TRAIN, ()),
-    "one-hot": (OneHotEncoder(handle_unknown="ignore", dtype=np.float32), TRAIN, ("bool",)),
-    "constant": (SimpleImputer(strategy="constant"), TRAIN, SMALL + WIDE),
-    "fixed": (SimpleImputer(strategy="constant", fill_value=1), SIGNED, ("bool", "uint8", "uint64")),
-    "mode": (SimpleImputer(strategy="most_frequent"), SIGNED, ("bool",)),
-    "targets": (TargetEncoder(random_state=0), SIGNED, ("uint8", "uint64")),
-    "columns": (ColumnTransformer([("log", FunctionTransformer(np.log1p), [0])]), TRAIN, F16 + SMALL),
-    "skewed": (make_pipeline(SkewedChi2Sampler(n_components=20, random_state=0), LinearSVC()), TRAIN, ("float32",)),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_which_dtypes_are_refused(name: str) -> None:
-    step, X, expected = REFUSED[name]
-    fast = compiled(step, X=X)
-    for dtype in ("float64", "float32", *F16, *SMALL, *WIDE):
-        if dtype in expected:
-            with pytest.raises(InputError, match=f"rows are {dtype}.*float64"):
-                fast.predict(rows_of(dtype))
-        else:
-            fast.predict(rows_of(dtype))
 
 
 def test_a_refusal_names_dtype_step_and_remedy_at_every_interface(tmp_path: Any) -> None:

@@ -34,24 +34,6 @@ def sources(X, y):
     }
 
 
-def test_rows_on_the_boundary_are_summed_as_the_source_does():
-    """Whole numbers: the exact value is 0, and the label a matter of the order of summation."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.integers(-3, 4, size=(40, 3)), np.zeros((1, 3))]).astype(float)
-    y = (X[:, 0] > 0).astype(int)
-    source = SVC(kernel="linear", C=1.0).fit(X, y)
-    normal = np.array(source.coef_[0])
-    Z = X - np.outer((X @ normal + source.intercept_[0]) / (normal @ normal), normal)
-    fast = approxsvm.compile(source)
-    fast.predict(Z)
-    assert fast.rows_per_stage["definition"] > 10
-    assert not fast.certified(Z).all()
-    assert (np.abs(fast.decision_function(Z) - source.decision_function(Z)) <= 2 * fast.error_bound(Z)).all()
-    same = approxsvm.compile(source, mode="approximate")
-    assert len(same.artifact.data) < len(fast.artifact.data)
-    assert len(same.artifact.support_vectors()) == 0
-
-
 @pytest.mark.parametrize("kind", ["linear", "several", "regression", "LinearSVC", "ensemble", "ensemble of RBF"])
 def test_values_beyond_float64_are_refused_by_row(rows, kind):
     """Never NaN or infinity: an impossible value is an error that names the place."""
