@@ -133,8 +133,6 @@ class RowDtypes:
         dtypes = frame_dtypes(X)
         if dtypes is None:
             dtype = _dtype_of(X)
-            if dtype is None:
-                return False
             self.check_dtype(dtype)
             if hasattr(X, "tocsr"):
                 self._check_sparse(dtype)
@@ -228,19 +226,19 @@ def _kinds_of(dtype: Any) -> tuple[str, ...]:
     return {"i": signed, "u": (*signed, "small_unsigned" if small else "unsigned")}.get(dtype.kind, ())
 
 
-def _dtype_of(X: Any) -> np.dtype[Any] | None:
-    """Return the dtype that scikit-learn sees in rows; None for documents and for anything that is not an array."""
+def _dtype_of(X: Any) -> np.dtype[Any]:
+    """Return the dtype that scikit-learn sees in rows; object for documents and for anything that is not an array."""
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype
     first = X[0] if isinstance(X, (list, tuple)) and len(X) else None
     has_texts = _is_text(first) or (isinstance(first, (list, tuple)) and any(map(_is_text, first)))
     if (first is None or has_texts) and not (dtype is not None and hasattr(X, "__array__")):  # a tensor
-        return None
+        return _OBJECT
     try:
         return np.asarray(X).dtype
     except (TypeError, ValueError, RuntimeError):
-        return None
+        return _OBJECT
 
 
 def _is_text(value: Any) -> bool:

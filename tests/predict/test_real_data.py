@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from conftest import EVERYTHING, stored
 from scipy.spatial.distance import cdist
-from sklearn.preprocessing import MaxAbsScaler
-from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm import _native
@@ -157,31 +155,3 @@ def test_mnist(unpacked):
         expected = exact if model.labels[0] > model.labels[1] else -exact
         np.testing.assert_array_equal(values > 0, expected > 0)
         assert np.abs(values - expected).max() <= options.get("tolerance", np.inf)
-
-
-@pytest.mark.parametrize("name", ["phishing", "w8a", "usps"])
-def test_default_svcs(unpacked, name):
-    X, y = approxsvm.read_libsvm_data(unpacked(f"data/{name}.bz2"))
-    order = np.random.default_rng(0).permutation(X.shape[0])[:2000]
-    X, y = X[order], np.where(y[order] == 1, 1, -1)
-    X = MaxAbsScaler().fit_transform(X)
-    half = X.shape[0] // 2
-    check_against_sklearn(SVC().fit(X[:half], y[:half]), X[half:])
-
-
-def check_against_sklearn(svc, X):
-    """Labels as scikit-learn's for every row, sparse or dense, in each mode; bounds hold."""
-    model = approxsvm.read_model(svc)
-    dense = X if isinstance(X, np.ndarray) else X.toarray()
-    exact = -exact_values(model, dense)
-    scale = np.abs(model.dual_coef).sum()
-    for mode in ("certified", "exact"):
-        fast = approxsvm.compile(svc, mode=mode)
-        for rows in (X, dense.astype(np.float32)):
-            reference_values = exact if rows is X else -exact_values(model, rows.astype(np.float64))
-            far = np.abs(reference_values) > 1e-10 * scale
-            expected = np.where(reference_values > 0, svc.classes_[1], svc.classes_[0])
-            np.testing.assert_array_equal(fast.predict(rows)[far], expected[far])
-            error = np.abs(fast.decision_function(rows) - reference_values)
-            assert (error <= fast.error_bound(rows) + 1e-11 * scale).all()
-    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))

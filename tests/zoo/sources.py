@@ -115,6 +115,7 @@ ROWS: dict[str, Table] = {
     "far": _floats(np.sign(_SIGNED) * 10.0 ** (3 + np.arange(_N) % 4)[:, np.newaxis]),
     "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
     "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
+    "bits": _floats(np.random.default_rng(31).integers(0, 2, (_N, 40))),  # which the engine of few values takes
     "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
     "CSR": _floats(_SPARSE, container="CSR"),
     "CSR repeated": _floats(_SPARSE, container="CSR repeated"),
@@ -304,6 +305,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("wide", "two", {"SVC of many values": _SVC(gamma=5.0)}),
     ("grid", "two", {"SVC of a grid": (_SVC(gamma=0.01, C=0.1), {"mode": "exact"})}),
     ("grid", "three", {"SVC of a grid, three": _SVC(gamma=0.01)}),
+    ("bits", "two", {"SVC of bits": (_SVC(gamma=0.05), {"mode": "exact"})}),
+    ("bits", "three", {"SVC of bits, three": _SVC(gamma=0.05)}),
     ("CSR", "three", {"products of CSR": make_pipeline(_P.PolynomialFeatures(2, include_bias=False), _SVC())}),
     ("numbers", "two", {"box-cox before an imputer": make_pipeline(
         _P.PowerTransformer("box-cox"), impute.SimpleImputer(), _SVC())}),
@@ -858,13 +861,13 @@ def _bag() -> Any:
 
 
 def _of_a_tiny_pair(X: Any, y: Any) -> Any:
-    """A source whose first pair of classes has tiny coefficients, beside those of the others, and intercept."""
-    source = _SVC(gamma=0.01).fit(X, y)
+    """A source whose first pair of classes has tiny coefficients and no intercept."""
+    source = _SVC(gamma=2.0).fit(X, y)
     n_first, n_second, _ = source.n_support_
     for coef in {id(coef): coef for coef in (source.dual_coef_, source._dual_coef_)}.values():
         coef[0, : n_first + n_second] *= 1e-32
     for intercept in {id(one): one for one in (source.intercept_, source._intercept_)}.values():
-        intercept[0] *= 1e-32
+        intercept[0] = 0.0
     return source
 
 
@@ -932,7 +935,7 @@ def _entries() -> Iterator[Entry]:
         name = type(step).__name__
         yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
     yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
-    yield Entry("SVC of a grid, a pair of 1e-32", _of_a_tiny_pair, "grid", "three")
+    yield Entry("SVC of bits, a pair of 1e-32", _of_a_tiny_pair, "bits", "three", {"mode": "exact"})
     boost, votes = ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3), [("a", _SVC()), ("b", _LinearSVC())]
     yield Entry("boost without a class", _without_weight(boost, "red"), "signed", "three")
     yield Entry("votes without a class", _without_weight(ensemble.VotingClassifier(votes), "blue"), "signed", "three")

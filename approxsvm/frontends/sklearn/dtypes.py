@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.frames.dtypes import EXTENDED, FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
+from approxsvm.frames.dtypes import EXTENDED, FLOAT32, SPARSE, WIDE_SPARSE, Effect, RowDtypes
 from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import host_array, is_dropped
 
@@ -55,8 +55,6 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     arriving = {kind: dict.fromkeys(dtypes, "the vectorizer") for kind, dtypes in raw.items()}
     rows = _Rows(arriving, np.arange(n_raw_features), True)
     _follow(estimator, rows, findings, "")
-    if not (findings.refused or findings.rounded):
-        return SAME
     refused = {kind: findings.effect(noted) for kind, noted in sorted(findings.refused.items())}
     return RowDtypes(
         refused, None if findings.rounded is None else findings.effect(findings.rounded), findings.by_column
@@ -275,8 +273,6 @@ def _inside(estimator: Any, kind: str) -> Sequence[Any]:
     inner = (
         attributes[_INSIDE[kind]] if _INSIDE[kind] in attributes else attributes["base_estimator"]
     )  # name before scikit-learn 1.2
-    if isinstance(inner, np.ndarray):
-        return list(inner.ravel())
     return inner if isinstance(inner, Sequence) else [inner]
 
 
@@ -341,8 +337,6 @@ def _differs_if_sparse(step: Any) -> tuple[str, ...]:
     kind = name_of(step)
     if kind == "QuantileTransformer":  # zeros that are not stored stay zeros
         return () if keeps_zeros(step) else (SPARSE,)
-    if kind not in ("MaxAbsScaler", "RobustScaler", "StandardScaler"):
-        return ()
     if kind == "RobustScaler" and step.with_centering:
         return (SPARSE,)
     scale = getattr(step, "scale_", None)
@@ -403,10 +397,9 @@ def _imputer(step: Any, dtype: DType) -> _Behaviour:
     if fitted.kind == "O":
         return _Behaviour(_F64)
     taken = _checked_dtype(dtype) if step.strategy in ("constant", "most_frequent") else _checked_dtype(dtype, *_FLOATS)
-    if taken.kind == "b":
-        return _Behaviour(taken, taken)  # the source rejects them
-    if step.strategy == "constant" and not np.can_cast(getattr(step, "_fill_dtype", fitted), taken, "same_kind"):
-        return _Behaviour(taken, taken)  # the source rejects them
+    fill = getattr(step, "_fill_dtype", fitted)
+    if taken.kind == "b" or (step.strategy == "constant" and not np.can_cast(fill, taken, "same_kind")):
+        return _Behaviour(_F64, taken)  # the source rejects them
     numbers = _plain_numbers([step.missing_values])
     if not (taken.kind in "iu" and not numbers):  # integers are never NaN
         numbers += _plain_numbers(np.ravel(step.statistics_).tolist())
