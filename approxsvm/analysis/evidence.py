@@ -1,7 +1,5 @@
 """Figures of a report, computed once, as arrays over rows."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import time

@@ -1,7 +1,5 @@
 """Tables of a report page: answers, plans, costs, rows, the source, and how to reproduce the report."""
 
-from __future__ import annotations
-
 import math
 import os
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Numbers and sizes as text."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _MOST_CHARACTERS: Final = 160

@@ -1,7 +1,5 @@
 """Lossless encoding of support vectors in the fewest bytes (models/FORMAT.md, "support_vectors")."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Artifacts with kernels of inner products: coef0, and the expanded forms of polynomial kernels."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Artifacts of sums whose terms are not kernels at support vectors, such as cosines."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

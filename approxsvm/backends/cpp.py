@@ -1,7 +1,5 @@
 """C++ backend: a compiled model as a header, and the headers of the library as one file."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

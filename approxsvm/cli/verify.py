@@ -1,7 +1,5 @@
 """``approxsvm verify``: compare an artifact with its model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Frontends: from any trained model to a KernelModel, a FeatureModel or an Ensemble."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

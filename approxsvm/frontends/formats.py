@@ -3,8 +3,6 @@
 docs/sources.md shows the table (python -m docs.sources).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ the function of the graph's numbers over the real numbers, which a runtime compu
 onnxruntime's: by the votes of pairs, even if there are probabilities.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Models of OpenCV's ml::SVM, as its `save` writes them: XML, YAML or JSON, optionally compressed by gzip."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Final

@@ -4,8 +4,6 @@ By the standard, values below the threshold mean targetCategory, others alternat
 class wins a tie of votes, and programs differ. Here it is the first of the target's values.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

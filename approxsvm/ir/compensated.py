@@ -1,7 +1,5 @@
 """Compensated sums of products, as accurate as in twice the working precision (Ogita, Rump and Oishi 2005, Dot2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

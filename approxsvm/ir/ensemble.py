@@ -1,7 +1,5 @@
 """Ensembles: several models whose answers are combined into one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any

@@ -3,8 +3,6 @@
 Each subclass adds its parameters and its definition, with a bound on its rounding.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 

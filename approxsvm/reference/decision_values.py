@@ -1,7 +1,5 @@
 """Decision values term by term, deliberately naive and never optimised. definition.py bounds their rounding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal

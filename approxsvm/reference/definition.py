@@ -5,8 +5,6 @@ the sum over terms, with the intercept added last: for `values`, which sums by b
 source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

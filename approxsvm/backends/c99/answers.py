@@ -4,8 +4,6 @@ The functions, and the derivations of their bounds, are the core's (cpp/include/
 numbers of its outputs, as artifacts store them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

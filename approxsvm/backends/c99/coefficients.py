@@ -14,8 +14,6 @@ norm of D_k is at least sigma_k, and it bounds the growth of the sum of the abso
 rounding errors are proportional.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal

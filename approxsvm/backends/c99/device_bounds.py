@@ -30,8 +30,6 @@ Two errors are specific to the export:
   most 0 at t = 2M, hence negative for t > 2M.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

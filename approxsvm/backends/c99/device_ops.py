@@ -10,8 +10,6 @@ Until the first op that is not bit-for-bit the source's arithmetic, x is also th
 A missing value remains NaN until the lookup that replaces it. A row refused by an op becomes NaN at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 

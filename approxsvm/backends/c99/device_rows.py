@@ -7,8 +7,6 @@ their error (device_bounds.py). After any other kind of step, and before sums (s
 together with a bound on its distance to the source's row in exact arithmetic (device_ops.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

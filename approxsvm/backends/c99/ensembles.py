@@ -5,8 +5,6 @@ depend on sums, these are treated like the values of a single model. If the labe
 returned, the members' own bounds prove them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final

@@ -1,7 +1,5 @@
 """Gaussian kernel expansions in a header: centers, coefficients, and a table of bounds (device_bounds.py)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -9,8 +9,6 @@ Integer coefficients (coefficients.py) save memory, not time: they are converted
 Their quantization error is included in the bound.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -17,8 +17,6 @@ needs no float64 arithmetic: codes are not the source's rows anyway, and this ro
 A number outside the range of the codes gets the nearest code, and its row has no bound.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Features are looked up in the row as given, without any rounding, so a lookup does not affect bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

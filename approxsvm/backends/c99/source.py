@@ -10,8 +10,6 @@ longer than form_depth() and norm_depth() of the core (bounds/certificate.hpp), 
 tests/backends/test_c_paths.py counts the chains in this text. exp() is the function of simd/exp.hpp.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable

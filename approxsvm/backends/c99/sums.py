@@ -29,8 +29,6 @@ with at most d + 40 roundings per term.
 r is the root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace

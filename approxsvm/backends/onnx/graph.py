@@ -11,8 +11,6 @@ get a different label than the exact model's; the graph's doc_string and a warni
 which give no values of the other pairs, and expansions of a regression without a tolerance, whose values must be exact.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial

@@ -4,8 +4,6 @@ Nodes are added in the order of computation: ``g.op("Mul", x, 0.5)`` adds a node
 Numbers and arrays among the inputs become constants of the graph; equal constants are stored once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 

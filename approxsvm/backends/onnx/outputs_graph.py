@@ -5,8 +5,6 @@ cpp/include/approxsvm/program, which derive them. `SLACK` covers the rounding of
 never certain.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Export of input ops, one file per kind: `nodes` for ONNX graphs, the record `ON_DEVICE` for C99 headers."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any

@@ -1,7 +1,5 @@
 """Export of periodic and bounded splines (cpp/include/approxsvm/program/interval.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

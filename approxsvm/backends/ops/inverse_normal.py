@@ -1,7 +1,5 @@
 """Export of normal quantiles (cpp/include/approxsvm/program/inverse_normal.h)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

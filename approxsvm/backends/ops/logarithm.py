@@ -1,7 +1,5 @@
 """Export of logarithms (cpp/include/approxsvm/program/logarithm.h)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Export of power transforms (cpp/include/approxsvm/program/power.h)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

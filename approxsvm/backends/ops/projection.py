@@ -1,7 +1,5 @@
 """Export of projections (cpp/include/approxsvm/program/projection.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

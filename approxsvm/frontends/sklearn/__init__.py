@@ -1,7 +1,5 @@
 """Frontend for fitted estimators, recognised by their classes (known_types) without importing any library."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final

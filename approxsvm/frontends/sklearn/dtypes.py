@@ -8,8 +8,6 @@ predictions.
 This traversal is separate from the readers: no map depends on it, and wrappers build their models in many ways.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce

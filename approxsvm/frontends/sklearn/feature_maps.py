@@ -1,7 +1,5 @@
 """Feature maps before a linear model: our TaylorFeatures, samplers, and those that cannot be compiled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

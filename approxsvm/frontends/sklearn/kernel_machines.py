@@ -1,7 +1,5 @@
 """Other estimators of scikit-learn that predict sums of RBF kernels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction

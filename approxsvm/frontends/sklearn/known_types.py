@@ -5,8 +5,6 @@ library's. So recognising and checking an object is one call, which every reader
 library is imported for it.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from abc import ABCMeta

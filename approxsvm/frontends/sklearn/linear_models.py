@@ -1,7 +1,5 @@
 """scikit-learn's linear models and the meaning of their coefficients, alone or at the end of a pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ kernel is evaluated once for all members: sums of regressions, functions of clas
 Other combinations of members are rejected, with a remedy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

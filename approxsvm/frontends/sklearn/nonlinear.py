@@ -1,7 +1,5 @@
 """scikit-learn's nonlinear transformers: products, splines, quantiles, periodic features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction

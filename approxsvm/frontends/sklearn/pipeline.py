@@ -1,7 +1,5 @@
 """Pipelines: scaling, lookups, selection, normalization and projection become the last step's input map."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Remedies for estimators that cannot be compiled, one record for each class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final

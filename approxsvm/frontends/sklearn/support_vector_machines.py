@@ -1,7 +1,5 @@
 """Support vector machines of scikit-learn, and of cuML and ThunderSVM, which have nearly the same attributes."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager

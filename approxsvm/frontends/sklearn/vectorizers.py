@@ -1,7 +1,5 @@
 """Estimators that take documents: their vectorizers as data, and the estimator after them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass

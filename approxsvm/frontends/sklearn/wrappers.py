@@ -1,7 +1,5 @@
 """scikit-learn's wrappers of estimators: calibration, transformed targets, searches, selected features."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The kinds of ops that make up an input map, one per file."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from approxsvm.ir.ops.affine import Affine

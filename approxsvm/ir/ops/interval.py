@@ -1,7 +1,5 @@
 """Intervals that numbers are wrapped into, or outside which they are refused: periodic and bounded splines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Power transforms: Box-Cox and Yeo-Johnson, feature by feature."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
