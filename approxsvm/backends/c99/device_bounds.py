@@ -70,11 +70,7 @@ class BoundTable:
 
     Cell 0 is [0, 2^first_octave); it is followed by cells_per_octave cells for each octave and an open last cell.
 
-    Attributes
-    ----------
-    first_octave, n_octaves, cells_per_octave : int
-    bits : ndarray of shape (n_expansions, cells_per_octave * n_octaves + 2), uint16
-        The upper halves of float32 numbers; 0x7F80 is infinity.
+    `bits`, of shape (n_expansions, n_cells), are the upper halves of float32 numbers; 0x7F80 is infinity.
     """
 
     def __init__(

@@ -39,14 +39,7 @@ CodeType = Literal["int16", "int8"]
 
 @dataclass(frozen=True, eq=False)
 class InputCodes:
-    """The quantization of rows.
-
-    Attributes
-    ----------
-    kind : {"int16", "int8"}
-    offsets, steps : ndarray of shape (n_raw_features,), float32
-        Code q represents offset + step q.
-    """
+    """The quantization of rows: code q of a column represents offset + step q."""
 
     kind: CodeType
     offsets: npt.NDArray[np.float32]
@@ -111,13 +104,7 @@ class InputCodes:
 
 
 def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
-    """Return codes that cover the range of each feature in X with a small margin.
-
-    Raises
-    ------
-    InputError
-        X is missing, has the wrong shape, or contains NaN, infinity or numbers that do not fit float32.
-    """
+    """Return codes that cover the range of each feature in X with a small margin."""
     if X is None:
         raise InputError(f"inputs of type {kind} need X: sample rows, whose range the codes will cover")
     columns = artifact.raw_columns
