@@ -17,7 +17,7 @@ from approxsvm.frames.rows import check_sparse, is_plain_matrix
 from approxsvm.frames.texts import are_texts
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
-from approxsvm.runtime.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
+from approxsvm.runtime.evaluator import Evaluator, read_artifact, with_one_index_type
 
 
 class Predictor(Predicting):
@@ -138,15 +138,6 @@ class Predictor(Predicting):
     def error_bound(self, X: Any) -> FloatArray:
         """Return an upper bound of `|value - exact value|` for each row; of its probabilities for an ensemble."""
         return self._evaluator.error_bound(self._rows(X))
-
-    def certified(self, X: Any) -> BoolArray:
-        """Return whether each row is proven without the exact model, shape (n_rows,)."""
-        return self._evaluator.certified(self._rows(X))
-
-    @property
-    def rows_per_stage(self) -> dict[str, int]:
-        """Number of rows that each stage has answered so far."""
-        return self._evaluator.rows_per_stage
 
     def _rows(self, X: Any) -> Any:
         if is_plain_matrix(X, self.n_features):

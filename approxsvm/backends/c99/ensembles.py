@@ -52,8 +52,8 @@ def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
     else:
         firsts = accumulate((member.n_decisions for member in artifact.members[:-1]), initial=0)
         values = [_MEMBER_VALUES.format(member=one, first=first) for one, first in zip(prefixes, firsts, strict=True)]
-        calls = _sum_calls(artifact, prefixes) if _adds_up(artifact) else values
-        yield _with_members("SUM" if _adds_up(artifact) else "SIDE_BY_SIDE", calls)
+        adds_up = _adds_up(artifact)
+        yield _with_members("SUM" if adds_up else "SIDE_BY_SIDE", _sum_calls(artifact, prefixes) if adds_up else values)
         yield from Answers(artifact).functions()
         if artifact.task == "classification":
             yield from Answers(artifact).labels()

@@ -20,19 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99 import source
+from approxsvm.backends.c99 import ensembles, source
 from approxsvm.backends.c99.answers import Answers
 from approxsvm.backends.c99.coefficients import CoefficientType
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.ensembles import (
-    adds_scores,
-    asks_members_for_labels,
-    check_rule,
-    rule_arrays,
-    rule_constants,
-    rule_functions,
-    rule_stack_bytes,
-)
 from approxsvm.backends.c99.expansions import Expansions
 from approxsvm.backends.c99.few_values import FewValues
 from approxsvm.backends.c99.input_codes import CodeType, InputCodes, input_codes
@@ -95,7 +86,7 @@ def export_c(
 def check_exportable(artifact: Artifact) -> None:
     """Raise UnsupportedModelError, which names a remedy, if the C export does not support an artifact."""
     if artifact.members:
-        check_rule(artifact)
+        ensembles.check_rule(artifact)
     check_float32_rows(artifact, "train on numbers that are, x.astype('float32')")
     for label in artifact.labels.tolist():
         if isinstance(label, str) and "\0" in label:
@@ -219,7 +210,7 @@ class CHeader:
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         members = {f"{name}_member_{k}": member for k, member in enumerate(artifact.members)} or {name: artifact}
-        rule = bool(artifact.members), asks_members_for_labels(artifact), adds_scores(artifact)
+        rule = bool(artifact.members), ensembles.asks_members_for_labels(artifact), ensembles.adds_scores(artifact)
         self.units = [_Unit(member, prefix, self.kind, self.codes, name, *rule) for prefix, member in members.items()]
         labels: Any = artifact.labels
         self.label_texts: list[str] = labels.tolist() if len(labels) and isinstance(labels[0], str) else []
@@ -228,13 +219,13 @@ class CHeader:
         self.labels = {"labels": _c_integers(labels)} if len(labels) and not self.label_texts else {}
         own = Answers(artifact) if artifact.members else self.units[0].answers
         self.has_shares = artifact.averages or own.kind is not None
-        self.arrays = rule_arrays(artifact) if artifact.members else {}
+        self.arrays = ensembles.rule_arrays(artifact) if artifact.members else {}
         self.categories = categories(artifact)
         self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
         texts = sum(len(text.encode()) + 1 + 4 for text in self.label_texts + self.categories)
         arrays = [self.labels, self.category_arrays, self.arrays, *(unit.arrays for unit in self.units)]
         self.flash_bytes = texts + sum(numbers.nbytes for some in arrays for numbers in some.values())
-        of_rule = rule_stack_bytes(artifact) if artifact.members else 0
+        of_rule = ensembles.rule_stack_bytes(artifact) if artifact.members else 0
         self.ram_bytes = max(unit.stack_bytes for unit in self.units) + of_rule + _FRAME_BYTES
         self.multiply_adds = sum(unit.function.multiply_adds for unit in self.units)
 
@@ -285,13 +276,13 @@ class CHeader:
         n_values = 0 if self.artifact.averages else self.artifact.n_decisions
         sizes = {"n_features": self.artifact.n_raw_features, "n_values": n_values, "n_labels": n_labels}
         sizes |= {"n_targets": self.artifact.n_targets if self.artifact.of_targets else 0}
-        return {name: size for name, size in sizes.items() if size} | rule_constants(self.artifact)
+        return {name: size for name, size in sizes.items() if size} | ensembles.rule_constants(self.artifact)
 
     def _functions(self) -> Iterator[str]:
         """Yield the public functions, and those that combine several models."""
         artifact = self.artifact
         if artifact.members:
-            yield from rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
+            yield from ensembles.rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
         if artifact.n_decisions:
             yield model_text("NARROWING")
             yield filled("DECISION_VALUES", values_are=self._values_are())

@@ -367,10 +367,6 @@ def _binarizer(step: Any, dtype: DType) -> _Behaviour:
     return _Behaviour(taken, taken if differs else _F64)
 
 
-def _k_bins(step: Any, dtype: DType) -> _Behaviour:
-    return _Behaviour(_checked_dtype(dtype, *_WIDE) if step.dtype is None else np.dtype(step.dtype))
-
-
 def _encoder(step: Any, dtype: DType) -> _Behaviour:
     given = _F64 if name_of(step) == "TargetEncoder" else np.dtype(step.dtype)
     return _Behaviour(given, dtype if _fails_on_unknown(step, dtype) else _F64)
@@ -439,16 +435,6 @@ def _function(step: Any, dtype: DType) -> _Behaviour:
     return _Behaviour(made, made)
 
 
-def _chi2(step: Any, dtype: DType) -> _Behaviour:
-    """Write roots into an array of the rows' dtype."""
-    taken = _checked_dtype(dtype)
-    return _Behaviour(taken, taken)
-
-
-def _agglomeration(step: Any, dtype: DType) -> _Behaviour:
-    return _Behaviour(_F64)
-
-
 def _kernel_of(rows: str) -> _Rule:
     """Make a rule for kernels, which are computed in float32 if both sides are float32."""
 
@@ -464,23 +450,15 @@ def _gaussian_process(step: Any, dtype: DType) -> _Behaviour:
     return _Behaviour(_F64, _F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-def _log_of_sum(step: Any, dtype: DType) -> _Behaviour:
-    taken = _checked_dtype(dtype, *_WIDE)
-    return _Behaviour(_F64, taken)
-
-
-def _in_wide(step: Any, dtype: DType) -> _Behaviour:
-    taken = _checked_dtype(dtype, *_WIDE)
-    return _Behaviour(taken, taken)
-
-
 _RULES: Final[Mapping[str, _Rule]] = {
-    "AdditiveChi2Sampler": _chi2,
+    "AdditiveChi2Sampler": _product(),  # roots in an array of the rows' dtype
     "Binarizer": _binarizer,
     "FastICA": _centered_in_place(lambda step: bool(step.whiten), "components_", kept=_WIDE),
-    "FeatureAgglomeration": _agglomeration,
+    "FeatureAgglomeration": lambda step, dtype: _Behaviour(_F64),
     "FunctionTransformer": _function,
-    "KBinsDiscretizer": _k_bins,
+    "KBinsDiscretizer": lambda step, dtype: _Behaviour(
+        _checked_dtype(dtype, *_WIDE) if step.dtype is None else np.dtype(step.dtype)
+    ),
     "KernelRidge": _kernel_of("X_fit_"),
     "LinearDiscriminantAnalysis": _product("xbar_", "scalings_"),
     "MissingIndicator": _indicator,
@@ -488,9 +466,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "PowerTransformer": _power_transformer,
     "RBFSampler": _product("random_weights_"),
     "SimpleImputer": _imputer,
-    "SkewedChi2Sampler": _log_of_sum,
+    "SkewedChi2Sampler": lambda step, dtype: _Behaviour(_F64, _checked_dtype(dtype, *_WIDE)),
     "StandardScaler": _standard_scaler,
-    "TaylorFeatures": _in_wide,
+    "TaylorFeatures": _product(kept=_WIDE),
     "TruncatedSVD": _product("components_"),
     **dict.fromkeys(
         ("CCA", "PLSCanonical", "PLSRegression"), _centered_in_place(lambda step: True, "x_rotations_", kept=_FLOATS)

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import is_na, is_nan
 from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models, lookups, nonlinear
-from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of, recognise
+from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, helper, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap, same_texts
@@ -46,7 +46,8 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
         with _remedy_named(pipeline, map_name):
             model = _read_after_map(map_name, map_step, final, final_name, read, around)
     else:
-        model = _read_last(final_name, final, read)
+        with _step_named(final_name):
+            model = read(final)
     if not steps:
         return model
     # The pipeline's n_features_in_ would use the first step, which may be "passthrough".
@@ -77,9 +78,11 @@ def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
         raise UnsupportedModelError(f"{error}; {remedy}") from None
 
 
-def _read_last(name: str, step: Any, read: Read) -> Model:
+@contextmanager
+def _step_named(name: str) -> Iterator[None]:
+    """Name a step of the pipeline in the rejections of it."""
     try:
-        return read(step)
+        yield
     except UnsupportedModelError as error:
         raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
 
@@ -99,7 +102,8 @@ def _read_after_map(
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
-            _read_last(final_name, estimator, read)  # an unknown estimator is named on its own
+            with _step_named(final_name):
+                read(estimator)  # an unknown estimator is named on its own
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)
@@ -211,10 +215,8 @@ def leaves_unsorted(step: Any) -> bool:
 
 def _name_of(step: Any, name: str) -> str:
     """Return the name of a step's class in the table; errors name the step."""
-    try:
+    with _step_named(name):
         return name_of(step)
-    except UnsupportedModelError as error:
-        raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
@@ -223,23 +225,18 @@ def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps of a pipeline that predict, with inner pipelines expanded."""
+    """Return the steps of a pipeline that predict, not imbalanced-learn's samplers, with inner pipelines expanded."""
+    *given, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
+    known = recognise(pipeline)
+    if known is not None and known.library == "imblearn":
+        given = [(name, step) for name, step in given if not hasattr(step, "fit_resample")]
     steps: list[tuple[str, Any]] = []
-    for name, step in _predicting_steps(pipeline):
+    for name, step in [*given, last]:
         if _name_of(step, name) == "Pipeline":
             steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
         else:
             steps.append((name, step))
     return steps
-
-
-def _predicting_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps of a pipeline except imbalanced-learn's samplers, which predictions leave out."""
-    *steps, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
-    known = recognise(pipeline)
-    if known is not None and known.library == "imblearn":
-        steps = [(name, step) for name, step in steps if not hasattr(step, "fit_resample")]
-    return [*steps, last]
 
 
 def _unfrozen(step: Any, name: str) -> Any:
@@ -367,10 +364,8 @@ def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
     require_fitted(step, "LinearDiscriminantAnalysis", "coef_")
     if step.solver == "lsqr":
         raise UnsupportedModelError("its solver 'lsqr' projects nothing")
-    scalings = np.asarray(host_array(step.scalings_))
-    if step.solver == "eigen":
-        return map_.then_op(Projection.about(0.0, scalings[:, : step._max_components]))
-    return map_.then_op(Projection.about(host_array(step.xbar_), scalings[:, : step._max_components]))
+    scalings = np.asarray(host_array(step.scalings_))[:, : step._max_components]
+    return map_.then_op(Projection.about(0.0 if step.solver == "eigen" else host_array(step.xbar_), scalings))
 
 
 def _fast_ica(map_: InputMap, step: Any) -> InputMap:
@@ -500,20 +495,12 @@ def _concatenated(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
+# Steps that overwrite their input if allowed.
+_OVERWRITING = {known.name for known in KNOWN if known.role == "step" and "copy" in known.relies}
 # Steps that leave sparse rows sparse.
 _KEEPING_SPARSE = {
-    "Binarizer",
-    "FunctionTransformer",
-    "MaxAbsScaler",
-    "Normalizer",
-    "PolynomialFeatures",
-    "QuantileTransformer",
-    "RobustScaler",
-    "SelectFromModel",
-    "SelectKBest",
-    "SimpleImputer",
-    "StandardScaler",
-    "VarianceThreshold",
+    *("Binarizer", "FunctionTransformer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "QuantileTransformer"),
+    *("RobustScaler", "SelectFromModel", "SelectKBest", "SimpleImputer", "StandardScaler", "VarianceThreshold"),
 }
 # Steps whose sparse rows are always in order.
 _SORTING = {"SimpleImputer", "TruncatedSVD"}
@@ -521,29 +508,8 @@ _SORTING = {"SimpleImputer", "TruncatedSVD"}
 _UNCHECKED = {"ColumnTransformer", "FeatureUnion", "Pipeline"}
 # Steps that pass NaN on or replace it.
 _ACCEPTING_NAN = {
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "MissingIndicator",
-    "OneHotEncoder",
-    "OrdinalEncoder",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "RobustScaler",
-    "SimpleImputer",
-    "StandardScaler",
-    "TargetEncoder",
-}
-# Steps that overwrite their input if allowed.
-_OVERWRITING = {
-    "Binarizer",
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "Normalizer",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "RobustScaler",
-    "SimpleImputer",
-    "StandardScaler",
+    *("MaxAbsScaler", "MinMaxScaler", "MissingIndicator", "OneHotEncoder", "OrdinalEncoder", "PowerTransformer"),
+    *("QuantileTransformer", "RobustScaler", "SimpleImputer", "StandardScaler", "TargetEncoder"),
 }
 # Attributes of scalers, imputers and projections with a number for each column; the last axis of matrices.
 _COLUMN_ATTRIBUTES = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")
