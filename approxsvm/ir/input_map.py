@@ -297,12 +297,8 @@ class InputMap:
         pieces: list[_Mapped] = []
         for first in range(0, max(rows.shape[0], 1), step):
             part = rows[first : first + step]
-            mapped = core.map(
-                self._selected(part),
-                exactly=exactly,
-                counts_source=counts_source,
-                is_sparse=hasattr(part, "toarray"),
-            )
+            selected, is_sparse = self._selected(part), hasattr(part, "toarray")
+            mapped = core.map(selected, exactly=exactly, counts_source=counts_source, is_sparse=is_sparse)
             values, _, distances, has_left, outside, refused = mapped
             refused = refused and (first + refused[0], *refused[1:])
             pieces.append(_Mapped(values, distances, has_left, outside, refused))

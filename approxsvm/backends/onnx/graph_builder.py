@@ -22,19 +22,11 @@ UP: Final = 1.0 + 2.0**-20
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
 
 
-def import_onnx() -> Any:
-    """Import the package onnx, which only the export needs.
-
-    Raises MissingPackageError if it is not installed.
-    """
-    return import_package("onnx", "onnx", "the export")
-
-
 class GraphBuilder:
     """Graph in float64, built operator by operator, with at most `max_bytes` of constants."""
 
     def __init__(self, max_bytes: int = MOST_BYTES) -> None:
-        self._onnx = import_onnx()
+        self._onnx = import_package("onnx", "onnx", "the export")
         self._limit = min(max_bytes, MOST_BYTES)
         self._max_bytes = max_bytes
         self._n_bytes = 0

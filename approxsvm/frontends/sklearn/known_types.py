@@ -303,7 +303,7 @@ def recognise(candidate: Any) -> Known | None:
             f"{_full_name(cls)} has the metaclass {_full_name(type(cls))}, which may change every method; "
             f"compile an object of {known.name} itself"
         )
-    trusted = {*anchor.__mro__, *_base_estimator().__mro__}
+    trusted = {*anchor.__mro__, *getattr(sys.modules.get("sklearn.base"), "BaseEstimator", object).__mro__}
     of_library = [base for base in cls.__mro__ if base in trusted or _is_accelerator(base)]
     defined = {name for base in of_library for name in vars(base)}
     for base in cls.__mro__:
@@ -390,11 +390,6 @@ def _nearest(cls: type) -> tuple[Known, type] | None:
 def _is_authentic(cls: type) -> bool:
     """Return whether a class is the one that its module has under its name."""
     return getattr(sys.modules.get(cls.__module__), "__dict__", {}).get(cls.__name__) is cls
-
-
-def _base_estimator() -> type:
-    """Return scikit-learn's BaseEstimator, from which subclasses of SelectorMixin also derive."""
-    return getattr(sys.modules.get("sklearn.base"), "BaseEstimator", object)
 
 
 def _is_accelerator(cls: type) -> bool:

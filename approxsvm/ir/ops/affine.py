@@ -78,8 +78,8 @@ class Affine(Op):
         return all(values is None or values[feature] == _NEUTRAL[name] for name, values in parts)
 
     def select(self, features: IntArray) -> tuple[Affine, IntArray]:
-        chosen = {name: _chosen(getattr(self, name), features) for name in AFFINE_PARTS}
-        return Affine(len(features), **chosen), features
+        parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
+        return Affine(len(features), **{name: part[features] for name, part in parts if part is not None}), features
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Return inputs that give approximately `y`; features multiplied by 0 may take any number."""
@@ -96,12 +96,9 @@ class Affine(Op):
         for name in AFFINE_PARTS:
             found = [None if op is None else getattr(op, name) for op in ops]
             if any(values is not None for values in found):
-                parts[name] = np.concatenate(
-                    [
-                        np.full(n, _NEUTRAL[name]) if values is None else values
-                        for values, n in zip(found, widths, strict=True)
-                    ]
-                )
+                pairs = zip(found, widths, strict=True)
+                each = [np.full(n, _NEUTRAL[name]) if values is None else values for values, n in pairs]
+                parts[name] = np.concatenate(each)
         return cls(sum(widths), **parts)
 
     def stored(self) -> Stored:
@@ -123,16 +120,4 @@ class Affine(Op):
 
 
 AFFINE_PARTS = tuple(field.name for field in fields(Affine) if field.name != "n_features")
-_NEUTRAL = {
-    "subtract": 0.0,
-    "multiply": 1.0,
-    "divide": 1.0,
-    "add": 0.0,
-    "low": -np.inf,
-    "high": np.inf,
-    "relative_error": 0.0,
-}
-
-
-def _chosen(values: FloatArray | None, features: IntArray) -> FloatArray | None:
-    return None if values is None else values[features]
+_NEUTRAL = dict.fromkeys(AFFINE_PARTS, 0.0) | {"multiply": 1.0, "divide": 1.0, "low": -np.inf, "high": np.inf}

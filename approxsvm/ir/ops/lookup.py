@@ -82,7 +82,7 @@ class Lookup(PerOutput):
     """Step functions: output k is steps[k] at feature source[k]; build with `of`."""
 
     kind = "lookup"
-    as_source = True
+    as_source = hides_infinity = True
 
     steps: tuple[Steps, ...]
 
@@ -109,10 +109,6 @@ class Lookup(PerOutput):
         return cls.of(n_features, [(int(j), _ITSELF) for j in features])
 
     @property
-    def hides_infinity(self) -> bool:
-        return True
-
-    @property
     def is_identity(self) -> bool:
         same = all(not len(steps.edges) and np.isinf((steps.values[0], steps.nan)).all() for steps in self.steps)
         return same and np.array_equal(self.source, np.arange(self.n_features))
@@ -124,9 +120,8 @@ class Lookup(PerOutput):
 
     def refusing_nan(self) -> Lookup:
         """Return this lookup with NaN refused, for use where no later lookup replaces it."""
-        values = (np.where(steps.values == GIVES_NAN, REFUSED, steps.values) for steps in self.steps)
-        kept = tuple(steps._replace(values=some) for steps, some in zip(self.steps, values, strict=True))
-        return Lookup(self.n_features, self.source, kept)
+        kept = (one._replace(values=np.where(one.values == GIVES_NAN, REFUSED, one.values)) for one in self.steps)
+        return Lookup(self.n_features, self.source, tuple(kept))
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
         """Return the outputs of a feature, and the value that each takes when the feature is `number`."""
@@ -160,19 +155,16 @@ class Lookup(PerOutput):
         if not isinstance(before, Lookup):
             return None
         is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
-        return None if (before.may_refuse() & is_lost).any() else self._behind(before)
-
-    def _behind(self, first: Lookup) -> Lookup:
-        columns = [
-            (int(first.source[j]), steps.after(first.steps[j]))
-            for j, steps in zip(self.source.tolist(), self.steps, strict=True)
-        ]
-        for j in set(first.source.tolist()) & {source for source, _ in columns}:
+        if (before.may_refuse() & is_lost).any():
+            return None
+        pairs = zip(self.source.tolist(), self.steps, strict=True)
+        columns = [(int(before.source[j]), steps.after(before.steps[j])) for j, steps in pairs]
+        for j in set(before.source.tolist()) & {source for source, _ in columns}:
             at = next(k for k, (source, _) in enumerate(columns) if source == j)
-            for k in np.flatnonzero(first.source == j).tolist():
-                if k not in self.source and np.isnan(first.steps[k].values).any():
-                    columns[at] = (j, columns[at][1].refusing(first.steps[k]))
-        return Lookup.of(first.n_features, columns)
+            for k in np.flatnonzero(before.source == j).tolist():
+                if k not in self.source and np.isnan(before.steps[k].values).any():
+                    columns[at] = (j, columns[at][1].refusing(before.steps[k]))
+        return Lookup.of(before.n_features, columns)
 
     def follow_nan(self, feature: int) -> int | None:
         """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is refused or reaches several."""

@@ -26,9 +26,6 @@ class Pieces(NamedTuple):
     def at(self, x: Any) -> tuple[FloatArray, FloatArray]:
         """Evaluate at `x`; return values, and the sums of the absolute values of the terms."""
         piece = np.searchsorted(self.edges, x, side="right")
-        return self._at(piece, x)
-
-    def _at(self, piece: Any, x: Any) -> tuple[FloatArray, FloatArray]:
         t, coefs = x - self.origins[piece], self.coefs[piece]
         y, moduli = coefs[..., -1], np.abs(coefs[..., -1])
         for k in range(self.coefs.shape[1] - 2, -1, -1):
@@ -41,6 +38,7 @@ class PiecewisePolynomial(PerOutput):
     """PiecewisePolynomial polynomials: output k is pieces[k] at feature source[k]; all pieces store the same degree."""
 
     kind = "piecewise_polynomial"
+    hides_infinity = True
 
     pieces: tuple[Pieces, ...]
 
@@ -64,10 +62,6 @@ class PiecewisePolynomial(PerOutput):
             for _, pieces in columns
         )
         return cls(n_features, np.array([j for j, _ in columns], np.intp), wide)
-
-    @property
-    def hides_infinity(self) -> bool:
-        return True
 
     @property
     def degree(self) -> int:

@@ -18,6 +18,7 @@ class Power(PerFeature):
     """Box-Cox, g(x; p): (x^p - 1) / p, or log(x) if p = 0. Yeo-Johnson: g(1 + x; p), or -g(1 - x; 2 - p) if x < 0."""
 
     kind = "power"
+    hides_infinity = True
     neutral: ClassVar = {"powers": np.inf}
     choice, choices = "method", METHODS
 
@@ -28,10 +29,6 @@ class Power(PerFeature):
         self.check_numbers()
         if not ((np.abs(self.powers) <= 1e300) | (self.powers == np.inf)).all():
             raise ModelFormatError("a power of an input step is NaN, negative infinity or beyond 1e300")
-
-    @property
-    def hides_infinity(self) -> bool:
-        return True
 
     @property
     def taken(self) -> npt.NDArray[np.bool_]:
