@@ -30,8 +30,6 @@ The bounds are relative to the parameters in the artifact. `value_error` bounds 
 may differ from the source's values; it does not bound slopes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final

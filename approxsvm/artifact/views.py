@@ -1,7 +1,5 @@
 """Typed views of an artifact's bytes. The native reader has validated them, so nothing is checked here."""
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator
@@ -74,7 +72,7 @@ class Artifact(SealedBytes):
         self._describe(memoryview(self.native))
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Artifact:
+    def read(cls, path: str | os.PathLike[str]) -> "Artifact":
         """Read and validate an .asvm file; errors name the file."""
         try:
             return cls(_read_aligned(path))
@@ -82,7 +80,7 @@ class Artifact(SealedBytes):
             raise ArtifactError(f"{os.fspath(path)}: {error}") from None
 
     @classmethod
-    def _within(cls, memory: memoryview) -> Artifact:
+    def _within(cls, memory: memoryview) -> "Artifact":
         """Return a view of a nested artifact, which the native reader validated together with the outer one."""
         nested = cls.__new__(cls)
         nested._describe(memory)

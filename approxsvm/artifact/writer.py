@@ -1,7 +1,5 @@
 """Artifact writer: narrows, scales and orders the compiler's numbers, and lays them out as bytes."""
 
-from __future__ import annotations
-
 import math
 import struct
 import zlib
@@ -46,7 +44,7 @@ class Frame:
     max_sv_norm_origin: float
 
     @classmethod
-    def of(cls, model: KernelModel, choice: CenterChoice) -> Frame:
+    def of(cls, model: KernelModel, choice: CenterChoice) -> "Frame":
         """Build from the center option."""
         center = choose_center(model, choice)
         return cls(center, choice, *sv_norms(model, center))

@@ -1,7 +1,5 @@
 """Columns of raw rows, before any step of a pipeline: the part of an input map that accepts rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +40,7 @@ class RawColumns:
     multiplies: bool = False  # whether the source forms products, for which the order of entries in sparse rows matters
 
     @classmethod
-    def of(cls, model: Any) -> RawColumns:
+    def of(cls, model: Any) -> "RawColumns":
         """Return the columns of a model, an ensemble, or an artifact."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]

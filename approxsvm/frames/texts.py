@@ -4,8 +4,6 @@ An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and 
 rows. ngrams.py does this for the usual options; for others, scikit-learn must be installed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -63,7 +61,7 @@ class TextRows:
     width: int | None = None  # number of columns that the model takes
 
     @classmethod
-    def read(cls, content: bytes, width: int | None = None) -> TextRows:
+    def read(cls, content: bytes, width: int | None = None) -> "TextRows":
         """Read a section of an artifact."""
         try:
             section = json.loads(content)

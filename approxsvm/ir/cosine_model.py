@@ -1,7 +1,5 @@
 """Linear models on random Fourier features: sums of cosines."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -118,6 +116,6 @@ class CosineModel(FeatureModel):
         coef = self.coef * factor
         return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 
-    def negated(self) -> CosineModel:
+    def negated(self) -> "CosineModel":
         """Return the two-class model with swapped labels: every value changes its sign."""
         return replace(self, coef=-self.coef, intercept=-self.intercept, labels=self.labels[::-1])

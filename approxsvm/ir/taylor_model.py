@@ -1,7 +1,5 @@
 """Linear models on Taylor features: a Gaussian times a polynomial, which is an expansion without truncation error."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -103,7 +101,7 @@ class TaylorModel(FeatureModel):
         """sqrt(e) W, rounded up, which replaces A1 of a kernel sum (expansion/taylor_features.py)."""
         return self.total * 1.6488
 
-    def negated(self) -> TaylorModel:
+    def negated(self) -> "TaylorModel":
         """Return the two-class model with swapped labels: every value changes its sign."""
         weights = tuple(-part for part in self.weights)
         return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])

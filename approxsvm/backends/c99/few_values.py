@@ -27,8 +27,6 @@ most
 where A1 = sum |a_i|, with each |a_i| increased by 2^-120.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -126,7 +124,7 @@ class FewValues:
         self.multiply_adds = artifact.n_features + n * int(self.terms.groups[0].shape[1])
 
     @classmethod
-    def of(cls, artifact: Artifact, rows: DeviceRows) -> FewValues | None:
+    def of(cls, artifact: Artifact, rows: DeviceRows) -> "FewValues | None":
         """Return the function, or None if another form suits the model or its rows."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None

@@ -1,7 +1,5 @@
 """scikit-learn's Gaussian processes: their means, which are sums of kernels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -79,7 +77,7 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
 class _Kernels:
     """Kernels of a Gaussian process, constant + rbf exp(-gamma ||row - rows_i||^2), with error bounds of the exps."""
 
-    terms: _Terms
+    terms: "_Terms"
     rows: FloatArray
     gamma: float
     input_map: InputMap | None
@@ -87,7 +85,7 @@ class _Kernels:
     errors: FloatArray
 
     @classmethod
-    def of(cls, estimator: Any, trained: Any, name: str) -> _Kernels:
+    def of(cls, estimator: Any, trained: Any, name: str) -> "_Kernels":
         """Read the kernels of the fitted object `trained`.
 
         The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.

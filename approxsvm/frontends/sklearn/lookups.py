@@ -1,7 +1,5 @@
 """scikit-learn's transformers that look each value up: bins, thresholds, categories, missing values."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -290,7 +288,7 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     return whole.then_select(np.setdiff1d(np.arange(len(columns)), guards)) if guards else whole
 
 
-def _steps_of(categories: _Categories, made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
+def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
     """Return a lookup for each output of a column: outputs for categories and all else, 0 without outputs."""
     # NaN outputs are left to a later imputer (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN

@@ -1,7 +1,5 @@
 """Names and types of the output columns of an artifact, and the core's answers as Arrow columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scalers: x -> clip((x - subtract) * multiply / divide + add, low, high), feature by feature."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -48,7 +46,7 @@ class Affine(Op):
             raise ModelFormatError("a lower limit of an input step is above its upper limit")
 
     @classmethod
-    def of(cls, n_features: int, **parts: Any) -> Affine:
+    def of(cls, n_features: int, **parts: Any) -> "Affine":
         """Build an op from numbers or arrays, one for all features or one per feature; neutral parts are dropped."""
         arrays = {}
         for name, value in parts.items():
@@ -77,7 +75,7 @@ class Affine(Op):
         parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
         return all(values is None or values[feature] == _NEUTRAL[name] for name, values in parts)
 
-    def select(self, features: IntArray) -> tuple[Affine, IntArray]:
+    def select(self, features: IntArray) -> "tuple[Affine, IntArray]":
         parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
         return Affine(len(features), **{name: part[features] for name, part in parts if part is not None}), features
 
@@ -91,7 +89,7 @@ class Affine(Op):
         return x if self.subtract is None else x + self.subtract
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Affine:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Affine":
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [None if op is None else getattr(op, name) for op in ops]
@@ -108,7 +106,7 @@ class Affine(Op):
         return present, [values for values in arrays if values is not None]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Affine:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Affine":
         wanted = [name for k, name in enumerate(AFFINE_PARTS) if parts >> k & 1]
         return cls(n_features, **{name: reader.numbers(n_features) for name in wanted})
 

@@ -1,7 +1,5 @@
 """The inverse of the normal distribution function, feature by feature."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -37,7 +35,7 @@ class InverseNormal(PerFeature):
         return 0, [self.taken.astype(np.uint32)]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> InverseNormal:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "InverseNormal":
         return cls(reader.array("<u4", n_features) != 0)
 
     def in_words(self) -> str:

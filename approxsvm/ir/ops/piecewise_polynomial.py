@@ -1,7 +1,5 @@
 """PiecewisePolynomial polynomials of a single feature: splines and quantile interpolation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -54,7 +52,7 @@ class PiecewisePolynomial(PerOutput):
             raise ModelFormatError(f"a piecewise polynomial has degree {self.degree}, the limit is {MAX_DEGREE}")
 
     @classmethod
-    def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]]) -> PiecewisePolynomial:
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]]) -> "PiecewisePolynomial":
         """Build an op from a source feature and a piecewise polynomial for each output."""
         degree = max((pieces.coefs.shape[1] for _, pieces in columns), default=1)
         wide = tuple(
@@ -73,7 +71,7 @@ class PiecewisePolynomial(PerOutput):
         outputs = np.flatnonzero(self.source == feature)
         return int(outputs[0]) if len(outputs) == 1 else None
 
-    def select(self, features: IntArray) -> tuple[PiecewisePolynomial, IntArray]:
+    def select(self, features: IntArray) -> "tuple[PiecewisePolynomial, IntArray]":
         used = np.unique(self.source[features])
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
         return PiecewisePolynomial.of(len(used), kept), used
@@ -92,7 +90,7 @@ class PiecewisePolynomial(PerOutput):
         return x
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> PiecewisePolynomial:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "PiecewisePolynomial":
         same = Pieces(np.zeros(0), np.zeros(1), np.array([[0.0, 1.0]]))
         columns, first = [], 0
         for op, n in zip(ops, widths, strict=True):
@@ -111,7 +109,7 @@ class PiecewisePolynomial(PerOutput):
         return 8 * len(numbers[0]) + self.degree, [self.source.astype(np.uint32), ends, *numbers]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> PiecewisePolynomial:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "PiecewisePolynomial":
         n_edges, degree = divmod(parts, 8)
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, origins = reader.numbers(n_edges), reader.numbers(n_edges + n_outputs)
