@@ -320,13 +320,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         return bundle
 
     def report(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        against: Any = None,
-        max_rows: int | None = None,
-        title: str | None = None,
+        self, X: Any, y: Any = None, *, against: Any = None, max_rows: int | None = None, title: str | None = None
     ) -> Report:
         """Make a self-contained HTML page about the compiled model and its predictions for given rows.
 

@@ -280,11 +280,7 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
 
 
 def _expansion_sections(
-    model: SingleModel,
-    header: dict[str, Any],
-    frame: Frame,
-    expanded: Expanded,
-    intercepts: FloatArray,
+    model: SingleModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
 ) -> dict[str, bytes]:
     """Return the float32 coefficients, their numbers, and the router.
 

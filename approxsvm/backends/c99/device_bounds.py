@@ -43,14 +43,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.coefficients import Part
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
-from approxsvm.ir.constants import (
-    CONTRACTIONS,
-    END_OCTAVE,
-    FIRST_OCTAVE,
-    ROUNDED_UP,
-    UNIT64,
-    gaussian_slope,
-)
+from approxsvm.ir.constants import CONTRACTIONS, END_OCTAVE, FIRST_OCTAVE, ROUNDED_UP, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Affine
 

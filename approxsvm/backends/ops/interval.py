@@ -54,9 +54,5 @@ def _turning(k: int, op: Interval, before: Before) -> list[str]:
 
 
 ON_DEVICE: Final = OnDevice(
-    _within,
-    _ends,
-    _turning,
-    refuses=lambda op: op.rule == "refuses",
-    keeps_exact=lambda op: op.rule == "refuses",
+    _within, _ends, _turning, refuses=lambda op: op.rule == "refuses", keeps_exact=lambda op: op.rule == "refuses"
 )

@@ -65,8 +65,5 @@ def _taking_powers(k: int, op: Power, before: Before) -> list[str]:
 
 
 ON_DEVICE: Final = OnDevice(
-    _powered,
-    lambda op: {"power": op.powers.clip(max=NOT_TAKEN)},
-    _taking_powers,
-    refuses=lambda _: True,
+    _powered, lambda op: {"power": op.powers.clip(max=NOT_TAKEN)}, _taking_powers, refuses=lambda _: True
 )

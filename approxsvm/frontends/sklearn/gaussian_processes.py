@@ -161,7 +161,5 @@ def _terms(kernel: Any) -> _Terms:
     if kind == "Sum":
         return _Terms(first.constant + second.constant, first.rbf + second.rbf, length_scale)
     return _Terms(
-        first.constant * second.constant,
-        first.constant * second.rbf + first.rbf * second.constant,
-        length_scale,
+        first.constant * second.constant, first.constant * second.rbf + first.rbf * second.constant, length_scale
     )

@@ -258,9 +258,7 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
         if len(prob_a):
             probability = PairwiseSigmoid(prob_a, prob_b, couple_two_classes=True)
     return Outputs(
-        probability=probability,
-        label_rule="scores" if break_ties and n_classes > 2 else "votes",
-        decision_shape=shape,
+        probability=probability, label_rule="scores" if break_ties and n_classes > 2 else "votes", decision_shape=shape
     )
 
 
