@@ -525,24 +525,6 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """Class labels, sorted, with the dtype of the source model; shape (n_classes,)."""
         return np.sort(self.artifact.labels)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-
-        Raises
-        ------
-        ValueError
-            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
-        """
-        return np.asarray(self._evaluator.predict(self._rows(X)))
-
     def _has_probabilities(self) -> bool:
         if not self._evaluator.has_probabilities:
             raise AttributeError(self.artifact.why_no_probabilities)
@@ -622,24 +604,6 @@ class CompiledSVC(CompiledClassifier):
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
     """Compiled support vector regressor; parameters as in CompiledModel."""
 
-    def predict(self, X: Any) -> FloatArray:
-        """Predict regression values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) if the source was fitted with 2-D targets, float64
-
-        Raises
-        ------
-        ValueError
-            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
-        """
-        return self._evaluator.predict(self._rows(X))
-
 
 class CompiledDensity(CompiledSVR):
     """Compiled kernel density; parameters as in CompiledModel.
@@ -713,10 +677,6 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     def score_samples(self, X: Any) -> FloatArray:
         """Return decision values before the offset is subtracted, shape (n_rows,)."""
         return self.decision_function(X) + self.offset_
-
-    def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """Predict 1 for inliers and -1 for outliers, shape (n_rows,)."""
-        return self._evaluator.predict(self._rows(X))
 
 
 class CompiledEnsemble(CompiledClassifier):
@@ -816,10 +776,6 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
                 [sorted_labels] * member.n_decisions if member.task == "regression" else [np.sort(member.labels)]
             )
         ]
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict all labels of each row, shape (n_rows, n_targets)."""
-        return np.asarray(self._evaluator.predict(self._rows(X)))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the fraction of rows whose labels are all right."""

@@ -28,6 +28,28 @@ class _Predicts(Protocol):
 class Predicting:
     """Prediction of single rows and Arrow tables, and conversion of rows to the source's dtype."""
 
+    def predict(self: _Predicts, X: Any) -> npt.NDArray[Any]:
+        """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Raw rows, before any scaling, which is part of the artifact. A data frame must have the columns that the
+            source was fitted with, in order; if the source begins with a ColumnTransformer, they are matched by name.
+            For a model without names a `Predictor` matches them as `predict_arrow` does.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_targets) if each row has several labels, or a regression was fitted
+        with two-dimensional targets
+
+        Raises
+        ------
+        InputError
+            X holds NaN or infinity, or has the wrong shape, for which estimators raise a ValueError.
+        """
+        return self._evaluator.predict(self._rows(X))
+
     def certified(self: _Predicts, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether each row is proven by the first stage's bound, without the exact model.
 

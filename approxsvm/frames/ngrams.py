@@ -113,10 +113,7 @@ class UsualVectorizer:
     def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
         """Convert documents to rows; None if a document has half a surrogate pair, which scikit-learn may not hash.
 
-        Raises
-        ------
-        UnicodeDecodeError
-            Bytes are not in the encoding of the vectorizer.
+        Raises UnicodeDecodeError for bytes in another encoding than the vectorizer's.
         """
         texts: Any = [text.decode(*self._encoding) if isinstance(text, bytes) else text for text in documents]
         for function in self._prepare:

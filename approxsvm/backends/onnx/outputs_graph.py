@@ -333,13 +333,7 @@ class ClassOutputs:
 
 
 def _calibration(probability: ClassProbability) -> OneVsRestCalibration:
-    """Return the remaining kind of probabilities.
-
-    Raises
-    ------
-    UnsupportedModelError
-        It is of another kind.
-    """
+    """Return the remaining kind of probabilities; UnsupportedModelError for any other."""
     if isinstance(probability, OneVsRestCalibration):
         return probability
     raise UnsupportedModelError(f"the ONNX export does not support {probability.kind} probabilities")

@@ -9,13 +9,7 @@ from approxsvm.ir.ops import Op
 
 
 def exported(op: Op, what: str, export: str) -> Any:
-    """Return the attribute `what` of the module for an op's kind.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The export does not support this kind of op.
-    """
+    """Return the attribute `what` of the module for an op's kind, if the export supports this kind."""
     name = f"{__name__}.{op.kind}"
     found = getattr(import_module(name), what, None) if find_spec(name) else None
     if found is None:

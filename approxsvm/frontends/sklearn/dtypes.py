@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.frames.dtypes import EXTENDED, FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
-from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, name_of, recognise
+from approxsvm.frontends.sklearn.known_types import INSIDE, KNOWN, class_name, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import host_array, is_dropped
 
 DType = np.dtype[Any]
@@ -133,7 +133,7 @@ def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
     if known.role == "selector":
         is_frame = rows.is_raw and _gives_frames(step)
         rows = replace(rows, columns=rows.columns[step.get_support()]) if is_frame else replace(rows, is_raw=False)
-    if kind in _INSIDE:
+    if INSIDE.get(kind):
         given = replace(rows, is_raw=False) if kind in _CONVERTING_FRAMES else rows
         if kind == "OneVsRestClassifier" and _narrows_values(step):
             findings.refuse(EXTENDED, _words(step, name), rows)
@@ -241,22 +241,6 @@ def _steps(pipeline: Any) -> list[tuple[str, Any]]:
     return [(name, step) for name, step in pipeline.steps if not (is_sampling and hasattr(step, "fit_resample"))]
 
 
-# Attributes with inner estimators that get the same rows.
-_INSIDE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor"), "estimators_"),
-    **dict.fromkeys(("BalancedBaggingClassifier", "RUSBoostClassifier"), "estimators_"),
-    **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), "estimators_"),
-    **dict.fromkeys(("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier"), "estimators_"),
-    **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
-    **dict.fromkeys(("FixedThresholdClassifier", "TunedThresholdClassifierCV", "SelfTrainingClassifier"), "estimator_"),
-    **dict.fromkeys(("RFE", "RFECV"), "estimator_"),
-    **dict.fromkeys(("GridSearchCV", "HalvingGridSearchCV"), "best_estimator_"),
-    **dict.fromkeys(("BayesSearchCV", "HalvingRandomSearchCV", "RandomizedSearchCV"), "best_estimator_"),
-    "CalibratedClassifierCV": "calibrated_classifiers_",
-    "FrozenEstimator": "estimator",
-    "TransformedTargetRegressor": "regressor_",
-    "_CalibratedClassifier": "estimator",
-}
 # Classes that first convert a data frame to an array.
 _CONVERTING_FRAMES: Final = frozenset(
     (
@@ -270,9 +254,7 @@ _IN_FLOAT64: Final = frozenset(("KernelDensity", "NuSVC", "NuSVR", "OneClassSVM"
 
 def _inside(estimator: Any, kind: str) -> Sequence[Any]:
     attributes = vars(estimator)
-    inner = (
-        attributes[_INSIDE[kind]] if _INSIDE[kind] in attributes else attributes["base_estimator"]
-    )  # name before scikit-learn 1.2
+    inner = attributes[INSIDE[kind] if INSIDE[kind] in attributes else "base_estimator"]  # before scikit-learn 1.2
     if isinstance(inner, np.ndarray):
         return list(inner.ravel())
     return inner if isinstance(inner, Sequence) else [inner]

@@ -1,6 +1,5 @@
 """Estimators that take documents: their vectorizers as data, and the estimator after them."""
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,7 +10,7 @@ from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelEr
 from approxsvm.frames.text_columns import check_unicode
 from approxsvm.frames.texts import PARAMETERS, TextRows, width_of
 from approxsvm.frontends.sklearn.dtypes import row_dtypes
-from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of, recognise
+from approxsvm.frontends.sklearn.known_types import INSIDE, class_name, helper, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import is_dropped, reporting_edits, require_fitted
 from approxsvm.system.packages import import_package
 
@@ -68,18 +67,15 @@ def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
     return tuple(steps), rest
 
 
-# Attributes with inner estimators that get the same rows.
-_INSIDE: Final[Mapping[str, str]] = {
-    "CalibratedClassifierCV": "calibrated_classifiers_",
-    "FeatureUnion": "transformer_list",
-    "FixedThresholdClassifier": "estimator_",
-    **dict.fromkeys(("FrozenEstimator", "_CalibratedClassifier"), "estimator"),
-    "TransformedTargetRegressor": "regressor_",
-    "TunedThresholdClassifierCV": "estimator_",
-    **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
-    **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), "estimators_"),
-    "OneVsRestClassifier": "estimators_",
-}
+# Classes that pass documents on to the estimators inside.
+_PASSING: Final = frozenset(
+    (
+        *("CalibratedClassifierCV", "FixedThresholdClassifier", "FrozenEstimator", "MultiOutputClassifier"),
+        *("MultiOutputRegressor", "OneVsRestClassifier", "StackingClassifier", "StackingRegressor"),
+        *("TransformedTargetRegressor", "TunedThresholdClassifierCV", "VotingClassifier", "VotingRegressor"),
+        "_CalibratedClassifier",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -96,9 +92,9 @@ class _Places:
             return self._selector((describe(name.lower(), estimator),))
         if role == "pipeline" and estimator.steps:
             return self._pipeline(estimator)
-        inside = "best_estimator_" if role == "search" else _INSIDE.get(name)
-        if inside is None:
+        if role != "search" and name not in (*_PASSING, "FeatureUnion"):
             return None
+        inside = "transformer_list" if name == "FeatureUnion" else INSIDE[name]
         inner = vars(estimator).get(inside)
         made = [self._inside(one) for one in inner] if isinstance(inner, list) else [self._inside(inner)]
         take_texts = {rest is not None for rest in made if not _is_dropped(rest)}
