@@ -26,10 +26,6 @@ _MAX_INT32: Final = 2**31 - 1
 _MAX_IDF: Final = 1e20  # with a larger weight, weight * count may be infinite in float32
 
 
-def _is_bool(value: Any) -> bool:
-    return type(value) is bool
-
-
 # Parameter values that the core implements and scikit-learn accepts
 _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "encoding": lambda value: isinstance(value, str),
@@ -42,7 +38,10 @@ _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "dtype": lambda value: value in _DTYPES,
     "norm": lambda value: value in _NORMS,
     "n_features": lambda value: type(value) is int and 1 <= value < _MAX_INT32,
-    **dict.fromkeys(("lowercase", "binary", "use_idf", "smooth_idf", "sublinear_tf", "alternate_sign"), _is_bool),
+    **dict.fromkeys(
+        ("lowercase", "binary", "use_idf", "smooth_idf", "sublinear_tf", "alternate_sign"),
+        lambda value: type(value) is bool,
+    ),
 }
 
 

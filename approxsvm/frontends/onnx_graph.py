@@ -273,10 +273,6 @@ def _clip(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]
     return map_.then_affine(low=_row(fixed[0]), high=_row(fixed[1]))
 
 
-def _project(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:
-    return map_.then_op(Projection.about(0.0, fixed[0]))
-
-
 def _select(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:
     if attributes.get("axis", 1) not in (1, -1):
         raise UnsupportedModelError(f"node Gather along axis {attributes['axis']}, only columns can be chosen")
@@ -292,7 +288,7 @@ _STEPS: Final[dict[str, Callable[[InputMap, list[FloatArray], Mapping[str, Any]]
     "Clip": _clip,
     "Div": lambda map_, fixed, _: map_.then_affine(divide=_row(fixed[0])),
     "Gather": _select,
-    "MatMul": _project,
+    "MatMul": lambda map_, fixed, _: map_.then_op(Projection.about(0.0, fixed[0])),
     "Mul": lambda map_, fixed, _: map_.then_affine(multiply=_row(fixed[0])),
     "Sub": lambda map_, fixed, _: map_.then_affine(subtract=_row(fixed[0])),
 }

@@ -105,7 +105,9 @@ class Ensemble:
 
     def _check_sum(self) -> None:
         outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
-        n_columns = sum(map(n_columns_of, self.members)) if of_sums else len(self.members)
+        # Sums of several classes take all values of a member, or a number for each of its classes.
+        counts = [len(one.labels) if one.task == "classification" else one.n_decisions for one in self.members]
+        n_columns = sum(counts) if of_sums else len(self.members)
         assert outputs.weights is not None
         shape = (len(labels), n_columns + 1) if of_sums else (n_columns,)
         if outputs.weights.shape != shape or not np.isfinite([*outputs.weights.ravel(), outputs.addend]).all():
@@ -225,8 +227,3 @@ class Ensemble:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the raw columns; None if the source has none."""
         return self.members[0].feature_names
-
-
-def n_columns_of(member: SingleModel) -> int:
-    """Return how many numbers a member contributes to sums of several classes: its values, or one per class."""
-    return len(member.labels) if member.task == "classification" else member.n_decisions

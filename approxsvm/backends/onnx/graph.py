@@ -143,7 +143,7 @@ class _Export:
         known = self.known_values()
         give: dict[str, Callable[[list[KnownValues]], None]] = {
             "classification": self._give_classes,
-            "regression": self._give_values,
+            "regression": lambda known: self._give("variable", self._combined(known).values, self.artifact.n_decisions),
             "one_class": self._give_inliers,
         }
         give[self.artifact.task](known)
@@ -361,9 +361,6 @@ class _Export:
         label = self.g.op("Where", is_inlier, np.array(1, np.int64), np.array(-1, np.int64))
         self.output("label", label, np.int64, [None, 1])
         self._give("scores", known[0].values, 1)
-
-    def _give_values(self, known: list[KnownValues]) -> None:
-        self._give("variable", self._combined(known).values, self.artifact.n_decisions)
 
     # --- outputs
 
