@@ -243,7 +243,7 @@ def read_libsvm_data(
     n_features : int, optional
         Number of columns. Default: the largest index of the file. Test files often use fewer features than the training
         file, so give it for them.
-    Whether column 0 has index 0 rather than index 1. Default: whether some row uses index 0.
+    zero_based : bool, optional
         Whether column 0 has index 0 rather than index 1. Default: whether some row uses index 0.
     n_jobs : int, optional
         Number of threads, as in scikit-learn. Default: 1; -1 for all processors.
