@@ -62,7 +62,7 @@ class CosineModel(FeatureModel):
         sum_error = (self.n_terms + 40) * self.sum_moduli + np.abs(values)
         return np.asarray(2.0 * UNIT64 * (angle_error + sum_error) + 2.0**-1000)
 
-    def moved(self, errors: FloatArray) -> FloatArray:
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of values by the slope of every cosine."""
         return np.minimum(self.slope * errors, 2.0 * self.sum_moduli)
 

@@ -64,7 +64,7 @@ class TaylorModel(FeatureModel):
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
         return np.asarray(roundings * 2.0 * UNIT64 * self.sum_moduli + 8.0 * UNIT64 * np.abs(values))
 
-    def moved(self, errors: FloatArray) -> FloatArray:
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of values as for Gaussians (expansion/taylor_features.py)."""
         return np.asarray(self.sum_moduli * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
 

@@ -80,7 +80,7 @@ def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
 
 @contextmanager
 def _step_named(name: str) -> Iterator[None]:
-    """Name a step of the pipeline in the rejections of it."""
+    """Add a step's name to its rejections."""
     try:
         yield
     except UnsupportedModelError as error:
