@@ -846,12 +846,9 @@ def _as_numbers(columns: Any) -> Any:
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     """Return the estimator for an artifact, with its check rows replayed."""
+    of_classes = CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC
     classes: dict[str, type[CompiledModel]] = {
-        "classification": CompiledMultiOutput
-        if artifact.of_targets
-        else CompiledEnsemble
-        if artifact.n_decisions == 0
-        else CompiledSVC,
+        "classification": CompiledMultiOutput if artifact.of_targets else of_classes,
         "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
