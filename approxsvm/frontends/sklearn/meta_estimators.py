@@ -27,7 +27,6 @@ from approxsvm.frontends.sklearn.support_vector_machines import (
     ascending_classes,
     feature_names,
     is_dropped,
-    require_fitted,
 )
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.ensemble import Ensemble
@@ -61,7 +60,6 @@ _BOOSTED = ("AdaBoostClassifier", "RUSBoostClassifier")
 
 def read_self_training(estimator: Any, read: Read) -> Model:
     """Read a fitted SelfTrainingClassifier, which predicts with the estimator that it fitted last."""
-    require_fitted(estimator, "SelfTrainingClassifier", "estimator_")
     return read(estimator.estimator_)
 
 
@@ -412,7 +410,6 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
 
     For members without a decision_function, probabilities replace it.
     """
-    require_fitted(estimator, "OneVsRestClassifier", "label_binarizer_")
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):
         return _multilabel(estimator, read)
@@ -584,7 +581,6 @@ def read_threshold(estimator: Any, read: Read) -> Model:
     """
     name = class_name(estimator)
     if hasattr(estimator, "_curve_scorer"):
-        require_fitted(estimator, name, "best_threshold_")
         inner, threshold = estimator.estimator_, estimator.best_threshold_
         positive = helper(estimator._curve_scorer, "_curve_scorer", "_CurveScorer")._get_pos_label()
     else:
@@ -693,7 +689,6 @@ def _single(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
 
 def _models(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
     """Read the models of estimators_ except constant ones; none may change the rows that later members take."""
-    require_fitted(estimator, class_name(estimator), "estimators_")
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
     if any(overwrites(inner) for inner in estimator.estimators_[:-1]):

@@ -14,7 +14,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import is_na, is_nan
 from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models, lookups, nonlinear
 from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, helper, name_of, recognise
-from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
+from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap, same_texts
 from approxsvm.ir.kernel_model import FloatArray
@@ -267,7 +267,7 @@ def _n_features_in(step: Any, name: str) -> int:
     if known is not None and known.name == "FunctionTransformer":
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     if known is not None and known.role in ("step", "selector"):
-        require_fitted(step, class_name(step), "n_features_in_")
+        step.n_features_in_  # noqa: B018  # raises the AttributeError of a step that is not fitted
     raise UnsupportedModelError(_cannot_fold(name, step))  # vectorizers of text, which take no columns
 
 
@@ -283,7 +283,6 @@ def _selected(map_: InputMap, step: Any) -> InputMap:
 
 
 def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "StandardScaler", "scale_")
     mean = step.mean_ if step.with_mean else 0.0
     return map_.then_affine(subtract=mean, **_scaled(map_, step.scale_ if step.with_std else 1.0))
 
@@ -294,25 +293,21 @@ def _scaled(map_: InputMap, scale: Any) -> dict[str, Any]:
 
 
 def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "MinMaxScaler", "scale_")
     low, high = step.feature_range if getattr(step, "clip", False) else (-np.inf, np.inf)
     return map_.then_affine(multiply=step.scale_, add=step.min_, low=low, high=high)
 
 
 def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "MaxAbsScaler", "scale_")
     low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
     return map_.then_affine(**_scaled(map_, step.scale_), low=low, high=high)
 
 
 def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
     center = step.center_ if step.with_centering else 0.0
     return map_.then_affine(subtract=center, **_scaled(map_, step.scale_ if step.with_scaling else 1.0))
 
 
 def _pca(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "PCA", "components_")
     mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
     # scikit-learn subtracts this product, in the precision of the fit.
     shift = np.reshape(mean, (1, -1)) @ components.T
@@ -336,7 +331,6 @@ def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
 
 
 def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "TruncatedSVD", "components_")
     return map_.then_op(Projection.about(0.0, host_array(step.components_).T))
 
 
@@ -346,7 +340,6 @@ def _normalizer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _power_transformer(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "PowerTransformer", "lambdas_")
     powers = np.array(step.lambdas_, np.float64)
     if not np.isfinite(powers).all():
         raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
@@ -361,7 +354,6 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "LinearDiscriminantAnalysis", "coef_")
     if step.solver == "lsqr":
         raise UnsupportedModelError("its solver 'lsqr' projects nothing")
     scalings = np.asarray(host_array(step.scalings_))[:, : step._max_components]
@@ -369,24 +361,20 @@ def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
 
 
 def _fast_ica(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "FastICA", "components_")
     return map_.then_op(Projection.about(step.mean_ if step.whiten else 0.0, step.components_.T))
 
 
 def _random_projection(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, class_name(step), "components_")
     components = step.components_
     return map_.then_op(Projection.about(0.0, (components.toarray() if issparse(components) else components).T))
 
 
 def _partial_least_squares(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, class_name(step), "x_rotations_")
     scaled = map_.then_affine(subtract=step._x_mean, divide=step._x_std)
     return scaled.then_op(Projection.about(0.0, step.x_rotations_))
 
 
 def _feature_agglomeration(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "FeatureAgglomeration", "labels_")
     if step.pooling_func is not np.mean:
         raise UnsupportedModelError(f"it pools by {getattr(step.pooling_func, '__name__', step.pooling_func)!r}")
     _, labels = np.unique(step.labels_, return_inverse=True)
@@ -411,7 +399,6 @@ def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
 
 
 def _column_transformer(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "ColumnTransformer", "transformers_")
     positions = step._transformer_to_input_indices
     for name, _, columns in step.transformers_:
         _check_columns(name, columns, np.asarray(positions[name]), map_.n_features)

@@ -11,7 +11,7 @@ from approxsvm.frames.text_columns import check_unicode
 from approxsvm.frames.texts import PARAMETERS, TextRows, width_of
 from approxsvm.frontends.sklearn.dtypes import row_dtypes
 from approxsvm.frontends.sklearn.known_types import INSIDE, class_name, helper, name_of, recognise
-from approxsvm.frontends.sklearn.support_vector_machines import is_dropped, reporting_edits, require_fitted
+from approxsvm.frontends.sklearn.support_vector_machines import is_dropped, reporting_edits
 from approxsvm.system.packages import import_package
 
 _ANALYZERS = ("word", "char", "char_wb")
@@ -170,8 +170,7 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
     kind = name_of(vectorizer)
     if kind != "TfidfTransformer":
         _check_calls(name, vectorizer)
-    if kind in ("CountVectorizer", "TfidfVectorizer"):
-        require_fitted(vectorizer, kind, "vocabulary_")
+    terms = _terms(name, vectorizer.vocabulary_) if kind in ("CountVectorizer", "TfidfVectorizer") else None
     tfidf = helper(vectorizer._tfidf, "_tfidf", "TfidfTransformer") if kind == "TfidfVectorizer" else vectorizer
     parameters: dict[str, Any] = {}
     for parameter in PARAMETERS[kind]:
@@ -188,10 +187,9 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
         parameters["dtype"] = np.dtype(parameters["dtype"]).name
         parameters["ngram_range"] = [int(n) for n in parameters["ngram_range"]]
     description: dict[str, Any] = {"class": kind, "parameters": parameters}
-    if kind in ("CountVectorizer", "TfidfVectorizer"):
-        description["terms"] = _terms(name, vectorizer.vocabulary_)
+    if terms is not None:
+        description["terms"] = terms
     if kind == "TfidfTransformer":
-        require_fitted(vectorizer, kind, "n_features_in_")
         description["n_features"] = int(vectorizer.n_features_in_)
     if getattr(tfidf, "use_idf", False) and not hasattr(tfidf, "idf_"):
         raise ModelFormatError(
