@@ -14,9 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frontends.kernels import kernel_fields
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel, Task
 from approxsvm.ir.ops import Projection
 from approxsvm.ir.outputs import Outputs, PairwiseSigmoid, class_pairs
 from approxsvm.system.packages import import_package
@@ -129,17 +130,8 @@ def _kernel(node: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
     parameters = [float(number) for number in attributes.get("kernel_params", ())]
     if kind in ("RBF", "POLY") and len(parameters) != 3:
         raise ModelFormatError(f"{node.op_type} has {len(parameters)} kernel_params instead of 3")
-    if kind == "RBF":
-        return {"gamma": parameters[0]}
-    if kind == "LINEAR":
-        return {"gamma": 1.0, "degree": 1}
-    if kind == "POLY" and parameters[2] in range(1, MAX_KERNEL_DEGREE + 1):
-        return {"gamma": parameters[0], "coef0": parameters[1], "degree": int(parameters[2])}
-    degree = f" of degree {parameters[2]:g}" if kind == "POLY" else ""
-    raise UnsupportedModelError(
-        f"the kernel of {node.op_type} is {kind}{degree}, only RBF, LINEAR and POLY of degree 1 to {MAX_KERNEL_DEGREE} "
-        "can be compiled"
-    )
+    numbers = dict(zip(("gamma", "coef0", "degree"), parameters, strict=False))
+    return kernel_fields(node.op_type, kind, kind.lower(), numbers.__getitem__)
 
 
 def _regressor(graph: _Graph, node: Any, attributes: Mapping[str, Any], common: dict[str, Any]) -> KernelModel:
