@@ -133,7 +133,7 @@ def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
     if known.role == "selector":
         is_frame = rows.is_raw and _gives_frames(step)
         rows = replace(rows, columns=rows.columns[step.get_support()]) if is_frame else replace(rows, is_raw=False)
-    if INSIDE.get(kind):
+    if kind in INSIDE:
         given = replace(rows, is_raw=False) if kind in _CONVERTING_FRAMES else rows
         if kind == "OneVsRestClassifier" and _narrows_values(step):
             findings.refuse(EXTENDED, _words(step, name), rows)

@@ -260,7 +260,7 @@ def _known() -> Iterator[Known]:
 KNOWN: Final = tuple(_known())
 # Attributes with inner estimators that get the same rows, by the name of the class.
 _HOLDING: Final = {"best_estimator_", "calibrated_classifiers_", "estimator", "estimator_", "estimators_", "regressor_"}
-INSIDE: Final = {known.name: next(filter(_HOLDING.__contains__, known.relies), "") for known in KNOWN}
+INSIDE: Final = {known.name: name for known in KNOWN for name in reversed(known.relies) if name in _HOLDING}
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
 # Libraries whose subclasses of a class in the table compute the same faster.
