@@ -269,13 +269,15 @@ class InputMap:
                 break
         return tuple(x for _, x in at)
 
-    def preimage(self, mapped: FloatArray) -> FloatArray:
-        """Return raw rows whose images are about `mapped`, to replace missing sample rows.
+    def preimage(self, mapped: FloatArray) -> FloatArray | None:
+        """Return raw rows whose images are about `mapped`, in place of sample rows; None unless the map only scales.
 
-        Unused columns are zero. The map may reject these rows if it uses a column twice or projects.
+        Unused columns are zero. The map may reject these rows if it uses a column twice.
         """
         x = mapped
         for op in reversed(self.ops):
+            if not isinstance(op, Affine):
+                return None
             x = op.preimage(x)
         raw = np.zeros((len(mapped), self.n_raw_features))
         raw[:, self.columns] = x

@@ -38,10 +38,6 @@ class Interval(PerFeature):
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return (self.second < np.inf) & (self.rule == "refuses")
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return `y`: its numbers already lie in the interval."""
-        return y
-
     def in_words(self) -> str:
         does = "repeats" if self.rule == "turns" else "refuses numbers beyond"
         return f"{does} the ranges of {int((self.second < np.inf).sum()):,} features"

@@ -1,6 +1,5 @@
 """The inverse of the normal distribution function, feature by feature."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import PerFeature, Stored
 
 
@@ -25,11 +23,6 @@ class InverseNormal(PerFeature):
         self.check_numbers()
         if self.taken.dtype != np.bool_:
             raise ModelFormatError(f"the features that an input step takes are {self.taken.dtype}, expected bool")
-
-    def preimage(self, y: FloatArray) -> FloatArray:
-        x = np.array(y)
-        x[:, self.taken] = [[0.5 * math.erfc(-v / math.sqrt(2.0)) for v in row] for row in y[:, self.taken].tolist()]
-        return x
 
     def stored(self) -> Stored:
         return 0, [self.taken.astype(np.uint32)]

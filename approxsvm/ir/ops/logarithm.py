@@ -40,11 +40,5 @@ class Logarithm(PerFeature):
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return self.taken
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        x = np.array(y)
-        with np.errstate(over="ignore"):
-            x[:, self.taken] = np.exp(y[:, self.taken]) - self.offset[self.taken]
-        return x
-
     def in_words(self) -> str:
         return f"takes logarithms, feature by feature ({int(self.taken.sum()):,})"

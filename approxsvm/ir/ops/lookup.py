@@ -173,22 +173,6 @@ class Lookup(PerOutput):
             return None
         return int(passes[0]) if len(passes) else NO_NAN
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return, for each feature, the edge or the value itself whose outputs are closest to `y`."""
-        x = np.zeros((len(y), self.n_features))
-        for j in range(self.n_features):
-            outputs = np.flatnonzero(self.source == j)
-            edges = np.unique(np.concatenate([[0.0], *(self.steps[k].edges for k in outputs)]))
-            fixed = np.broadcast_to(np.append(edges, edges[0] - 1.0), (len(y), len(edges) + 1))
-            tried = np.concatenate([fixed, y[:, outputs]], axis=1)
-            off = np.zeros(tried.shape)
-            for k in outputs:
-                found = self.steps[k].at(tried)
-                found = np.where(np.isinf(found), tried, found)
-                off += np.where(np.isnan(found), np.inf, np.abs(found - y[:, [k]]))
-            x[:, j] = np.take_along_axis(tried, off.argmin(axis=1)[:, np.newaxis], axis=1)[:, 0]
-        return x
-
     @classmethod
     def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Lookup":
         columns, first = [], 0

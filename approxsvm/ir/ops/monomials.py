@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import IntArray, Op, Stored
 
 
@@ -45,13 +44,6 @@ class Monomials(Op):
 
     def select(self, features: IntArray) -> "tuple[Monomials, None]":
         return Monomials(self.n_features, self.factors[features]), None
-
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return inputs that reproduce the features that occur as outputs on their own, with zeros elsewhere."""
-        x = np.zeros((len(y), self.n_features))
-        alone = np.flatnonzero((self.factors != self.n_features).sum(axis=1) == 1)
-        x[:, self.factors[alone].min(axis=1)] = y[:, alone]
-        return x
 
     @classmethod
     def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Monomials":

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import IntArray, Op, Stored, check
 
 NORMS = ("l1", "l2", "max")
@@ -71,10 +70,6 @@ class Normalizer(Op):
     def select(self, features: IntArray) -> None:
         """Return None: a norm needs all features."""
         return
-
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return `y`: its rows are already normalized."""
-        return y
 
     @classmethod
     def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Normalizer":

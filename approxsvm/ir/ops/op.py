@@ -93,10 +93,6 @@ class Op(ABC):
         """
         return self.mapper()(x, errors, is_source)
 
-    @abstractmethod
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return inputs that give approximately `y`."""
-
     @property
     def group(self) -> Any:
         """Key of this op: ops with equal keys can be combined in parallel."""

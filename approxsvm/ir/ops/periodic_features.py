@@ -44,18 +44,6 @@ class PeriodicFeatures(PerOutput):
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return np.isin(np.arange(self.n_features), self.source[~self.passes])
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return, for each feature, the value of x that matches the total power of its waves."""
-        x = np.zeros((len(y), self.n_features))
-        for j in range(self.n_features):
-            waves = (self.source == j) & ~self.passes
-            if not waves.any():
-                x[:, j] = y[:, self.source == j].sum(axis=1)
-                continue
-            power = float((self.amplitudes[waves] ** 2 * np.where(self.frequencies[waves] == 0, 1.0, 0.5)).sum())
-            x[:, j] = (y[:, waves] ** 2).sum(axis=1) / power if power > 0 else 0.0
-        return x
-
     @classmethod
     def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "PeriodicFeatures":
         first, blocks = 0, []

@@ -21,15 +21,6 @@ class Pieces(NamedTuple):
     origins: FloatArray  # (n_pieces,)
     coefs: FloatArray  # (n_pieces, degree + 1), ascending powers; each is rounded once
 
-    def at(self, x: Any) -> tuple[FloatArray, FloatArray]:
-        """Evaluate at `x`; return values, and the sums of the absolute values of the terms."""
-        piece = np.searchsorted(self.edges, x, side="right")
-        t, coefs = x - self.origins[piece], self.coefs[piece]
-        y, moduli = coefs[..., -1], np.abs(coefs[..., -1])
-        for k in range(self.coefs.shape[1] - 2, -1, -1):
-            y, moduli = y * t + coefs[..., k], moduli * np.abs(t) + np.abs(coefs[..., k])
-        return y, moduli
-
 
 @dataclass(frozen=True, eq=False)
 class PiecewisePolynomial(PerOutput):
@@ -75,19 +66,6 @@ class PiecewisePolynomial(PerOutput):
         used = np.unique(self.source[features])
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
         return PiecewisePolynomial.of(len(used), kept), used
-
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return, for each feature, the edge or midpoint of two edges whose values are closest to `y`."""
-        x = np.zeros((len(y), self.n_features))
-        for j in range(self.n_features):
-            outputs = np.flatnonzero(self.source == j)
-            edges = np.unique(np.concatenate([[0.0], *(self.pieces[k].edges for k in outputs)]))
-            tried = np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])])
-            off = np.zeros((len(y), len(tried)))
-            for k in outputs:
-                off += np.abs(self.pieces[k].at(tried)[0] - y[:, [k]])
-            x[:, j] = tried[off.argmin(axis=1)]
-        return x
 
     @classmethod
     def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "PiecewisePolynomial":

@@ -38,17 +38,5 @@ class Power(PerFeature):
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return self.taken & (self.method == "box-cox")
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        x = np.array(y)
-        t = y[:, self.taken]
-        mirrored = t < 0 if self.method == "yeo-johnson" else np.zeros(t.shape, np.bool_)
-        p = np.where(mirrored, 2.0 - self.powers[self.taken], self.powers[self.taken])
-        with np.errstate(all="ignore"):
-            a = np.where(mirrored, -t, t)
-            logarithm = np.where(p == 0, a, np.log1p(np.maximum(p * a, -0.999)) / np.where(p == 0, 1.0, p))
-            found = np.expm1(logarithm) if self.method == "yeo-johnson" else np.exp(logarithm)
-        x[:, self.taken] = np.where(mirrored, -found, found)
-        return x
-
     def in_words(self) -> str:
         return f"takes powers ({self.method}), feature by feature ({int(self.taken.sum()):,})"

@@ -65,11 +65,6 @@ class Projection(Op):
         matrix = np.ascontiguousarray(self.matrix[:, features])
         return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return the inputs nearest to the center that give approximately `y`."""
-        result: FloatArray = (y - self.bias) @ np.linalg.pinv(self.matrix) + self.center
-        return result
-
     @classmethod
     def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Projection":
         from scipy.linalg import block_diag
