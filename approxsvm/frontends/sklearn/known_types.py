@@ -10,7 +10,6 @@ import sys
 from abc import ABCMeta
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from types import FunctionType, GetSetDescriptorType
 from typing import Any, Final, Literal, cast
 
@@ -232,15 +231,6 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Versions of the libraries, for documentation.
-VERSIONS: Final = {
-    "sklearn": "scikit-learn 1.6 and later, tested with 1.9.1; and scikit-learn-intelex, which derives from it",
-    "imblearn": "imbalanced-learn, tested with 0.14.2; its samplers do nothing in predictions",
-    "skopt": "scikit-optimize, tested with 0.10.2",
-    "cuml": "cuML, tested with imitated objects, without a GPU",
-    "thundersvm": "ThunderSVM 0.3, tested like cuML",
-    "approxsvm": "this package",
-}
 # Methods that a library leaves to users' subclasses: a selector defines its selection, but its transform is the
 # library's.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
@@ -436,16 +426,3 @@ def _authors(value: Any) -> Iterator[str]:
     elif callable(value) or hasattr(value, "__get__"):
         yield str(type(value).__module__)
         yield from _authors(getattr(value, "fn", None))  # from available_if of scikit-learn
-
-
-def table() -> list[tuple[str, str, str, str]]:
-    """Return rows for the documentation: role, classes, attributes that answers depend on, limits."""
-
-    def alike(known: Known) -> tuple[str, ...]:
-        return known.role, known.library, " ".join(known.relies), known.refused
-
-    rows = []
-    for (role, library, relies, refused), group in groupby(KNOWN, alike):
-        names = ", ".join(known.name for known in group)
-        rows.append((role, names if library == "sklearn" else f"{names} of {library}", relies, refused))
-    return rows

@@ -48,11 +48,6 @@ REMEDIES: Final = {
 }
 
 
-def advice() -> list[tuple[str, str]]:
-    """Return the remedies by the name of the class."""
-    return sorted(REMEDIES.items())
-
-
 def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
     """Reject a class or a container, in which estimators are searched; `name` is the container's name in code.
 
