@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -174,7 +174,8 @@ def cross_validate(
     splitter = StratifiedKFold if training.is_classifier else KFold
     predictions = []
     for train, test in splitter(n_folds, shuffle=True, random_state=random_state).split(X, targets):
-        model, predict = _train(X[train], targets[train], training)
+        train_model = _train_libsvm if training.trainer == "libsvm" else _train_sklearn
+        model, predict = train_model(X[train], targets[train], training)
         start = time.perf_counter()
         fast: Any = compile(
             model,
@@ -199,11 +200,6 @@ def cross_validate(
             progress(len(predictions))
     folds = tuple(_summarize(part, training.is_classifier) for part in predictions)
     return CrossValidation(folds, _summarize(_joined(predictions), training.is_classifier), training)
-
-
-def _train(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
-    """Train with the chosen trainer; return the model for `compile` and the trainer's own predict."""
-    return _train_libsvm(X, y, training) if training.trainer == "libsvm" else _train_sklearn(X, y, training)
 
 
 def _train_sklearn(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
@@ -262,16 +258,9 @@ def _timed(predict: Predict, rows: Any) -> tuple[npt.NDArray[Any], float]:
 
 
 def _joined(parts: list[_Predictions]) -> _Predictions:
-    return _Predictions(
-        n_train=round(sum(part.n_train for part in parts) / len(parts)),
-        truth=np.concatenate([part.truth for part in parts]),
-        exact=np.concatenate([part.exact for part in parts]),
-        compiled=np.concatenate([part.compiled for part in parts]),
-        certified=np.concatenate([part.certified for part in parts]),
-        exact_seconds=sum(part.exact_seconds for part in parts),
-        compiled_seconds=sum(part.compiled_seconds for part in parts),
-        compile_seconds=sum(part.compile_seconds for part in parts),
-    )
+    n_train, *columns = zip(*((getattr(part, one.name) for one in fields(_Predictions)) for part in parts), strict=True)
+    joined: list[Any] = [*map(np.concatenate, columns[:4]), *map(sum, columns[4:])]
+    return _Predictions(round(sum(n_train) / len(parts)), *joined)
 
 
 def _summarize(part: _Predictions, is_classifier: bool) -> Fold:

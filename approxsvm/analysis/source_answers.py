@@ -1,7 +1,5 @@
 """Answers of the source: its exact function, its predictions, and the labels that float64 can decide."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy

@@ -1,7 +1,5 @@
 """Match the columns of a table to a model's features: by name, by number, or by position with a warning."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections import Counter

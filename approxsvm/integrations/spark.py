@@ -106,11 +106,7 @@ def score(
 
 
 def predict_udf(
-    model: Any,
-    *,
-    outputs: Sequence[str] | None = None,
-    on_error: Literal["fail", "null"] = "fail",
-    spark: Any = None,
+    model: Any, *, outputs: Sequence[str] | None = None, on_error: Literal["fail", "null"] = "fail", spark: Any = None
 ) -> Any:
     """Make an Arrow UDF for ``select``, ``withColumn`` and SQL.
 

@@ -30,8 +30,6 @@ Two errors are specific to the export:
   most 0 at t = 2M, hence negative for t > 2M.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,14 +43,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.coefficients import Part
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
-from approxsvm.ir.constants import (
-    CONTRACTIONS,
-    END_OCTAVE,
-    FIRST_OCTAVE,
-    ROUNDED_UP,
-    UNIT64,
-    gaussian_slope,
-)
+from approxsvm.ir.constants import CONTRACTIONS, END_OCTAVE, FIRST_OCTAVE, ROUNDED_UP, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Affine
 
@@ -72,11 +63,7 @@ class BoundTable:
 
     Cell 0 is [0, 2^first_octave); it is followed by cells_per_octave cells for each octave and an open last cell.
 
-    Attributes
-    ----------
-    first_octave, n_octaves, cells_per_octave : int
-    bits : ndarray of shape (n_expansions, cells_per_octave * n_octaves + 2), uint16
-        The upper halves of float32 numbers; 0x7F80 is infinity.
+    `bits`, of shape (n_expansions, n_cells), are the upper halves of float32 numbers; 0x7F80 is infinity.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Expansions as graphs: each row about a nearby center, with the bound that bound_table.py derives."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Final

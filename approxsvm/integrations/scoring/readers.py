@@ -1,7 +1,5 @@
 """Readers of files as blocks of rows, a batch at a time, with a name for every row."""
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import os
