@@ -8,7 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -258,9 +258,16 @@ def _timed(predict: Predict, rows: Any) -> tuple[npt.NDArray[Any], float]:
 
 
 def _joined(parts: list[_Predictions]) -> _Predictions:
-    n_train, *columns = zip(*((getattr(part, one.name) for one in fields(_Predictions)) for part in parts), strict=True)
-    joined: list[Any] = [*map(np.concatenate, columns[:4]), *map(sum, columns[4:])]
-    return _Predictions(round(sum(n_train) / len(parts)), *joined)
+    return _Predictions(
+        n_train=round(sum(part.n_train for part in parts) / len(parts)),
+        truth=np.concatenate([part.truth for part in parts]),
+        exact=np.concatenate([part.exact for part in parts]),
+        compiled=np.concatenate([part.compiled for part in parts]),
+        certified=np.concatenate([part.certified for part in parts]),
+        exact_seconds=sum(part.exact_seconds for part in parts),
+        compiled_seconds=sum(part.compiled_seconds for part in parts),
+        compile_seconds=sum(part.compile_seconds for part in parts),
+    )
 
 
 def _summarize(part: _Predictions, is_classifier: bool) -> Fold:

@@ -286,9 +286,6 @@ def _to_nearest(artifact: Artifact, rows: Any) -> FloatArray:
     return distances
 
 
-# --- comparison with the source
-
-
 def _compared(
     compiled: Compiled,
     against: Any,

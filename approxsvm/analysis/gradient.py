@@ -195,9 +195,6 @@ def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflow
     return step
 
 
-# --- functions of mapped rows
-
-
 class _Terms:
     """Sums over terms: vectors (n, m) and coefficients (n_functions, n)."""
 

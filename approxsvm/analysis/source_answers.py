@@ -133,9 +133,6 @@ def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_
     return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
 
 
-# --- sources whose rounding decides labels
-
-
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
     """Return a warning, with advice, if the source's rounding leaves more than a few rows undecided; else None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:

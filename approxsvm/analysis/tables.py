@@ -235,9 +235,6 @@ def _answer(answer: Any) -> str:
     return cut(", ".join(f"{value:.6g}" for value in answer) if np.ndim(answer) else str(answer))
 
 
-# --- the source
-
-
 def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
     """List facts about the source and the compilation."""
     artifact = compiled.artifact

@@ -251,9 +251,6 @@ def _cut(source: str) -> bytes:
     return source.encode()[:32].decode(errors="ignore").encode()
 
 
-# --- linear models on Taylor features
-
-
 def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: str = "") -> Artifact:
     """Lay out a Gaussian times a polynomial: an expansion about the origin, in mode "approximate".
 
@@ -274,9 +271,6 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
     if plan:
         sections["plan"] = plan.encode()
     return assemble(model, header, sections)
-
-
-# --- expansions
 
 
 def _expansion_sections(
@@ -455,9 +449,6 @@ def _expansion_check_rows(
     return np.array(result, "<f8").tobytes()
 
 
-# --- the exact model
-
-
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
@@ -485,9 +476,6 @@ def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
     if model.has_pairs:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
     return sections
-
-
-# --- layout
 
 
 def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
@@ -564,9 +552,6 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     raise UnsupportedModelError(
         f"class labels of dtype {dtype} cannot be stored; use integers or floats of at most 64 bits, or strings"
     )
-
-
-# --- check rows
 
 
 def check_row(

@@ -146,9 +146,6 @@ def _quoted(names: Sequence[str], separator: str = ", ") -> str:
     return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
 
 
-# --- data frames
-
-
 def frame_names(X: Any) -> list[str] | None:
     """Return the column names of a data frame; None for anything else, and if no name is a string.
 

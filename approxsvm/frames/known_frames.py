@@ -166,9 +166,6 @@ class KnownFrames:
         return True
 
 
-# --- columns and dtypes of each library
-
-
 class _Pandas:
     """Layout of a pandas frame; the method that returns the stored column has no public name."""
 

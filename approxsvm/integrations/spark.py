@@ -311,9 +311,6 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
     return answers.column(0) if answers.num_columns == 1 else answers.to_struct_array()
 
 
-# --- Spark ML
-
-
 class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
     """A stage of Spark ML pipelines that predicts with a compiled model; pipelines save and load it.
 

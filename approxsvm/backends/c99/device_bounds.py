@@ -105,9 +105,6 @@ def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
     return above
 
 
-# --- all expansions
-
-
 def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine]) -> FloatArray:
     """Return upper bounds of all expansions on all fine cells, shape (n_expansions, n_cells)."""
     header, records, decisions = artifact.header, artifact.expansion_numbers(), artifact.decision_numbers()
@@ -152,9 +149,6 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
         quantized[:, k] = part.error_norms * unit
         rounded[:, k] += part.error_frobenius * unit
     return quantized, rounded
-
-
-# --- errors of rows, and of the compiled model
 
 
 def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArray) -> FloatArray:

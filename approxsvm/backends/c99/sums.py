@@ -89,9 +89,6 @@ def sums_of(artifact: Artifact) -> Sums:
     return _BY_KERNEL[artifact.kernel](artifact) if terms is None else _BY_FUNCTION[terms.function](artifact, terms)
 
 
-# --- terms
-
-
 @dataclass(frozen=True, eq=False)
 class _Terms:
     """Vectors of the terms of a sum, and absolute coefficients, rounded up, of shape (n_functions, n_terms)."""
@@ -208,9 +205,6 @@ def _cos(artifact: Artifact, stored: Terms) -> Sums:
     return terms.record("COS", bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
 
 
-# --- polynomials of degree 1 and 2, in explicit form
-
-
 def _linear(artifact: Artifact) -> Sums:
     if artifact.has_form:
         form = form_of(artifact)
@@ -258,9 +252,6 @@ def _quadratic_form(artifact: Artifact) -> Sums:
     )
 
 
-# --- limits of float32
-
-
 def _float32(numbers: FloatArray, what: str) -> npt.NDArray[np.float32]:
     largest = float(np.abs(numbers).max(initial=0.0))
     if not largest < LARGEST:
@@ -297,9 +288,6 @@ _BY_KERNEL: Final[dict[str, Callable[[Artifact], Sums]]] = {
     "sigmoid": _of_products,
 }
 _BY_FUNCTION: Final[dict[str, Callable[[Artifact, Terms], Sums]]] = {"cos": _cos}
-
-
-# --- functions of a header
 
 
 class SumFunction:

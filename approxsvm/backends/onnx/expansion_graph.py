@@ -226,9 +226,6 @@ class _Expansions:
         return g.op("Where", g.op("Less", moved, _ROOT_TWO), moved, _ROOT_TWO)
 
 
-# --- routing
-
-
 def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
     """Find a center near each row, shape (n_rows,), by the artifact's lists, so it is the engine's except for ties."""
     group_points, members = _router_points(artifact)

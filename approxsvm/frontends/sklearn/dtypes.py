@@ -260,9 +260,6 @@ def _words(step: Any, name: str) -> str:
     return f"step {name!r} ({class_name(step)})" if name else class_name(step)
 
 
-# --- rules of the classes
-
-
 def _checked_dtype(dtype: DType, *kept: Any) -> DType:
     """Return the dtype after scikit-learn's checks: float64 unless it is in `kept`; without `kept`, any is kept."""
     if dtype == _OBJECT or (kept and dtype not in kept):

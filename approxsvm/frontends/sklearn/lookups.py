@@ -135,9 +135,6 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
     return Steps.equal([float(missing)], [number], otherwise[0])
 
 
-# --- texts
-
-
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
     """Replace a missing value, which is a string, None or NaN, by `number`."""
     if isinstance(missing, str):
@@ -244,9 +241,6 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
             return
     if features:
         raise UnsupportedModelError(f"texts of column {int(map_.columns[column])} are not looked up by any encoder")
-
-
-# --- categories
 
 
 def _encoder(map_: InputMap, step: Any) -> InputMap:

@@ -50,9 +50,6 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
     return map_.then_op(products)
 
 
-# --- splines
-
-
 def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
     if step.extrapolation not in ("constant", "linear", "continue", "periodic", "error"):
         raise ModelFormatError(f"its extrapolation is {step.extrapolation!r}")
@@ -182,9 +179,6 @@ def _value_and_slope(polynomial: Polynomial, by: Fraction) -> Polynomial:
     return [value, slope]
 
 
-# --- quantiles
-
-
 def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     if step.output_distribution not in ("uniform", "normal"):
         raise ModelFormatError(f"its output_distribution is {step.output_distribution!r}")
@@ -281,9 +275,6 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
             add(point if at_point == value else beyond, (point, value, _rounded(slope)))
     numbers = np.array(pieces)
     return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
-
-
-# --- periodic features
 
 
 def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:

@@ -98,9 +98,6 @@ def _row_names(source: Source, first: int) -> Callable[[int], str]:
     return lambda row: f"{source.name}, row {first + row}"
 
 
-# --- typed columns
-
-
 def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
     parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
     if source.path is None:
@@ -161,9 +158,6 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
                 first += batch.num_rows
 
     return bound, blocks()
-
-
-# --- text
 
 
 class _Text:
