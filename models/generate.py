@@ -30,7 +30,7 @@ import approxsvm
 from approxsvm.frontends import read_any
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 
 HERE = Path(__file__).parent
 WANTED = sys.argv[1:]  # names; all without any
@@ -61,7 +61,7 @@ def generate(name: str, trainer_options: str, X: Any, y: Any, test: slice, **opt
     )
     write_libsvm_data(HERE / f"{name}.t", X[test], y[test])
     model = approxsvm.read_model(HERE / f"{name}.model", n_features=X.shape[1])
-    np.savetxt(HERE / f"{name}.values", reference.decision_function(model, X[test]), fmt="%.17g")
+    np.savetxt(HERE / f"{name}.values", definition_of(model).values(X[test]), fmt="%.17g")
     approxsvm.compile(model, X[train], **{"degree": 2, "n_centers": 1, **options}).save(HERE / f"{name}.asvm")
 
 
@@ -77,7 +77,7 @@ def generate_from(name: str, source: Any, X: Any, y: Any, test: slice, **options
     model = read_any(source)
     if not isinstance(model, Ensemble):
         rows = X[test] if model.input_map is None else model.input_map.apply(X[test])
-        np.savetxt(HERE / f"{name}.values", reference.decision_function(model, rows), fmt="%.17g")
+        np.savetxt(HERE / f"{name}.values", definition_of(model).values(rows), fmt="%.17g")
     if hasattr(source, "predict_proba"):
         np.savetxt(HERE / f"{name}.probabilities", source.predict_proba(X[test]), fmt="%.17g")
     approxsvm.compile(source, X[train], **options).save(HERE / f"{name}.asvm")

@@ -12,7 +12,6 @@ from approxsvm.expansion.monomials import storage_order
 from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.schema import Mode
-from approxsvm.reference.decision_values import decision_function
 from approxsvm.reference.definition import ProductDefinition
 
 
@@ -68,7 +67,7 @@ def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
         k = len(result)
         decision = [k * model.n_decisions // writer.N_CHECK_ROWS]
         row = writer.check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
-        value = decision_function(model, row, decision)
+        value = definition.values(row, decision)
         tolerance = float(definition.rounding(row, value, decision)[0, 0])
         if tolerance < math.inf:
             result.append((amplitude, float(value[0, 0]), tolerance))

@@ -73,7 +73,7 @@ def _check_rows(model: TermsModel, header: dict[str, Any]) -> bytes:
     result = []
     for k in range(writer.N_CHECK_ROWS):
         row = writer.check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
-        value = model.decision_function(row)[:, [k * model.n_decisions // writer.N_CHECK_ROWS]]
+        value = model.values(row)[:, [k * model.n_decisions // writer.N_CHECK_ROWS]]
         result.append((amplitude, float(value[0, 0]), float(model.rounding(row, value)[0, 0])))
     if not np.isfinite(result).all():
         raise UnsupportedModelError(f"the values of this {model.source} exceed the range of float64")

@@ -48,10 +48,10 @@ class CosineModel(FeatureModel):
         if largest > MAX_PHASE:
             raise ModelFormatError(f"the largest absolute phase is {largest}, but at most {MAX_PHASE} is allowed")
 
-    def decision_function(self, X: FloatArray) -> FloatArray:
+    def values(self, mapped: FloatArray) -> FloatArray:
         """Compute decision values row by row."""
-        values = [self.coef @ np.cos(self.frequencies @ z + self.phases) + self.intercept for z in X]
-        return np.array(values).reshape(len(X), self.n_decisions)
+        values = [self.coef @ np.cos(self.frequencies @ z + self.phases) + self.intercept for z in mapped]
+        return np.array(values).reshape(len(mapped), self.n_decisions)
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """Return twice the bound of backends/onnx/exact_graph.py: (n_features + 8) u S ||z|| + (n_terms + 40) u A1.

@@ -52,8 +52,8 @@ class FeatureModel:
         """Number of functions of the features."""
         return len(self.value_error)
 
-    def decision_function(self, X: FloatArray) -> FloatArray:
-        """Compute the definition term by term, deliberately naively. Shape (n_rows, n_decisions)."""
+    def values(self, mapped: FloatArray) -> FloatArray:
+        """Compute decision values from the definition, term by term, as `Definition.values`."""
         raise NotImplementedError
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
@@ -63,10 +63,6 @@ class FeatureModel:
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of the values if rows move by `errors`."""
         raise NotImplementedError
-
-    def values(self, mapped: FloatArray) -> FloatArray:
-        """Compute decision values, as `Definition.values`."""
-        return self.decision_function(mapped)
 
     @property
     def scale(self) -> float:

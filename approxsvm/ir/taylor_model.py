@@ -47,12 +47,12 @@ class TaylorModel(FeatureModel):
         """Highest degree of the monomials."""
         return len(self.weights) - 1
 
-    def decision_function(self, X: FloatArray) -> FloatArray:
+    def values(self, mapped: FloatArray) -> FloatArray:
         """Compute decision values monomial by monomial."""
         with np.errstate(over="ignore", under="ignore"):
-            gaussian = np.exp(-self.gamma * (X**2).sum(axis=1))
-            columns = np.where(gaussian > 0.0, X.T, 0.0) * math.sqrt(2.0 * self.gamma)
-        values = np.zeros(len(X))
+            gaussian = np.exp(-self.gamma * (mapped**2).sum(axis=1))
+            columns = np.where(gaussian > 0.0, mapped.T, 0.0) * math.sqrt(2.0 * self.gamma)
+        values = np.zeros(len(mapped))
         for k, weights in enumerate(self.weights):
             for weight, factors in zip(weights, combinations_with_replacement(range(self.n_features), k), strict=True):
                 factorials = math.prod(math.factorial(factors.count(i)) for i in set(factors))

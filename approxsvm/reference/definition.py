@@ -1,8 +1,8 @@
 """Definitions of all model kinds in float64, and bounds on their rounding.
 
 `definition_of` chooses a class for each kernel; feature models define themselves. Rounding bounds hold for any order of
-the sum over terms, with the intercept added last: for `values`, which sums by blocks, for decision_values.py, and for a
-source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
+the sum over terms, with the intercept added last: for `values`, which sums by blocks, and for a source that evaluates
+the same terms. u = 2^-53; A1 = sum |a_i|.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,12 @@ from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.schema import MAX_OUTPUT_SCALE
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.reference.decision_values import block_vectors
 from approxsvm.reference.term_sums import TermSums, term_sums
 
-# Number of rows per block of kernel values.
+# Most rows, support vectors, and numbers of vectors, of a block of kernel values; sparse vectors are made dense.
 _BLOCK_ROWS: Final = 512
+_BLOCK_VECTORS: Final = 4096
+_BLOCK_NUMBERS: Final = 1 << 23
 # Number of support vectors at which the spread of values is computed.
 _SOME_VECTORS: Final = 64
 # Relative spread below which a function counts as constant.
@@ -73,22 +74,22 @@ class _OfKernels:
         largest = max(np.abs(values).max(initial=0.0), np.abs(self.model.intercept).max())
         return float(max(np.ptp(values) if len(some) else 0.0, _CONSTANT * largest))
 
-    def values(self, mapped: FloatArray) -> FloatArray:
-        model = self.model
-        coefficients = np.column_stack([model.coefficients(k) for k in range(model.n_decisions)])
-        return self.sums(mapped, coefficients) + model.intercept
+    def values(self, mapped: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
+        chosen = list(range(self.model.n_decisions) if decisions is None else decisions)
+        coefficients = np.column_stack([self.model.coefficients(k) for k in chosen])
+        return self.sums(mapped, coefficients) + self.model.intercept[chosen]
 
     def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Multiply kernels by coefficients (n_sv, n); returns shape (n_rows, n)."""
-        model, step = self.model, block_vectors(self.model.n_features)
+        model, step = self.model, _block_vectors(self.model)
         sums = np.zeros((len(mapped), coefficients.shape[1]))
         for start in range(0, len(mapped), _BLOCK_ROWS):
             rows = mapped[start : start + _BLOCK_ROWS]
             for first in range(0, model.n_sv, step):
                 last = min(first + step, model.n_sv)
-                with np.errstate(over="ignore", under="ignore"):
+                with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                     kernels = self.kernels(rows, self.vectors(first, last))
-                sums[start : start + len(rows)] += kernels @ coefficients[first:last]
+                    sums[start : start + len(rows)] += kernels @ coefficients[first:last]
         return sums
 
     def vectors(self, first: int, last: int) -> Any:
@@ -192,12 +193,16 @@ class ProductDefinition(_OfKernels):
         return np.asarray(moved if self.model.degree else np.minimum(moved, 2.0 * sums.sums))
 
 
+def _block_vectors(model: KernelModel) -> int:
+    return max(1, min(_BLOCK_VECTORS, _BLOCK_NUMBERS // model.n_features))
+
+
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
     """Yield squared distances of a row to blocks of support vectors, each with the position of its first vector."""
     vectors: Any = model.support_vectors
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):
-            step = block_vectors(model.n_features)
+            step = _block_vectors(model)
             for first in range(0, model.n_sv, step):
                 yield first, np.square(vectors[first : first + step] - row).sum(axis=1)
         elif model.n_sv:  # cancels less than the engine

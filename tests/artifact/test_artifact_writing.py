@@ -22,7 +22,7 @@ from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelErro
 from approxsvm.compiler import compile as compile_model
 from approxsvm.estimators import estimator_for
 from approxsvm.expansion.monomials import n_monomials, storage_order
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 
 # --- round trips ---
 
@@ -267,7 +267,7 @@ def test_the_formula_of_the_format_gives_the_model(degree: int, n_centers: int) 
     artifact = compiled(model, "approximate", degree=degree, n_centers=n_centers)
     for c, center in enumerate(artifact.centers()):
         row = center + 0.1 * np.random.default_rng(c).normal(size=3)
-        exact = reference.decision_function(model, row[np.newaxis])[0, 0]
+        exact = definition_of(model).values(row[np.newaxis])[0, 0]
         s = 0.2 * float(((row - center) ** 2).sum())
         assert abs(tensor_entries(artifact, c, row) - exact) <= np.abs(model.dual_coef).sum() * (
             s ** (degree / 2 + 0.5) + 1e-6
@@ -300,7 +300,7 @@ def error_and_promise(model: KernelModel, mode: Any, rows: npt.NDArray[np.float6
     """The largest error over some rows, and its limit: the tolerance, or a share of the coefficients."""
     forced: dict[str, Any] = {} if mode == "exact" else {"degree": 2, "n_centers": 1}
     fast = compile_model(model, mode=mode, **forced)
-    error = np.abs(fast.predict(rows) - reference.decision_function(model, rows)[:, 0]).max()
+    error = np.abs(fast.predict(rows) - definition_of(model).values(rows)[:, 0]).max()
     promise = fast.artifact.header["tolerance"]
     share = 1e-3 * np.abs(model.dual_coef).sum()
     # The reference rounds like float64 sums do.

@@ -21,7 +21,7 @@ from approxsvm import Artifact, KernelModel
 from approxsvm.artifact import packing
 from approxsvm.compiler import compile as compile_model
 from approxsvm.ir.schema import record
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 
 DENSE, CSR, RELATIVE = range(3)
 FLOAT64, FLOAT32, CODES8, CODES16 = range(4)
@@ -140,7 +140,7 @@ def test_numbers_that_leave_room_become_narrow() -> None:
             model = random_model(2, n_sv=120, n_features=90, gamma=0.01, task="regression", support_vectors=vectors)
             compiled = compile_model(model, mode="exact")
             rows = rng.normal(size=(50, 90))
-            error = np.abs(compiled.predict(rows) - reference.decision_function(model, rows)[:, 0]).max()
+            error = np.abs(compiled.predict(rows) - definition_of(model).values(rows)[:, 0]).max()
             assert error <= 2.0 * compiled.artifact.header["tolerance"]
 
 

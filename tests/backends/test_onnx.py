@@ -37,7 +37,7 @@ from approxsvm.cli import main
 from approxsvm.errors import InputError, MissingPackageError, OpenAnswersWarning
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.ops import Logarithm
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 from approxsvm.runtime.evaluator import BOUNDS, VALUES
 
 RNG = np.random.default_rng(0)
@@ -105,7 +105,7 @@ def test_values_that_float32_does_not_hold_are_not_certain(scale: float, mode: A
     model = random_model(0, 20, 3, task="regression", dual_coef=coef, intercept=intercept)
     rows = rng.normal(size=(50, 3)).astype(np.float32)
     fast = approxsvm.compile(model, rows, mode=mode, tolerance=1e-3 * scale)
-    exact = reference.decision_function(model, rows.astype(np.float64))[:, 0]
+    exact = definition_of(model).values(rows.astype(np.float64))[:, 0]
     for kind in (np.float32, np.float64):
         found = run(fast.to_onnx(input_type=np.dtype(kind).name, certain=True), rows.astype(kind))
         with np.errstate(over="ignore"):
@@ -440,7 +440,7 @@ def test_numbers_that_onnxruntime_narrows_to_float32_keep_their_digits() -> None
             np.testing.assert_allclose(values, run(graph, rows, optimize=False)["probabilities"][:, 1], rtol=1e-13)
     for mode in ("approximate", "exact"):
         artifact = approxsvm.compile(model, rows, mode=mode).artifact  # type: ignore[arg-type]
-        exact = reference.decision_function(model, rows)
+        exact = definition_of(model).values(rows)
         found = run(with_bounds(artifact), rows)
         assert (np.abs(found["values"] - exact) <= found["bounds"] + 1e-13 * np.abs(model.dual_coef).sum()).all()
 

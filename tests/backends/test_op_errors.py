@@ -27,7 +27,7 @@ from approxsvm.ir import ops
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops.lookup import SAME, Steps
 from approxsvm.ir.ops.piecewise_polynomial import Pieces
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 
 N = 3
 BINS = Steps.of([0.31, 0.51], [SAME, 1.0, -2.0])
@@ -197,7 +197,7 @@ def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[s
     model = approxsvm.read_any(source.fit(X, y))
     map_ = InputMap.identity(N).then_affine(add=FAR).then_affine(subtract=FAR)
     fast = approxsvm.compile(replace(model, input_map=map_), X, **plan)
-    exact = reference.decision_function(model, X) * (-1 if n_classes == 2 else 1)
+    exact = definition_of(model).values(X) * (-1 if n_classes == 2 else 1)
     values, bounds = (np.asarray(one).reshape(exact.shape) for one in (fast.decision_function(X), fast.error_bound(X)))
     alone = np.stack([fast.error_bound(row[np.newaxis]).reshape(-1) for row in X[:20]])
     least = map_.mapped_with_errors(X)[1][:, np.newaxis]

@@ -16,7 +16,7 @@ import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning.subspaces import in_subspaces
-from approxsvm.reference.decision_values import decision_function
+from approxsvm.reference.definition import definition_of
 
 PROGRAM = REPOSITORY / "cpp" / "tests" / "single_rows.cpp"
 N_CLASSES, N_FEATURES, N_OF_CLASS = 5, 68, 30
@@ -68,13 +68,13 @@ def _boundary_rows(model: KernelModel, seed: int) -> Rows:
     random, n = np.random.default_rng(seed), 200
     x, pairs = model.dense_support_vectors(0, model.n_sv), random.integers(0, len(PAIRS), n)
     a, b = (x[N_OF_CLASS * np.array(PAIRS)[pairs, k] + random.integers(0, N_OF_CLASS, n)] for k in (0, 1))
-    votes = [decision_function(model, rows)[np.arange(n), pairs] > 0.0 for rows in (a, b)]
+    votes = [definition_of(model).values(rows)[np.arange(n), pairs] > 0.0 for rows in (a, b)]
     differs = votes[0] != votes[1]
     a, b, pairs, first = a[differs], b[differs], pairs[differs], votes[0][differs]
     found = [x[:10]]
     for step in range(36):
         middle = 0.5 * (a + b)
-        same = (decision_function(model, middle)[np.arange(len(a)), pairs] > 0.0) == first
+        same = (definition_of(model).values(middle)[np.arange(len(a)), pairs] > 0.0) == first
         a, b = np.where(same[:, np.newaxis], middle, a), np.where(same[:, np.newaxis], b, middle)
         if step % 3 == 2:
             found.append(middle)
@@ -83,7 +83,7 @@ def _boundary_rows(model: KernelModel, seed: int) -> Rows:
 
 def _labels(model: KernelModel, rows: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
     """Winners of the votes, and rows without pairs that rounding may flip."""
-    values = decision_function(model, rows)
+    values = definition_of(model).values(rows)
     votes = np.zeros((len(rows), N_CLASSES), np.int64)
     for pair, (i, j) in enumerate(PAIRS):
         wins = values[:, pair] > 0.0

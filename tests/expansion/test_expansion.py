@@ -14,7 +14,7 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import taylor
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.validity import limit, row_norms
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 from tests import second_order
 
 
@@ -49,7 +49,7 @@ def test_expansion_converges_to_the_exact_decision_function(choice):
     errors = []
     for gamma in (0.004, 0.002):
         model = random_model(1, n_features=4, gamma=gamma)
-        exact = reference.decision_function(model, X)[:, 0]
+        exact = definition_of(model).values(X)[:, 0]
         errors.append(np.abs(second_order.evaluate(second_order.second_order(model, choice), X) - exact).max())
     assert 6.5 < errors[0] / errors[1] < 9.5
 
@@ -58,7 +58,7 @@ def test_the_mean_is_a_better_center_than_the_origin_for_data_far_from_it():
     model = random_model(2, gamma=0.01)
     shifted = random_model(2, gamma=0.01, support_vectors=model.support_vectors + 5.0)
     X = np.random.default_rng(5).normal(size=(50, 7)) + 5.0
-    exact = reference.decision_function(shifted, X)[:, 0]
+    exact = definition_of(shifted).values(X)[:, 0]
     by_center = [second_order.second_order(shifted, choice) for choice in ("mean", "origin")]
     mean, origin = (np.abs(second_order.evaluate(expansion, X) - exact).max() for expansion in by_center)
     assert mean < 1e-2 * origin

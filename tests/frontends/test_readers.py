@@ -25,7 +25,6 @@ from approxsvm.frontends import e1071
 from approxsvm.frontends.data import read_dense
 from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.frontends.svm_scale import read_range_file
-from approxsvm.reference import decision_values as reference
 from approxsvm.reference.definition import definition_of
 
 HEADER = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n"
@@ -79,7 +78,7 @@ def test_scales_of_the_point_cloud_library(tmp_path):
     fast = approxsvm.compile(read_text(tmp_path, MODEL.replace("SV\n", "scaling 1:0.3 2:7 4:2.5 \nSV\n")), mode="exact")
     (tmp_path / "some.model").write_text(MODEL)
     bare = approxsvm.read_libsvm_model(tmp_path / "some.model", n_features=4)
-    expected = reference.decision_function(bare, rows / [0.3, 7, 1, 2.5])
+    expected = definition_of(bare).values(rows / [0.3, 7, 1, 2.5])
     np.testing.assert_allclose(fast.decision_function(rows), expected[:, 0], rtol=1e-12)
 
 
@@ -183,7 +182,7 @@ def test_golden_models_and_artifacts_give_the_recorded_decision_values(name):
     model, fast = approxsvm.read_model(GOLDEN / f"{name}.model"), approxsvm.load(GOLDEN / f"{name}.asvm")
     X, _ = approxsvm.read_libsvm_data(GOLDEN / f"{name}.t", n_features=model.n_features)
     expected, dense = np.loadtxt(GOLDEN / f"{name}.values").reshape(X.shape[0], -1), X.toarray()
-    errors = np.abs(reference.decision_function(model, dense) - expected)
+    errors = np.abs(definition_of(model).values(dense) - expected)
     assert (errors <= definition_of(model).rounding(dense, expected)).all()
     for rows in (X, dense, X[:3]):
         values, bounds, _ = fast._evaluate(rows, bounds=True)

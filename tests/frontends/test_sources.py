@@ -45,7 +45,7 @@ from approxsvm.frontends.svm_scale import read_range_file, with_range_file
 from approxsvm.ir import outputs
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 
 X = ROWS["numbers"].make()
 TWO, THREE, VALUE = TARGETS["two"], TARGETS["three"], TARGETS["value"]
@@ -322,7 +322,7 @@ def test_range_files_may_have_more_columns_than_the_model(tmp_path, scaled_targe
     assert (model.n_features, model.n_raw_features) == (5, 5)
     rows = np.random.default_rng(0).normal(size=(9, 5))
     scaled = rows * [0.5, 0.0, 0.5, 0.0, 2.0] + [-1.0, 0.0, 0.0, 0.0, -3.0]
-    expected = reference.decision_function(replace(plain, support_vectors=np.eye(3, 5)), scaled)
+    expected = definition_of(replace(plain, support_vectors=np.eye(3, 5))).values(scaled)
     np.testing.assert_allclose(values_of(model, rows), expected, rtol=1e-12)
     if scaled_target:
         restored = with_range_file(plain, tmp_path / "range", restore_target=True)

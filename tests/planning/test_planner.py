@@ -26,7 +26,7 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning import planner
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
-from approxsvm.reference.decision_values import decision_function
+from approxsvm.reference.definition import definition_of
 from approxsvm.runtime.evaluator import STAGES
 
 
@@ -152,7 +152,7 @@ def test_several_targets_are_within_a_tolerance_that_expansions_keep(degree: int
     model = KernelModel("regression", rng.normal(size=(80, 4)), coef, np.array([1.0, 2.0, 3.0]), 0.05)
     X = rng.normal(size=(500, 4))
     fast = approxsvm.compile(model, X, degree=degree, n_centers=20, tolerance=0.2)
-    exact = decision_function(model, X)
+    exact = definition_of(model).values(X)
     for part in (slice(None), slice(1), slice(17)):
         error, bound = np.abs(fast.predict(X[part]) - exact[part]), fast.error_bound(X[part])
         assert (error <= bound + 1e-12).all()

@@ -13,7 +13,7 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 
 
 def compile_with_expansion(model, mode="certified", **options):
@@ -102,9 +102,9 @@ def many_rows():
     """A small model that was changed after compiling, more rows than one chunk, and the faults."""
     model = random_model(0, n_sv=6, n_features=3)
     X = np.random.default_rng(1).normal(size=(40_000, 3))
-    model = replace(model, intercept=model.intercept - np.median(reference.decision_function(model, X)))
+    model = replace(model, intercept=model.intercept - np.median(definition_of(model).values(X)))
     fast = compile_with_expansion(replace(model, intercept=model.intercept + 0.3))
-    exact = reference.decision_function(model, X)[:, 0]
+    exact = definition_of(model).values(X)[:, 0]
     return model, fast, X, exact
 
 
@@ -112,7 +112,7 @@ def many_rows():
 def test_verify_takes_rows_in_pieces(many_rows, given):
     model, fast, X, _ = many_rows
     rows = given(X)
-    exact = reference.decision_function(model, (rows.toarray() if given is csr_array else rows).astype(float))[:, 0]
+    exact = definition_of(model).values((rows.toarray() if given is csr_array else rows).astype(float))[:, 0]
     progress: list[float] = []
     result = approxsvm.verify(fast, model, rows, progress=progress.append)
     values, bounds, _ = fast._evaluate(rows, bounds=True, values="settled")

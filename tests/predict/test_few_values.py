@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 import approxsvm
 from approxsvm import KernelModel
-from approxsvm.reference import decision_values as reference
+from approxsvm.reference.definition import definition_of
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 
 Rows = npt.NDArray[np.float64]
@@ -190,7 +190,7 @@ def test_sparse_rows_with_unknown_features(target: str) -> None:
     wide = csr_array(np.hstack([on_grid(30, [2] * 40, 12), on_grid(30, [3] * 4, 13)]))
     found, bounds = evaluator.evaluate(wide, VALUES | BOUNDS, "settled")
     known = replace(model, support_vectors=np.hstack([vectors, np.zeros((150, 4))]))
-    expected = reference.decision_function(known, wide.toarray()).ravel()
+    expected = definition_of(known).values(wide.toarray()).ravel()
     assert (np.abs(found - expected) <= bounds + 1e-12).all()
 
 
@@ -213,7 +213,7 @@ def test_the_hostile_find_no_row_beyond_its_bound(target: str, scaled: bool) -> 
         rows = on_grid(60, n_values, 40 + trial)
         for _ in range(8):
             found, bounds = evaluator.evaluate(rows * scales, VALUES | BOUNDS, "settled")
-            ratio = np.abs(found - reference.decision_function(model, rows * scales).ravel()) / bounds
+            ratio = np.abs(found - definition_of(model).values(rows * scales).ravel()) / bounds
             worst = max(worst, float(ratio.max()))
             best = rows[np.argsort(ratio)[-20:]]
             flips = rng.random((2, *best.shape)) < 0.05

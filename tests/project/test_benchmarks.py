@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
 
 import approxsvm
-from approxsvm.reference.decision_values import decision_function
+from approxsvm.reference.definition import definition_of
 from benchmarks import publish
 from benchmarks.charts import BACKGROUND, INK, SERIES, Chart, Dots, Lines, Points, svg, words
 from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
@@ -105,7 +105,7 @@ def test_every_peer_that_is_installed_gives_the_labels(peer: Peer, trained: Trai
         predict = peer.prepare(trained, Sample(rows, np.arange(200)))
     except ImportError as error:
         pytest.skip(f"{peer.name}: {error}")
-    values = decision_function(trained.model, rows.toarray())[:, 0]
+    values = definition_of(trained.model).values(rows.toarray())[:, 0]
     clear = np.abs(values) > 1e-5 * np.abs(trained.model.coefficients(0)).sum()
     assert clear.sum() > 190
     np.testing.assert_array_equal(predict()[clear], trained.model.labels[np.where(values > 0, 0, 1)][clear])
@@ -146,7 +146,7 @@ def test_karl_gives_the_labels_of_the_definition(gamma: float) -> None:
     model = approxsvm.read_model(svc)
     rows = rng.standard_normal((300, 4)) * (rng.random((300, 4)) < 0.7)
     rows = np.ascontiguousarray(rows, np.float32)
-    values = decision_function(model, rows.astype(float))[:, 0]
+    values = definition_of(model).values(rows.astype(float))[:, 0]
     clear = np.abs(values) > 1e-6 * np.abs(model.coefficients(0)).sum()
     assert clear.mean() > 0.95
     assert 30 < (values > 0).sum() < 270
