@@ -428,10 +428,6 @@ class Artifact(SealedBytes):
         """Return the whole numbers of a section: "class_counts", "majority_classes" or "varying"."""
         return np.frombuffer(self._sections.get(name, b""), "<u4")
 
-    def check_rows(self, section: str = "check_rows") -> npt.NDArray[np.float64]:
-        """Return the check rows as stored, shape (n_check_rows, 3): amplitude, decision value, tolerance."""
-        return np.frombuffer(self._sections.get(section, b""), "<f8").reshape(-1, 3)
-
     def decision_numbers(self) -> npt.NDArray[np.void]:
         """Return intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
         return np.frombuffer(self._sections["decisions"], schema.DECISION_NUMBERS)

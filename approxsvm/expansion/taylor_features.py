@@ -54,7 +54,7 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         # An underflow loses less than 2^-1074, or at most 2^600 times as much in scaled coordinates.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         total=total,
-        sum_moduli=model.sum_moduli,
+        sum_moduli=model.scale,
     )
     # There are no support vectors: an infinite norm disables the bound for distant rows.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates

@@ -102,10 +102,6 @@ class Fields:
             raise ModelFormatError(f"{where}: expected a mapping of fields, got {_describe(value)}")
         return cls(value, where)
 
-    def has(self, name: str) -> bool:
-        """Return whether the field exists."""
-        return name in self.values
-
     def text(self, *names: str) -> str:
         """Return the text of the first of these fields that exists."""
         value = self._get(*names)

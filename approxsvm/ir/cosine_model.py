@@ -59,12 +59,12 @@ class CosineModel(FeatureModel):
         The phase is added to an angle last, so it is rounded once: at most 8 u A1, which is among the 40 u A1.
         """
         angle_error = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
-        sum_error = (self.n_terms + 40) * self.sum_moduli + np.abs(values)
+        sum_error = (self.n_terms + 40) * self.scale + np.abs(values)
         return np.asarray(2.0 * UNIT64 * (angle_error + sum_error) + 2.0**-1000)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of values by the slope of every cosine."""
-        return np.minimum(self.slope * errors, 2.0 * self.sum_moduli)
+        return np.minimum(self.slope * errors, 2.0 * self.scale)
 
     @property
     def n_terms(self) -> int:
@@ -92,7 +92,7 @@ class CosineModel(FeatureModel):
         return np.where(np.isnan(slopes), math.inf, slopes)
 
     @property
-    def sum_moduli(self) -> float:
+    def scale(self) -> float:
         """The largest A1."""
         return float(self.all_moduli.max())
 

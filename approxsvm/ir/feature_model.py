@@ -65,17 +65,12 @@ class FeatureModel:
         raise NotImplementedError
 
     @property
-    def scale(self) -> float:
-        """Largest A1, or its substitute."""
-        return self.sum_moduli
-
-    @property
     def spread(self) -> float:
         """Twice `scale`, because values are within `scale` of the intercept."""
         return 2.0 * self.scale
 
     @property
-    def sum_moduli(self) -> float:
+    def scale(self) -> float:
         """Largest A1, or its substitute."""
         raise NotImplementedError
 

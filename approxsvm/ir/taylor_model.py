@@ -62,11 +62,11 @@ class TaylorModel(FeatureModel):
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """Bound the rounding of features and sum: s has n_features roundings in the Gaussian, and s phi_k(s) < 8."""
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
-        return np.asarray(roundings * 2.0 * UNIT64 * self.sum_moduli + 8.0 * UNIT64 * np.abs(values))
+        return np.asarray(roundings * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of values as for Gaussians (expansion/taylor_features.py)."""
-        return np.asarray(self.sum_moduli * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
+        return np.asarray(self.scale * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
 
     @property
     def n_features(self) -> int:
@@ -97,7 +97,7 @@ class TaylorModel(FeatureModel):
             return _norm_above(self.norms)
 
     @property
-    def sum_moduli(self) -> float:
+    def scale(self) -> float:
         """sqrt(e) W, rounded up, which replaces A1 of a kernel sum (expansion/taylor_features.py)."""
         return self.total * 1.6488
 

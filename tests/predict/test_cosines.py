@@ -39,7 +39,7 @@ def noise_of(pipeline, X):
     """What scikit-learn's own float64 may lose."""
     model = read_any(pipeline)
     mapped = X if model.input_map is None else model.input_map.apply(X)
-    reach = model.slope * np.linalg.norm(mapped, axis=1) + model.sum_moduli
+    reach = model.slope * np.linalg.norm(mapped, axis=1) + model.scale
     return (model.n_features + model.n_terms + 64) * 2.0**-52 * reach
 
 
@@ -131,7 +131,7 @@ def test_float32_bounds_hold_and_are_not_far_too_large(target):
     """Where the range reduction works in float32, and where it does not any more."""
     rng = np.random.default_rng(1)
     model = random_model(rng, 10, 64, 0.05)
-    fast = approxsvm.compile(model, tolerance=model.sum_moduli)
+    fast = approxsvm.compile(model, tolerance=model.scale)
     X = rng.normal(size=(60, 10))
     X *= 10.0 ** np.linspace(-3, 9, 60)[:, np.newaxis]
     bound = fast.error_bound(X)
@@ -140,7 +140,7 @@ def test_float32_bounds_hold_and_are_not_far_too_large(target):
     assert stages["float32"] > 30
     assert stages["float64"] > 5
     usual = np.linalg.norm(X, axis=1) < 100
-    assert bound[usual].max() < 1e-3 * model.sum_moduli
+    assert bound[usual].max() < 1e-3 * model.scale
 
 
 def test_skewed_chi2_features_are_explained(rows):

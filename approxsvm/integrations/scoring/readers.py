@@ -205,15 +205,6 @@ class _Text:
         self.position += len(data)
         return data
 
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return False
-
-    def seekable(self) -> bool:
-        return False
-
     def close(self) -> None:
         """Do nothing: the caller closes the stream."""
 

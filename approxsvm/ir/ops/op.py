@@ -77,21 +77,12 @@ class Op(ABC):
         return feature if self.by_feature else None
 
     def mapper(self) -> Mapper:
-        """Return the core's map for this op alone, for callers that map repeatedly."""
+        """Return the core's map for this op alone, of numbers and errors; see Mapper."""
         if self.is_identity:
             return lambda x, errors=None, is_source=True: (x, np.zeros_like(x) if errors is None else errors)
         n = self.n_features
         core = _native.InputMap(packed_map(n, np.arange(n), [self]), n, self.n_outputs)
         return lambda x, errors=None, is_source=True: core.map(x, errors, is_source)[:2]
-
-    def run(
-        self, x: FloatArray, errors: FloatArray | None = None, *, is_source: bool = True
-    ) -> tuple[FloatArray, FloatArray]:
-        """Map numbers and bound the error of each result, given the errors of `x`.
-
-        `is_source` states that `x` equals the source's numbers bit for bit.
-        """
-        return self.mapper()(x, errors, is_source)
 
     @property
     def group(self) -> Any:
