@@ -129,10 +129,6 @@ class GraphBuilder:
         """Select columns of a matrix."""
         return self.op("Gather", value, np.asarray(positions, np.int64), axis=1)
 
-    def column(self, value: str, position: int) -> str:
-        """Select one column of a matrix, as a vector."""
-        return self.op("Gather", value, np.array(position, np.int64), axis=1)
-
     def rename(self, value: str, name: str) -> None:
         """Give a result the name of an output."""
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
