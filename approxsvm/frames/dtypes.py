@@ -4,8 +4,6 @@ scikit-learn computes in the dtype that arrives, and the compiled model is the s
 dtype get the same answers, or answers within a bound that counts float32 operations, or they are rejected.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +57,7 @@ class RowDtypes:
         return bool(self.refused or self.rounded)
 
     @classmethod
-    def read(cls, content: bytes) -> RowDtypes:
+    def read(cls, content: bytes) -> "RowDtypes":
         """Read a section of an artifact (models/FORMAT.md, "dtypes"); ArtifactError if it is not valid."""
         try:
             section = json.loads(content)

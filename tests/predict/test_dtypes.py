@@ -258,11 +258,11 @@ def test_every_class_is_followed() -> None:
     apart |= {"vectorizer", "_BinaryGaussianProcessClassifierLaplace", "ColumnTransformer", "FeatureUnion"}
     for known in KNOWN:
         if not {known.role, known.name} & apart:
-            found = [known.name in group for group in (dtypes._RULES, dtypes._INSIDE, dtypes._IN_FLOAT64)]
+            found = [known.name in group for group in (dtypes._RULES, dtypes.INSIDE, dtypes._IN_FLOAT64)]
             assert sum(found) == 1, known.name
-    assert set(dtypes._INSIDE) | set(dtypes._RULES) | dtypes._IN_FLOAT64 <= {known.name for known in KNOWN}
-    assert {known.name for known in KNOWN if known.role == "search"} <= set(dtypes._INSIDE)
-    assert set(dtypes._CONVERTING_FRAMES) <= set(dtypes._INSIDE)
+    assert set(dtypes.INSIDE) | set(dtypes._RULES) | dtypes._IN_FLOAT64 <= {known.name for known in KNOWN}
+    assert {known.name for known in KNOWN if known.role == "search"} <= set(dtypes.INSIDE)
+    assert set(dtypes._CONVERTING_FRAMES) <= set(dtypes.INSIDE)
 
 
 @pytest.mark.parametrize("unknown", [object(), (SVC(),), CountVectorizer(), PolynomialCountSketch()])

@@ -13,8 +13,8 @@ from scipy.spatial.distance import cdist
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.reference import decision_values as reference
 from approxsvm.runtime.evaluator import STAGES
+from tests import second_order
 
 
 def sq_distances(rows, vectors):
@@ -92,7 +92,7 @@ def test_the_artifact_of_a9a_is_at_most_32_kb(approximated):
 
 def test_native_values_equal_the_reference_expansion_on_a9a(a9a, approximated, target):
     rows = a9a[1][:100]
-    expected = reference.evaluate(reference.second_order(a9a[0]), rows.toarray())
+    expected = second_order.evaluate(second_order.second_order(a9a[0]), rows.toarray())
     fast = approxsvm.load(approximated())
     for given in (rows, rows.toarray()):
         np.testing.assert_allclose(fast.decision_function(given), expected, atol=1e-5)
