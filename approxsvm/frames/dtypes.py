@@ -136,14 +136,12 @@ class RowDtypes:
                 self._check_sparse(dtype)
             return self.rounded is not None and FLOAT32 in _kinds_of(dtype)
         labels = list(getattr(X, "column_names", None) or X.columns)
-        positions: list[int] | None = list(range(len(labels)))
+        positions = list(range(len(labels)))
         places = {name: k for k, name in enumerate(names or ())}
         known = [k for k, label in enumerate(labels) if str(label) in places]
         if known:
             labels, dtypes = [labels[k] for k in known], [dtypes[k] for k in known]
             positions = [places[str(label)] for label in labels]
-        elif names is not None and len(labels) != len(names):
-            positions = None
         return self.check_columns(dtypes, positions, labels)
 
 

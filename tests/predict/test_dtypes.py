@@ -138,6 +138,8 @@ def test_frames_are_judged_by_the_columns_that_steps_take() -> None:
         fast.predict(wrong)
     for ask, rows in (
         (predictor.predict_arrow, pa.Table.from_pandas(wrong)),
+        (fast.predict, pa.Table.from_pandas(wrong)),
+        (fast.predict, wrong[["b", "c", "a"]]),
         (predictor.predict, polars.from_pandas(wrong)),
     ):
         with pytest.raises(InputError, match="column 'a' is uint8"):

@@ -202,6 +202,11 @@ _FRONTS: dict[str, tuple[Any, ...]] = {
     "PCA": (_P.StandardScaler(), decomposition.PCA(3, whiten=True)),
     "bins": (_columns(_P.KBinsDiscretizer(4, encode="onehot-dense")), _P.StandardScaler()),
 }
+_APPROXIMATE = {"mode": "approximate"}
+_IMPUTED = compose.make_column_transformer(
+    (make_pipeline(_FREQUENT, _IGNORING), ["work", "sex"]),
+    (make_pipeline(impute.SimpleImputer(), _P.PowerTransformer()), ["age", "school"]),
+)
 _LANDMARKS = kernel_approximation.Nystroem(gamma=0.1, n_components=12, random_state=0)
 _WAVES = kernel_approximation.RBFSampler(gamma=0.1, n_components=40, random_state=0)
 _FOLDS = model_selection.PredefinedSplit(np.where(TARGETS["five"] == 0, 0, _NTH % 3))
@@ -341,6 +346,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "clipped waves": _Calibrated(make_pipeline(
             _P.MinMaxScaler(clip=True), decomposition.PCA(3), _WAVES, _LinearSVC(random_state=0)), cv=2),
         "Taylor features": (make_pipeline(TaylorFeatures(0.02, 3), _LinearSVC()), {"mode": "approximate"}),
+        "calibrated Taylor features": (
+            _Calibrated(make_pipeline(_P.StandardScaler(), TaylorFeatures(0.02, 2), _LinearSVC()), cv=2), _APPROXIMATE),
         "SGDOneClassSVM": linear_model.SGDOneClassSVM(nu=0.3, random_state=0),
         "waves, SGDOneClassSVM": make_pipeline(_WAVES, linear_model.SGDOneClassSVM(nu=0.3, random_state=0)),
         "landmarks, SGDOneClassSVM": make_pipeline(_LANDMARKS, linear_model.SGDOneClassSVM(nu=0.3, random_state=0)),
@@ -369,6 +376,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             kernel_approximation.Nystroem(kernel_params={"gamma": 0.2}, n_components=8, random_state=0), _LinearSVR()),
         "waves, Ridge": make_pipeline(_P.StandardScaler(), _WAVES, _Ridge()),
         "Taylor features, Ridge": (make_pipeline(TaylorFeatures(0.02, 4), _Ridge()), {"mode": "approximate"}),
+        "scaled target of Taylor features": (compose.TransformedTargetRegressor(
+            make_pipeline(TaylorFeatures(0.02, 2), _Ridge()), transformer=_P.StandardScaler()), _APPROXIMATE),
     }),
     ("numbers", "value", {"skewed waves, Ridge": make_pipeline(
         kernel_approximation.SkewedChi2Sampler(skewedness=20.0, n_components=30, random_state=0), _Ridge())}),
@@ -565,6 +574,10 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             ("text", make_pipeline(impute.SimpleImputer(strategy="constant", fill_value="none"), _P.OneHotEncoder(
                 drop="first", handle_unknown="ignore")), ["work", "sex"])]),
     })),
+    ("mixed", "two", {"calibrated census": _Calibrated(make_pipeline(_IMPUTED, _P.Normalizer(), _SVC()), cv=2)}),
+    ("mixed", "three", {"stack of census": ensemble.StackingClassifier(
+        [("a", make_pipeline(_IMPUTED, _P.Normalizer(), _SVC())), ("b", make_pipeline(_IMPUTED, _LinearSVC()))],
+        cv=2)}),
     ("texts", "two", _before(_SVC(gamma=0.5), {
         "CountVectorizer": _Text.CountVectorizer(),
         "CountVectorizer of characters": _Text.CountVectorizer(binary=True, analyzer="char_wb", ngram_range=(2, 3)),
