@@ -77,8 +77,6 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         self.artifact = artifact
         self.n_jobs = n_jobs
 
-    # --- scikit-learn's interface of a fitted estimator
-
     @property
     def n_features_in_(self) -> int:
         """Number of columns that rows must have."""
@@ -111,8 +109,6 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = len(self.artifact.raw_columns.takes_nan) > 0
         tags.requires_fit = False
         return tags
-
-    # --- prediction
 
     @property
     def members(self) -> list[Any]:
@@ -308,8 +304,6 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         parts = self.artifact.members or (self.artifact,)
         return np.asarray(np.all([_within_gamma_bound(part, rows) for part in parts], axis=0))
 
-    # --- display
-
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self.summary._repr_html_()
 
@@ -363,8 +357,6 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         from approxsvm.analysis.page import make_report  # imported here because prediction does not need it
 
         return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
-
-    # --- the artifact
 
     @property
     def summary(self) -> Summary:

@@ -85,8 +85,6 @@ class _Reader:
             raise self.unsupported(self.model, f"functionName is {task!r}")
         return self.classifier(machines, rows, target, common)
 
-    # --- elements
-
     def error(self, element: Element, what: str) -> ModelFormatError:
         return ModelFormatError(f"{self.name}, line {element.line}: {what}")
 
@@ -119,8 +117,6 @@ class _Reader:
         if not np.isfinite(values).all():
             raise self.error(element, f"{what} of {element.name} holds NaN or infinity")
         return values
-
-    # --- the parts of a model
 
     def schema(self) -> tuple[str | None, dict[str, int]]:
         """Return the target's name, and the columns of numeric fields by name."""

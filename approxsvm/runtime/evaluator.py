@@ -102,8 +102,6 @@ class Evaluator:
         """The known kinds of data frames."""
         return KnownFrames(lambda: self._reader, self.artifact.raw_columns)
 
-    # --- calls of the core
-
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
         """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
 
@@ -141,8 +139,6 @@ class Evaluator:
             rows = rows.copy()
             rows.sum_duplicates()
             return self.native.csr(rows.indptr, rows.indices, rows.data, threads, want, values, as_part)
-
-    # --- answers
 
     @property
     def order(self) -> IntArray:

@@ -160,8 +160,6 @@ class _Export:
         rows = self.g.value_info("X", self.dtype, [None, artifact.n_raw_features])
         return self.g.model("approxsvm", [rows], self.outputs, version("approxsvm"), notes, self.words)
 
-    # --- decision values
-
     def known_values(self) -> list[KnownValues]:
         """Compute values of each part, NaN for rows that are not finite; a fallback replaces undecided ones.
 
@@ -208,8 +206,6 @@ class _Export:
             g.op("ScatterND", known.values, places, exact.values), g.op("ScatterND", known.bounds, places, exact.bounds)
         )
 
-    # --- what is certain
-
     def certain(self, known: list[KnownValues]) -> str:
         """Return whether the bounds decide each row's label, or its value within the tolerance, shape (n_rows,).
 
@@ -255,8 +251,6 @@ class _Export:
         if part.n_decisions > 1:  # every target
             return g.op("Equal", g.rows_sum(g.cast(g.op("Not", clear), np.int64)), np.array(0))
         return g.op("Squeeze", clear, np.array([1]))
-
-    # --- tasks
 
     def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | EnsembleOutputs | TargetOutputs:
         """Return the outputs of one model, of functions of each class, or of an ensemble."""
@@ -361,8 +355,6 @@ class _Export:
         label = self.g.op("Where", is_inlier, np.array(1, np.int64), np.array(-1, np.int64))
         self.output("label", label, np.int64, [None, 1])
         self._give("scores", known[0].values, 1)
-
-    # --- outputs
 
     def _give_labels(self, position: str) -> None:
         """Add the output of labels, as int64 or text, from their positions."""

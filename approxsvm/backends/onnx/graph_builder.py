@@ -38,8 +38,6 @@ class GraphBuilder:
         self._products: set[str] = set()
         self._scaled: set[str] = set()
 
-    # --- constants
-
     def check_room(self, n_bytes: int) -> None:
         """Reject constants that are too large before they are computed.
 
@@ -72,8 +70,6 @@ class GraphBuilder:
         if wide.size > 16 and (narrow.astype(np.float64) == wide).all():
             return self.cast(self.constant(narrow), np.float64)
         return self.constant(wide)
-
-    # --- nodes
 
     def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
         """Add a node and return its only result; inputs are names, float64 numbers, or arrays."""
@@ -136,8 +132,6 @@ class GraphBuilder:
     def type_of(self, dtype: Any) -> int:
         """Return ONNX's number of a NumPy type."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-
-    # --- graphs
 
     def loop(
         self,

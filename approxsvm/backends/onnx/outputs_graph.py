@@ -43,8 +43,6 @@ class ClassOutputs:
         for k, (i, j) in enumerate(pairs):
             self.first[k, i] = self.second[k, j] = 1.0
 
-    # --- scores and probabilities
-
     @cached_property
     def scores(self) -> str:
         """scikit-learn's scores of several classes, shape (n_rows, n_classes): one-vs-rest scores of the pairs."""
@@ -68,8 +66,6 @@ class ClassOutputs:
         if isinstance(probability, TemperatureCalibration):
             return self.g.op("Softmax", self.g.op("Mul", self.scores, probability.inverse_temperature), axis=1)
         return self._normalized(_calibration(probability))
-
-    # --- the class
 
     def predicted(self) -> str:
         """Return positions of the predicted labels, shape (n_rows,); ties go to the first."""
@@ -122,8 +118,6 @@ class ClassOutputs:
         """Return values in favour of the threshold's label."""
         return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
-    # --- votes
-
     def _votes(self) -> str:
         g = self.g
         for_first = g.cast(g.op("Greater", self.known.values, 0.0), np.float64)
@@ -146,8 +140,6 @@ class ClassOutputs:
         lost = g.op("Add", g.op("MatMul", second, self.first), g.op("MatMul", first, self.second))
         return low, g.op("Sub", float(self.n_classes - 1), lost)
 
-    # --- scores
-
     def _confidence(self, sums: str) -> str:
         g = self.g
         return g.op("Div", sums, g.op("Mul", g.op("Add", g.op("Abs", sums), 1.0), 3.0))
@@ -164,8 +156,6 @@ class ClassOutputs:
         reach = g.op("Add", reach, g.op("MatMul", self.known.bounds, both * UP))
         low, high = (self._confidence(g.op(sign, sums, reach)) for sign in ("Sub", "Add"))
         return g.op("Add", votes[0], low), g.op("Add", votes[1], high)
-
-    # --- probabilities
 
     def _ends(self) -> tuple[str, str]:
         """Bound the exact values."""
