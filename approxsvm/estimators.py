@@ -20,17 +20,7 @@ from approxsvm.frames.rows import check_finite, check_sparse, is_plain_matrix, z
 from approxsvm.frames.texts import are_texts
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
-from approxsvm.runtime.evaluator import (
-    BOUNDS,
-    LABELS,
-    NATIVE_DTYPES,
-    STAGE_NUMBERS,
-    VALUES,
-    Evaluator,
-    Values,
-    read_artifact,
-    with_one_index_type,
-)
+from approxsvm.runtime.evaluator import NATIVE_DTYPES, Evaluator, read_artifact, with_one_index_type
 from approxsvm.system.availability import available_if
 from approxsvm.system.threads import n_threads
 
@@ -165,11 +155,6 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             ensure_min_samples=0,
         )
         return with_one_index_type(rows)
-
-    def _evaluate(self, X: Any, *, bounds: bool = False, labels: bool = False, values: Values = "promised") -> Any:
-        """Return decision values; with `bounds` also bounds and stages; with `labels` positions of labels instead."""
-        want = LABELS if labels else VALUES | BOUNDS | STAGE_NUMBERS if bounds else VALUES
-        return self._evaluator.evaluate(self._rows(X), want, values)
 
     def _has_numbers(self) -> bool:
         if self.artifact.has_labels_alone:

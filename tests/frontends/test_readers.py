@@ -26,6 +26,7 @@ from approxsvm.frontends.data import read_dense
 from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.frontends.svm_scale import read_range_file
 from approxsvm.reference.definition import definition_of
+from approxsvm.runtime.evaluator import BOUNDS, VALUES
 
 HEADER = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0.25\nlabel 1 -1\nnr_sv 1 1\nSV\n"
 MODEL = HEADER + "1 1:1 2:0.5\n-1 1:-1\n"
@@ -185,7 +186,7 @@ def test_golden_models_and_artifacts_give_the_recorded_decision_values(name):
     errors = np.abs(definition_of(model).values(dense) - expected)
     assert (errors <= definition_of(model).rounding(dense, expected)).all()
     for rows in (X, dense, X[:3]):
-        values, bounds, _ = fast._evaluate(rows, bounds=True)
+        values, bounds = fast._evaluator.evaluate(fast._rows(rows), VALUES | BOUNDS)
         errors = np.abs(values.reshape(rows.shape[0], -1) - expected[: rows.shape[0]])
         assert (errors <= bounds.reshape(errors.shape) + 1e-12).all()
 

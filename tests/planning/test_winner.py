@@ -90,7 +90,7 @@ def test_labels_near_boundaries_however_rows_come(n_classes: int, n_features: in
             calls = [fast.predict(rows[i : i + n]) for i in range(0, len(rows), n)]
             np.testing.assert_array_equal(np.concatenate(calls), expected)
         np.testing.assert_array_equal([fast.predict_one(row) for row in rows], expected)
-        values = fast._evaluate(rows)
+        values = fast._evaluator.evaluate(fast._rows(rows))
         exact = exact_values(model, rows)
         assert np.abs(values - exact).max() <= 1e-9 * np.abs(model.dual_coef).sum()
 
@@ -152,7 +152,7 @@ def test_a_tolerance_has_all_pairs() -> None:
     model, X = trained(5, 3, 10)
     fast = approxsvm.compile(model, X, n_centers=4, degree=2, tolerance=0.1)
     assert fast.artifact.header["majority_only"] == 0
-    assert np.abs(fast._evaluate(X) - exact_values(model, X)).max() <= 0.1
+    assert np.abs(fast._evaluator.evaluate(fast._rows(X)) - exact_values(model, X)).max() <= 0.1
 
 
 def test_the_same_speculation_again() -> None:

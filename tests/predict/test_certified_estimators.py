@@ -14,6 +14,7 @@ from sklearn.svm import SVC, SVR
 import approxsvm
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.reference.definition import definition_of
+from approxsvm.runtime.evaluator import BOUNDS, VALUES
 
 
 def compile_with_expansion(model, mode="certified", **options):
@@ -115,7 +116,7 @@ def test_verify_takes_rows_in_pieces(many_rows, given):
     exact = definition_of(model).values((rows.toarray() if given is csr_array else rows).astype(float))[:, 0]
     progress: list[float] = []
     result = approxsvm.verify(fast, model, rows, progress=progress.append)
-    values, bounds, _ = fast._evaluate(rows, bounds=True, values="settled")
+    values, bounds = fast._evaluator.evaluate(fast._rows(rows), VALUES | BOUNDS, "settled")
     assert result.n_rows == sum(result.rows_per_stage.values()) == 40_000
     assert result.label_differences == (fast.predict(rows) != np.where(exact > 0, 1, -1)).sum() > 1000
     assert result.bound_violations == 40_000
@@ -138,7 +139,7 @@ def test_verify_of_many_and_of_some_rows(many_rows, monkeypatch):
         approxsvm.verify(fast, model, X, max_rows=0)
     monkeypatch.setattr("approxsvm.analysis.verification._KEPT_ERRORS", 1000)
     result = approxsvm.verify(fast, model, X)
-    errors = np.abs(fast._evaluate(X, values="settled") - exact)
+    errors = np.abs(fast._evaluator.evaluate(fast._rows(X), values="settled") - exact)
     assert result.error_quantiles["100%"] == pytest.approx(errors.max())
     np.testing.assert_allclose(result.error_quantiles["90%"], np.quantile(errors[::64], 0.9), rtol=1e-9)
     bad = X.copy()

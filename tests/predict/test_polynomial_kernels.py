@@ -17,7 +17,7 @@ import approxsvm
 from approxsvm import KernelModel, _native
 from approxsvm.artifact.polynomials import build_polynomial
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
-from approxsvm.runtime.evaluator import Evaluator
+from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 
 KINDS = {
     "SVC": SVC(kernel="poly", coef0=0.5),
@@ -45,7 +45,7 @@ def test_every_target(target):
     rows, _ = approxsvm.read_libsvm_data(GOLDEN / "iris_cubic.t", n_features=4)
     fast = approxsvm.load(GOLDEN / "iris_cubic.asvm")
     assert _native.Predictor(fast.artifact.data).target == target
-    values, bounds, _ = fast._evaluate(rows.toarray(), bounds=True)
+    values, bounds = fast._evaluator.evaluate(fast._rows(rows.toarray()), VALUES | BOUNDS)
     assert expected.shape == (20, 3)
     assert (bounds < 1e-9).all()
     assert (np.abs(values - expected) <= bounds).all()
