@@ -157,8 +157,7 @@ class MapFunction:
     """
 
     def __init__(self, ops: Sequence[Op], n_first: int, given: str) -> None:
-        self._room: dict[str, int] = {}
-        self._arrays: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
         self._lines: list[str] = []
         n, target, can_refuse = n_first, "x", False
         before = Before(True, True, np.zeros(n, np.bool_))
@@ -174,7 +173,7 @@ class MapFunction:
                 if target == "y":
                     self._copy(n, has_radii)
                 self._lines += gathers.between
-                self._arrays |= gathers.arrays
+                self._reserve(gathers.arrays)
                 n, target = op.n_outputs, "x" if gathers.in_place else "y"
             self._loop += record.lines(k, op, before)
             if gathers is not None and gathers.after:
@@ -194,26 +193,29 @@ class MapFunction:
         radius = "radius" if target == "x" else "y_radius"
         stored = {target: "b.value", **({radius: "b.radius"} if has_radii else {})}
         self._lines += _loop(n, [*self._loop, *last, *(f"{array}[j] = {part};" for array, part in stored.items())])
-        for array in stored:
-            self._room[array] = max(self._room.get(array, 0), n)
+        self._reserve({f"double {array}": n for array in stored if array != "x"})
         self._loop = []
 
     def _copy(self, n: int, has_radii: bool) -> None:
         """Copy y to x."""
         self._lines += _loop(n, ["x[j] = y[j];", *["radius[j] = y_radius[j];"] * has_radii])
         if has_radii:
-            self._room["radius"] = max(self._room.get("radius", 0), n)
+            self._reserve({"double radius": n})
+
+    def _reserve(self, arrays: Mapping[str, int]) -> None:
+        """Make the function's arrays large enough; ops share them."""
+        for array, n in arrays.items():
+            self._sizes[array] = max(self._sizes.get(array, 0), n)
 
     @property
     def stack_bytes(self) -> int:
         """Size of the function's arrays without x, which the caller provides."""
-        return 8 * sum(n for array, n in self._room.items() if array != "x") + 16 * sum(self._arrays.values())
+        return sum(n * (8 if array.startswith("double") else 16) for array, n in self._sizes.items())
 
     def text(self) -> str:
         """Return the text of the function."""
         body = "\n".join(self._lines)
-        room = {f"double {array}": n for array, n in self._room.items() if array != "x"}
-        arrays = [f"{array}[{n}];" for array, n in (room | self._arrays).items()]
+        arrays = [f"{array}[{n}];" for array, n in self._sizes.items()]
         used = {
             "approxsvm_ball b;": "b.",
             "double sum = 0.0;": "sum",
