@@ -49,8 +49,8 @@ Status evaluate_rows(const void* prepared, const Rows& rows, const Request& requ
                        [&](const RowSource& source) { return answer(model, source, request, out, counts, workspace); });
 }
 template <class... Rows>
-constexpr std::tuple<EvaluateFunction<Rows>...> all_functions(std::tuple<EvaluateFunction<Rows>...>) {
-    return {evaluate_rows<Rows>...};
+constexpr FunctionsFor<Rows...> all_functions(const FunctionsFor<Rows...>&) {
+    return {{evaluate_rows<Rows>}...};
 }
 
 void exp_all(const float* x, float* result, std::size_t n) {

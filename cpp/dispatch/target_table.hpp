@@ -5,7 +5,6 @@
 #include <approxsvm/model_view.hpp>
 #include <approxsvm/status.hpp>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "gram_powers.hpp"
@@ -19,11 +18,15 @@ using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Req
                                     std::uint64_t* counts, void* workspace);
 
 // One for each type of rows.
+template <class Rows>
+struct FunctionFor {
+    EvaluateFunction<Rows> function;
+};
 template <class... Rows>
-using FunctionsOf = std::tuple<EvaluateFunction<Rows>...>;
+struct FunctionsFor : FunctionFor<Rows>... {};
 using EvaluateFunctions =
-    FunctionsOf<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>, CsrRows<float, std::int64_t>,
-                CsrRows<double, std::int32_t>, CsrRows<double, std::int64_t>>;
+    FunctionsFor<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>, CsrRows<float, std::int64_t>,
+                 CsrRows<double, std::int32_t>, CsrRows<double, std::int64_t>>;
 
 struct TargetTable {
     const char* name;
@@ -41,7 +44,7 @@ struct TargetTable {
 
     template <class Rows>
     EvaluateFunction<Rows> evaluate_rows() const {
-        return std::get<EvaluateFunction<Rows>>(evaluate);
+        return static_cast<const FunctionFor<Rows>&>(evaluate).function;
     }
 };
 

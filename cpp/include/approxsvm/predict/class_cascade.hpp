@@ -23,7 +23,7 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
     using Exact::Exact;
 
   private:
-    using Exact::job_;
+    using Exact::job_, Exact::take_block;
 
     // Finds the rows of a block that have a class that certainly wins all its pairs, many rows at a time. Nearly all
     // rows have one.

@@ -146,6 +146,8 @@ class ExactCascade : Offer<float>, Offer<double> {
     }
 
   protected:
+    using Offer<float>::take_block, Offer<double>::take_block;
+
     const Job& job_;
     const Terms terms_;
 
