@@ -83,6 +83,7 @@ class Programs:
     def normalizer(self, n: int) -> Any:
         norm, rows = self.rng.choice(["l1", "l2", "max"]), self.rng.choice(["as raw", "sparse"])
         groups = np.cumsum(self.rng.random(n) < 0.5)  # adjacent features; 0 is none
+        groups[-1] = max(groups[-1], 1)
         return ops.Normalizer(str(norm), groups, str(rows))
 
     def any_op(self, n: int) -> Any:
