@@ -208,41 +208,19 @@ Workspace Predictor::make_workspace() const {
     return Workspace(kernels_->workspace_bytes(prepared_));
 }
 
-Status Predictor::evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+template <class Rows>
+Status Predictor::evaluate(const Rows& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                            Request request) const {
-    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f32);
+    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_rows<Rows>());
 }
-Status Predictor::evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
-                           Request request) const {
-    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_dense_f64);
-}
-Status Predictor::evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads, Request request) const {
-    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i32);
-}
-Status Predictor::evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads, Request request) const {
-    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f32_i64);
-}
-Status Predictor::evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads, Request request) const {
-    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i32);
-}
-Status Predictor::evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
-                           int n_threads, Request request) const {
-    return evaluate_on_threads(*this, rows, out, counts, n_threads, request, kernels_->evaluate_csr_f64_i64);
-}
-
-namespace {
 
 template <class Real>
-Status decide_one_row(const Predictor& predictor, const Real* row, double& value, const Workspace& workspace,
-                      Fault* fault, StageCounts* counts, EvaluateFunction<DenseRows<Real>> function,
-                      double source_unit = 0.0) {
+Status Predictor::decide_one(const Real* row, double& value, const Workspace& workspace, Fault* fault,
+                             StageCounts* counts, double source_unit) const {
     StageCounts mine{};
     std::uint32_t label = 0;
     Evaluation out;
-    if (predictor.model().task == Task::regression) {
+    if (model_.task == Task::regression) {
         out.values = {&value, 1};
     } else {
         out.labels = {&label, 1};
@@ -250,21 +228,22 @@ Status decide_one_row(const Predictor& predictor, const Real* row, double& value
     Request request{1};
     request.fault = fault;
     request.source_unit = source_unit;
-    const Status status = function(predictor.prepared(), {row, 1, 0, 1}, request, out, mine.data(), workspace.data());
+    const auto function = kernels_->evaluate_rows<DenseRows<Real>>();
+    const Status status = function(prepared_, {row, 1, 0, 1}, request, out, mine.data(), workspace.data());
     if (out.labels) value = label;
     for (std::size_t k = 0; counts && k < mine.size(); ++k) (*counts)[k] += mine[k];
     return status;
 }
 
-}  // namespace
-
-Status Predictor::decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault,
-                             StageCounts* counts, double source_unit) const {
-    return decide_one_row(*this, row, value, workspace, fault, counts, kernels_->evaluate_dense_f32, source_unit);
-}
-Status Predictor::decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault,
-                             StageCounts* counts) const {
-    return decide_one_row(*this, row, value, workspace, fault, counts, kernels_->evaluate_dense_f64);
-}
+#define APPROXSVM_ROWS(...) \
+    template Status Predictor::evaluate(const __VA_ARGS__&, const Evaluation&, StageCounts&, int, Request) const;
+APPROXSVM_ROWS(DenseRows<float>)
+APPROXSVM_ROWS(DenseRows<double>)
+APPROXSVM_ROWS(CsrRows<float, std::int32_t>)
+APPROXSVM_ROWS(CsrRows<float, std::int64_t>)
+APPROXSVM_ROWS(CsrRows<double, std::int32_t>)
+APPROXSVM_ROWS(CsrRows<double, std::int64_t>)
+template Status Predictor::decide_one(const float*, double&, const Workspace&, Fault*, StageCounts*, double) const;
+template Status Predictor::decide_one(const double*, double&, const Workspace&, Fault*, StageCounts*, double) const;
 
 }  // namespace approxsvm::dispatch

@@ -59,28 +59,18 @@ class Predictor {
     // Computes the non-null outputs of `out` for raw rows, using the stages that the model's mode allows and its
     // guarantee needs. If request.n_rows_in_call exceeds the number of rows, they are computed as part of a larger
     // call. The numbers do not depend on n_threads.
-    Status evaluate(const DenseRows<float>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
+    template <class Rows>
+    Status evaluate(const Rows& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
-    Status evaluate(const DenseRows<double>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
-                    Request request = {0}) const;
-    Status evaluate(const CsrRows<float, std::int32_t>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
-                    Request request = {0}) const;
-    Status evaluate(const CsrRows<float, std::int64_t>& rows, const Evaluation& out, StageCounts& counts, int n_threads,
-                    Request request = {0}) const;
-    Status evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out, StageCounts& counts,
-                    int n_threads, Request request = {0}) const;
-    Status evaluate(const CsrRows<double, std::int64_t>& rows, const Evaluation& out, StageCounts& counts,
-                    int n_threads, Request request = {0}) const;
 
     // Whether these values come from the float64 engine, without expansions.
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
     // Predicts one row without allocation or threads. Returns the position of its label, or a regression's value.
     // `workspace` comes from make_workspace(); see Request for `source_unit`.
-    Status decide_one(const float* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
+    template <class Real>
+    Status decide_one(const Real* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr, double source_unit = 0.0) const;
-    Status decide_one(const double* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
-                      StageCounts* counts = nullptr) const;
 
     // Workspace for one call at a time, so that small calls need not allocate. Null while another call uses it.
     const Workspace* take_kept_workspace() const { return kept_is_taken_.exchange(true) ? nullptr : &*kept_; }

@@ -41,17 +41,17 @@ Status replay_check_rows(const void* prepared, void* memory) {
     return replay(prepared_model(prepared), memory);
 }
 
-template <class Rows, class Source>
+template <class Rows>
 Status evaluate_rows(const void* prepared, const Rows& rows, const Request& request, const Evaluation& out,
                      std::uint64_t* counts, void* workspace) {
     const PreparedModel& model = prepared_model(prepared);
-    return answer(model, Source(rows, model.view->n_raw_features), request, out, counts, workspace);
+    return with_source(rows, *model.view,
+                       [&](const RowSource& source) { return answer(model, source, request, out, counts, workspace); });
 }
-
-template <class Real>
-constexpr auto evaluate_dense = evaluate_rows<DenseRows<Real>, DenseSource<Real>>;
-template <class Real, class Index>
-constexpr auto evaluate_csr = evaluate_rows<CsrRows<Real, Index>, CsrSource<Real, Index>>;
+template <class... Rows>
+constexpr FunctionsFor<Rows...> all_functions(const FunctionsFor<Rows...>&) {
+    return {{evaluate_rows<Rows>}...};
+}
 
 void exp_all(const float* x, float* result, std::size_t n) {
     for (std::size_t i = 0; i + lanes <= n; i += lanes) store(result + i, exp_nonpositive(load(x + i)));
@@ -71,12 +71,7 @@ const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     k.few_values_work = work_of_few_values;
     k.replay_bytes = replay_memory;
     k.replay = replay_check_rows;
-    k.evaluate_dense_f32 = evaluate_dense<float>;
-    k.evaluate_dense_f64 = evaluate_dense<double>;
-    k.evaluate_csr_f32_i32 = evaluate_csr<float, std::int32_t>;
-    k.evaluate_csr_f32_i64 = evaluate_csr<float, std::int64_t>;
-    k.evaluate_csr_f64_i32 = evaluate_csr<double, std::int32_t>;
-    k.evaluate_csr_f64_i64 = evaluate_csr<double, std::int64_t>;
+    k.evaluate = all_functions(EvaluateFunctions{});
     k.gram_powers = gram_powers;
     k.kernel_block = kernel_block;
     k.exp_nonpositive = exp_all;

@@ -17,6 +17,17 @@ template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
 
+// One for each type of rows.
+template <class Rows>
+struct FunctionFor {
+    EvaluateFunction<Rows> function;
+};
+template <class... Rows>
+struct FunctionsFor : FunctionFor<Rows>... {};
+using EvaluateFunctions =
+    FunctionsFor<DenseRows<float>, DenseRows<double>, CsrRows<float, std::int32_t>, CsrRows<float, std::int64_t>,
+                 CsrRows<double, std::int32_t>, CsrRows<double, std::int64_t>>;
+
 struct TargetTable {
     const char* name;
     std::size_t block_rows;
@@ -26,15 +37,15 @@ struct TargetTable {
     double (*few_values_work)(const void* prepared);  // multiply-adds per support vector; 0 if unused
     std::size_t (*replay_bytes)(const void* prepared);
     Status (*replay)(const void* prepared, void* memory);  // replays the check rows
-    EvaluateFunction<DenseRows<float>> evaluate_dense_f32;
-    EvaluateFunction<DenseRows<double>> evaluate_dense_f64;
-    EvaluateFunction<CsrRows<float, std::int32_t>> evaluate_csr_f32_i32;
-    EvaluateFunction<CsrRows<float, std::int64_t>> evaluate_csr_f32_i64;
-    EvaluateFunction<CsrRows<double, std::int32_t>> evaluate_csr_f64_i32;
-    EvaluateFunction<CsrRows<double, std::int64_t>> evaluate_csr_f64_i64;
+    EvaluateFunctions evaluate;
     void (*gram_powers)(const GramPowers&);
     void (*kernel_block)(KernelBlock&);
     void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n is a multiple of 16; for tests
+
+    template <class Rows>
+    EvaluateFunction<Rows> evaluate_rows() const {
+        return static_cast<const FunctionFor<Rows>&>(evaluate).function;
+    }
 };
 
 // The built-in targets that this machine can run, fastest first.

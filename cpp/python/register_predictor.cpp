@@ -130,18 +130,8 @@ class PyPredictor {
                                                                 : Reals::neither;
     }
 
-    // Bits of `want`.
-    enum Want {
-        labels = 1,
-        values = 2,
-        bounds = 4,
-        stages = 8,
-        certified = 16,
-        probabilities = 32,
-        shares_bounds = 64
-    };
     struct Wanted {
-        int what;
+        int what;  // bits, in the order of for_outputs
         Values values;
         bool as_part;
     };
@@ -199,30 +189,19 @@ class PyPredictor {
         std::vector<py::object> arrays;
 
         Results(std::size_t n_rows, const dispatch::Predictor& predictor, Wanted wanted_) : wanted(wanted_) {
-            const ModelView& model = predictor.model();
-            const py::ssize_t n = static_cast<py::ssize_t>(n_rows);
-            const std::vector<py::ssize_t> rows{n}, shares{n, static_cast<py::ssize_t>(predictor.n_probabilities())};
-            const auto columns_of = [&](std::size_t width) {
-                return width == 1 ? rows : std::vector<py::ssize_t>{n, static_cast<py::ssize_t>(width)};
-            };
-            const auto decisions = columns_of(model.n_decisions);
-            const auto targets = columns_of(n_targets_of(model));
             static_assert(sizeof(bool) == 1, "NumPy's bool is a byte");
-            add<std::uint32_t>(labels, targets, out.labels);
-            add<double>(values, decisions, out.values);
-            add<double>(bounds, decisions, out.bounds);
-            add<std::uint8_t>(stages, rows, out.stages);
-            add<bool>(certified, targets, out.certified);
-            add<double>(probabilities, shares, out.probabilities);
-            add<double>(shares_bounds, shares, out.probability_bounds);
-        }
-
-        template <class T, class Stored>
-        void add(Want what, const std::vector<py::ssize_t>& shape, Span<Stored>& room) {
-            if ((wanted.what & what) == 0) return;
-            py::array_t<T> array(shape);
-            room = {reinterpret_cast<Stored*>(array.mutable_data()), static_cast<std::size_t>(array.size())};
-            arrays.push_back(std::move(array));
+            int bit = 1;
+            for_outputs(predictor.model(), [&](auto output, std::size_t per_row, std::string_view name) {
+                if ((wanted.what & bit) != 0) {
+                    using Stored = std::remove_reference_t<decltype(*(out.*output).data)>;
+                    std::vector<std::size_t> shape{n_rows};
+                    if (per_row != 1) shape.push_back(per_row);
+                    py::array array(name == "certified" ? py::dtype::of<bool>() : py::dtype::of<Stored>(), shape);
+                    out.*output = {static_cast<Stored*>(array.mutable_data()), static_cast<std::size_t>(array.size())};
+                    arrays.push_back(std::move(array));
+                }
+                bit *= 2;
+            });
         }
 
         py::object to_python() const {

@@ -201,24 +201,16 @@ bool read_request(const approxsvm_request* given, approxsvm_request& request) {
 }
 
 // Names the first buffer that is too small, and both sizes.
-approxsvm_status fail_by_size(approxsvm_error* error, const approxsvm_request& wanted, const ModelView& model,
+approxsvm_status fail_by_size(approxsvm_error* error, const Evaluation& out, const ModelView& model,
                               std::size_t n_rows) {
-    const std::size_t n_targets = n_targets_of(model), n_shares = n_probabilities(model);
-    const struct {
-        const char* name;
-        const void* begin;
-        std::size_t size, per_row;
-    } buffers[] = {{"labels", wanted.labels, wanted.labels_size, n_targets},
-                   {"values", wanted.values, wanted.values_size, model.n_decisions},
-                   {"bounds", wanted.bounds, wanted.bounds_size, model.n_decisions},
-                   {"probabilities", wanted.probabilities, wanted.probabilities_size, n_shares},
-                   {"probability_bounds", wanted.probability_bounds, wanted.probability_bounds_size, n_shares},
-                   {"certified", wanted.certified, wanted.certified_size, n_targets}};
-    for (const auto& buffer : buffers) {
-        if (buffer.begin == nullptr || buffer.per_row == 0 || buffer.size / buffer.per_row >= n_rows) continue;
-        return fail(error, APPROXSVM_BUFFER_TOO_SMALL, -1, "%s has room for %zu numbers, but %zu rows need %zu each",
-                    buffer.name, buffer.size, n_rows, buffer.per_row);
-    }
+    approxsvm_status status = APPROXSVM_OK;
+    for_outputs(model, [&](auto output, std::size_t per_row, const char* name) {
+        const auto& buffer = out.*output;
+        if (status != APPROXSVM_OK || per_row == 0 || is_large_enough(buffer, n_rows, per_row)) return;
+        status = fail(error, APPROXSVM_BUFFER_TOO_SMALL, -1, "%s has room for %zu numbers, but %zu rows need %zu each",
+                      name, buffer.size, n_rows, per_row);
+    });
+    if (status != APPROXSVM_OK) return status;
     return fail(error, APPROXSVM_BUFFER_TOO_SMALL, -1, "%s", message(Status::buffer_too_small));
 }
 
@@ -235,7 +227,7 @@ approxsvm_status evaluate_rows(const approxsvm_model& model, const Rows& rows, c
     Fault fault{};
     const Status status =
         model.opened.evaluate(rows, out, static_cast<Values>(wanted.values_kind), wanted.n_threads, fault);
-    if (status == Status::buffer_too_small) return fail_by_size(error, wanted, model.opened.view(), rows.n_rows);
+    if (status == Status::buffer_too_small) return fail_by_size(error, out, model.opened.view(), rows.n_rows);
     if (status != Status::ok) return fail_with(error, rows, model.opened.view(), status, fault);
     return succeed(error);
 }

@@ -21,15 +21,7 @@ class Prepared {
     template <class Rows>
     approxsvm::Status evaluate(const Rows& rows, const approxsvm::Request& request, const approxsvm::Evaluation& out,
                                std::uint64_t* counts) const {
-        using namespace approxsvm;
-        dispatch::EvaluateFunction<Rows> function;
-        if constexpr (std::is_same_v<Rows, DenseRows<float>>) function = kernels_.evaluate_dense_f32;
-        if constexpr (std::is_same_v<Rows, DenseRows<double>>) function = kernels_.evaluate_dense_f64;
-        if constexpr (std::is_same_v<Rows, CsrRows<float, std::int32_t>>) function = kernels_.evaluate_csr_f32_i32;
-        if constexpr (std::is_same_v<Rows, CsrRows<float, std::int64_t>>) function = kernels_.evaluate_csr_f32_i64;
-        if constexpr (std::is_same_v<Rows, CsrRows<double, std::int32_t>>) function = kernels_.evaluate_csr_f64_i32;
-        if constexpr (std::is_same_v<Rows, CsrRows<double, std::int64_t>>) function = kernels_.evaluate_csr_f64_i64;
-        return function(model_, rows, request, out, counts, workspace_.data());
+        return kernels_.evaluate_rows<Rows>()(model_, rows, request, out, counts, workspace_.data());
     }
 
   private:

@@ -98,8 +98,8 @@ class Decider {
         Fault fault{};
         Request request{many};
         request.fault = &fault;
-        const Status status = predictor_->kernels().evaluate_csr_f64_i32(predictor_->prepared(), rows, request, out,
-                                                                         counts.data(), workspace_->data());
+        const auto evaluate = predictor_->kernels().evaluate_rows<CsrRows<double, std::int32_t>>();
+        const Status status = evaluate(predictor_->prepared(), rows, request, out, counts.data(), workspace_->data());
         switch (status) {
             case Status::map_overflow:
             case Status::outside_domain:

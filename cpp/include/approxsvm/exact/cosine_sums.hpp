@@ -370,10 +370,8 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
 struct CosineTerms {
     using Pieces = CosinePieces;
     using Sums = CosineSums;
-    template <class Real>
-    using Engine = CosineEngine<Real, true>;
-    template <class Real>
-    using SeveralEngine = CosineEngine<Real, false>;
+    template <class Real, bool is_single>
+    using Engine = CosineEngine<Real, is_single>;
     template <class Real>
     using Rounding = CosineRounding<Real>;
 

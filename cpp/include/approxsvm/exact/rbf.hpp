@@ -171,6 +171,9 @@ class KernelExpansionWriter {
         memory_.coef[n_added_] = coefficient;
         memory_.coef_moduli[n_added_++] = weight;
     }
+    void add_support_vector(const Coordinates& scaled, const double* coefficient, std::ptrdiff_t, double weight) {
+        add_support_vector(scaled, *coefficient, weight);
+    }
 
     // The result is complete after n_sv calls of add_support_vector.
     KernelSum<Real> expansion() const {

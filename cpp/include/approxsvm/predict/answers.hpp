@@ -148,13 +148,10 @@ inline Status check_request(const ModelView& model, std::size_t n_rows, const Re
     if ((out.probabilities || out.probability_bounds) && n_probabilities(model) == 0) return Status::no_probabilities;
     if (request.values == Values::exact && model.mode == Mode::approximate && !is_of_products(model))
         return Status::no_exact_values;
-    const std::size_t n_shares = n_probabilities(model), n_targets = n_targets_of(model);
-    const bool enough = is_large_enough(out.values, n_rows, model.n_decisions) &&
-                        is_large_enough(out.bounds, n_rows, model.n_decisions) &&
-                        is_large_enough(out.stages, n_rows, 1) && is_large_enough(out.labels, n_rows, n_targets) &&
-                        is_large_enough(out.certified, n_rows, n_targets) &&
-                        is_large_enough(out.probabilities, n_rows, n_shares) &&
-                        is_large_enough(out.probability_bounds, n_rows, n_shares);
+    bool enough = true;
+    for_outputs(model, [&](auto output, std::size_t per_row, const char*) {
+        enough = enough && is_large_enough(out.*output, n_rows, per_row);
+    });
     return enough ? Status::ok : Status::buffer_too_small;
 }
 

@@ -12,65 +12,11 @@
 // alone, so results do not depend on the other rows of a block.
 #pragma once
 
-#include "../artifact/reader.hpp"
-#include "../outputs/votes.hpp"
-#include "exact_cascade.hpp"
+#include "gaussian_terms.hpp"
+#include "subspace_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-// --- the kernel sum itself
-
-// A sum of RBF kernels, for ExactCascade.
-template <Parts list>
-class RbfFunction {
-  public:
-    static constexpr Parts parts = list;
-    using Sums32 = SingleSums<float>;
-    using Sums64 = SingleSums<double>;
-    static constexpr bool refuses = false;
-
-    // `memory` has definition_bytes.
-    RbfFunction(const PreparedModel& prepared, float* memory)
-        : prepared_(prepared),
-          decision_(prepared.view->decisions[0]),
-          slope_(kernel_slope(prepared.view->gamma)),
-          memory_(memory) {}
-
-    Sums32 sums(float* products) const { return {prepared_.exact32.expansion, products}; }
-    Sums64 sums(double* products) const { return {prepared_.exact64.expansion, products}; }
-
-    double rounding(const RowSums<float>& row) const { return rounding_of(prepared_.exact32, row); }
-    double rounding(const RowSums<double>& row) const { return rounding_of(prepared_.exact64, row); }
-    double slack(double row_error) const { return row_slack(decision_, slope_, row_error); }
-    const FewValues* few() const { return &prepared_.few; }
-
-    BoundedValue define(const RowSource& source, std::size_t i, double row_error) const {
-        const ModelView& view = *prepared_.view;
-        double sum = 0.0, moduli = 0.0, all_moved = 0.0;
-        for_kernels_by_definition(prepared_, source, i, row_error, memory_,
-                                  [&](std::size_t k, double kernel, double moved) {
-                                      sum += view.dual_coef[k] * kernel;
-                                      moduli += std::fabs(view.dual_coef[k]) * kernel;
-                                      all_moved += std::fabs(view.dual_coef[k]) * moved;
-                                  });
-        const double bound = definition_bound(view, decision_, moduli) + decision_.value_error + all_moved;
-        return {sum + decision_.intercept, 1.0001 * bound};
-    }
-
-  private:
-    template <class Real>
-    double rounding_of(const ExactEngine<Real>& engine, const RowSums<Real>& row) const {
-        const EngineBound<Real> bound(engine.expansion, engine.typical_half_sq_norm);
-        return bound.of(bound.of_row(static_cast<double>(row.half_sq_norm), row.n_terms), row.sums[row.stride],
-                        engine.narrowing_error, decision_);
-    }
-
-    const PreparedModel& prepared_;
-    const DecisionNumbers& decision_;
-    const double slope_;  // upper bound of the kernel's slope
-    float* const memory_;
-};
 
 // --- bounds of expansions
 
@@ -125,38 +71,21 @@ inline void add_unseen(const ModelView& model, const Expansion& expansion, doubl
 
 template <Parts parts>
 class Cascade {
+    friend class SubspaceStage<parts, Cascade>;
+
   public:
     static constexpr Parts list = parts;
 
-  private:
-    // Deduced types must be declared before their use.
-    auto offer_subspace() {
-        return [this](std::size_t i, double sum, double bound) {
-            const double intercept = view_.decisions[0].intercept, value = sum + intercept;
-            bound += exact_.slack_of(i) + 0x1p-51 * std::fabs(intercept);
-            // a row beyond the range of the stage
-            if (!(bound < infinity && exact_.suffices(value, bound))) return false;
-            exact_.settle(i, value, bound, by_subspace);
-            return true;
-        };
-    }
-    auto pass_on() {
-        return [this](std::size_t i) { exact_.send_to_float32(i); };
-    }
-
-  public:
-    Cascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
-            const Request& request, const Batch& batch, const EvaluationMemory& memory)
-        : prepared_(prepared),
-          view_(*prepared.view),
-          source_(source),
-          wants_bounds_(static_cast<bool>(out.bounds)),
-          block_(memory.later_block),
-          batch_(batch),
-          exact_(prepared, source, out, counts, request, batch, memory),
-          subspaces_(prepared, source, batch, block_, memory.subspaces),
+    explicit Cascade(const Job& job)
+        : job_(job),
+          prepared_(job.prepared),
+          view_(job.view),
+          wants_bounds_(static_cast<bool>(job.out.bounds)),
+          block_(job.memory.later_block),
+          exact_(job),
+          subspaces_(job, *this),
           by_nonzeros_(has(parts, sparse) && view_.degree > 2 && has_folded_center(view_) &&
-                       prepared.folded.center_sq_norm == 0.0) {}
+                       prepared_.folded.center_sq_norm == 0.0) {}
 
     static constexpr bool expands() { return true; }
 
@@ -173,39 +102,34 @@ class Cascade {
     Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
                       float* scratch) {
         Value values[block_rows];
-        const bool finite = evaluate_block<Registers>(view_, expansion_, block, scratch, n, values);
-        for (std::size_t r = 0; r < n; ++r) {
-            if (!finite) {  // overflow is possible, but NaN and infinity are rejected
-                const Status status = source_.check(rows[r]);
-                if (status != Status::ok) return status;
-            }
-            add_unseen(view_, expansion_, outside.unseen[r], values[r]);
-            offer_expansion(rows[r], values[r], slice_slack(view_, view_.decisions[0], outside.off_sq[r]));
+        if (!evaluate_block<Registers>(view_, expansion_, block, scratch, n, values)) {
+            const Status status = job_.check(rows, n);  // overflow is possible, but NaN and infinity are rejected
+            if (status != Status::ok) return status;
         }
+        for (std::size_t r = 0; r < n; ++r) offer_expansion(rows[r], values[r], outside, r);
         return Status::ok;
     }
 
     // Evaluates one row of this center.
     Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
-        Value value = evaluate_row(view_, expansion_, u);
+        const Value value = evaluate_row(view_, expansion_, u);
         if (!(value.half_s <= largest_float)) {
-            const Status status = source_.check(i);
+            const Status status = job_.source.check(i);
             if (status != Status::ok) return status;
         }
-        add_unseen(view_, expansion_, *outside.unseen, value);
-        offer_expansion(i, value, slice_slack(view_, view_.decisions[0], *outside.off_sq));
+        offer_expansion(i, value, outside, 0);
         return Status::ok;
     }
 
     // Takes a value of degree up to 2; `extra` is the part of its error that is not in the table.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
-        extra += exact_.slack_of(i);
+        extra += exact_.slack_of(i, 0);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
         if (view_.mode == Mode::approximate && view_.degree <= 2 && !wants_bounds_)
-            return exact_.settle(i, decision_value(expansion_, value), 0.0, by_expansion);
+            return settle(i, decision_value(expansion_, value), 0.0, by_expansion);
         if (view_.mode != Mode::approximate || !(view_.degree > 2 && refinable)) {
             const double decision = decision_value(expansion_, value), bound = table_bound(0, value.half_s) + extra;
-            if (exact_.suffices(decision, bound)) return exact_.settle(i, decision, bound, by_expansion);
+            if (settles(i, decision, bound, by_expansion)) return;
             if (!refinable || !is_promising(decision, value.half_s, extra))
                 return give_up(i, decision, value.half_s, bound, extra, by_expansion);
         }
@@ -216,7 +140,7 @@ class Cascade {
     // Takes a row that needs the exact model.
     void send_to_float32(std::size_t i) {
         if constexpr (has(parts, subspaces)) {
-            if (subspaces_.is_there()) return subspaces_.send(i, offer_subspace(), pass_on());
+            if (subspaces_.is_there()) return subspaces_.send(i);
         }
         exact_.send_to_float32(i);
     }
@@ -225,11 +149,34 @@ class Cascade {
     // Answers all remaining rows.
     Status finish() {
         settle_open();
-        if constexpr (has(parts, subspaces)) subspaces_.finish(offer_subspace(), pass_on());
+        if constexpr (has(parts, subspaces)) subspaces_.finish();
         return exact_.finish();
     }
 
   private:
+    void offer_expansion(std::size_t i, Value value, const OutsideNorms& outside, std::size_t r) {
+        add_unseen(view_, expansion_, outside.unseen[r], value);
+        offer_expansion(i, value, slice_slack(view_, view_.decisions[0], outside.off_sq[r]));
+    }
+
+    void settle(std::size_t i, double value, double bound, Stage stage) {
+        exact_.decisions.settle(i, &value, &bound, stage);
+    }
+    bool settles(std::size_t i, double value, double bound, Stage stage) {
+        const bool does = exact_.decisions.suffice(&value, &bound);
+        if (does) settle(i, value, bound, stage);
+        return does;
+    }
+
+    // The interface of SubspaceStage.
+    bool settles_in_subspace(std::size_t i, double sum, double bound) {
+        const double intercept = view_.decisions[0].intercept;
+        bound += exact_.slack_of(i, 0) + 0x1p-51 * std::fabs(intercept);
+        // A row may be beyond the range of the stage.
+        return bound < infinity && settles(i, sum + intercept, bound, by_subspace);
+    }
+    void leave_subspaces(std::size_t i) { exact_.send_to_float32(i); }
+
     struct Open {
         std::size_t row;
         Value value;
@@ -248,23 +195,23 @@ class Cascade {
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
         const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
-        return bound <= exact_.tolerance() && (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
+        return bound <= exact_.decisions.tolerance() &&
+               (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
     }
 
     // Expansions cannot help any more. A row far from all support vectors may still have a bound of its own.
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
         const double beyond = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
         if (beyond < bound) bound = beyond;
-        if (view_.mode == Mode::approximate || exact_.suffices(decision, bound))
-            return exact_.settle(i, decision, bound, stage);
-        send_to_engine(i, bound);
+        if (view_.mode == Mode::approximate) return settle(i, decision, bound, stage);
+        if (!settles(i, decision, bound, stage)) send_to_engine(i, bound);
     }
 
     void settle_open() {
         const std::size_t n = n_open_;
         n_open_ = 0;
         if (n == 0) return;
-        if (!(batch_.alone_in_expansion(n) || by_nonzeros_)) {
+        if (!(job_.batch.alone_in_expansion(n) || by_nonzeros_)) {
             with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) { load_open<registers.value>(n); });
             return refine(open_, n);
         }
@@ -280,7 +227,7 @@ class Cascade {
         double unseen[block_rows];
         for (std::size_t r = 0; r < n; ++r) rows[r] = open_[r].row;
         float off_sq[block_rows];
-        source_.load_block(Registers, rows, n, expansion_.center, view_.input_scale, block_, unseen);
+        job_.source.load_block(Registers, rows, n, expansion_.center, view_.input_scale, block_, unseen);
         keep_varying_block<Registers>(view_, block_, off_sq);
         loaded_ = Registers;
     }
@@ -291,12 +238,12 @@ class Cascade {
         nonzeros_.columns = reinterpret_cast<std::int32_t*>(block_ + limit);
         double unseen;
         if (by_nonzeros_) {
-            nonzeros_.n = source_.load_nonzeros(row.row, nullptr, view_.input_scale, limit, nonzeros_.values,
-                                                nonzeros_.columns, unseen);
+            nonzeros_.n = job_.source.load_nonzeros(row.row, nullptr, view_.input_scale, limit, nonzeros_.values,
+                                                    nonzeros_.columns, unseen);
             loaded_ = -1;
             if (nonzeros_.n <= limit) return;
         }
-        source_.load_one(row.row, expansion_.center, view_.input_scale, block_);
+        job_.source.load_one(row.row, expansion_.center, view_.input_scale, block_);
         keep_varying_row(view_, block_);
         loaded_ = 0;
     }
@@ -352,8 +299,7 @@ class Cascade {
             const double decision = decision_value(expansion_, rows[r].value);
             const double bound = bound_of(prepared_.basis + cell_of(half_s) * n_bound_terms, rest) +
                                  direction_bound(view_, *expansion_.numbers, form[r], half_s) + rows[r].extra;
-            open[r] = !exact_.suffices(decision, bound);
-            if (!open[r]) exact_.settle(rows[r].row, decision, bound, by_direction);
+            open[r] = !settles(rows[r].row, decision, bound, by_direction);
         }
     }
 
@@ -369,8 +315,7 @@ class Cascade {
             if (view_.mode == Mode::approximate) continue;  // the whole expansion, and its bound
             const double decision = decision_value(expansion_, rows[r].value);
             const double bound = table_bound(static_cast<std::size_t>(k) - 2, rows[r].value.half_s) + rows[r].extra;
-            open[r] = !exact_.suffices(decision, bound);
-            if (!open[r]) exact_.settle(rows[r].row, decision, bound, by_higher_degree);
+            open[r] = !settles(rows[r].row, decision, bound, by_higher_degree);
         }
         return all;
     }
@@ -384,14 +329,13 @@ class Cascade {
         exact_.send_to_float64(i);
     }
 
+    const Job& job_;
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const RowSource& source_;
     const bool wants_bounds_;
     float* const block_;  // (n_features, block_rows) floats, or half as many doubles
-    const Batch batch_;
-    ExactCascade<RbfFunction<parts>> exact_;
-    IfPart<parts, subspaces, SubspaceStage<parts>> subspaces_;
+    ExactCascade<GaussianTerms<parts, Shape::one>> exact_;
+    IfPart<parts, subspaces, SubspaceStage<parts, Cascade>> subspaces_;
     const bool by_nonzeros_;  // higher degrees around the origin, evaluated by non-zeros alone if a row has few
     struct {
         float* values;

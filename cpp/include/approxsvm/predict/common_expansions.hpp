@@ -9,37 +9,32 @@ inline namespace APPROXSVM_TARGET {
 
 class CommonExpansions {
   public:
-    CommonExpansions(const PreparedModel& prepared, const RowSource& source, const Request& request,
-                     const EvaluationMemory& memory)
-        : prepared_(prepared),
-          view_(*prepared.view),
-          source_(source),
-          request_(request),
+    explicit CommonExpansions(const Job& job)
+        : job_(job),
+          prepared_(job.prepared),
+          view_(job.view),
           slope_(kernel_slope(view_.gamma)),
           n_decisions_(view_.n_decisions),
-          block_values_(memory.pair_values),
-          block_bounds_(memory.pair_bounds),
-          value_(memory.row_values),
-          bound_(memory.row_bounds) {}
+          value_(job.memory.row_values),
+          bound_(job.memory.row_bounds) {}
 
     void begin_center(std::size_t center) { center_ = center; }
     const float* center() const { return view_.centers + center_ * view_.n_features; }
 
   protected:
     // Values of the rows of a block, (n_decisions, block_rows).
-    double* values_of(std::size_t k) { return block_values_ + k * block_rows; }
-    double* bounds_of(std::size_t k) { return block_bounds_ + k * block_rows; }
-
-    Status check(const std::size_t* rows, std::size_t n) const {
-        for (std::size_t r = 0; r < n; ++r) {
-            const Status status = source_.check(rows[r]);
-            if (status != Status::ok) return status;
+    double* values_of(std::size_t k) const { return job_.memory.block_values + k * block_rows; }
+    double* bounds_of(std::size_t k) const { return job_.memory.block_bounds + k * block_rows; }
+    // Makes row r of the block the row that is decided.
+    void choose_row(std::size_t r) {
+        for (std::size_t k = 0; k < n_decisions_; ++k) {
+            value_[k] = values_of(k)[r];
+            bound_[k] = bounds_of(k)[r];
         }
-        return Status::ok;
     }
 
     double slack_of(std::size_t i, std::size_t k) const {
-        return row_slack(view_.decisions[k], slope_, row_error_of(request_, i));
+        return row_slack(view_.decisions[k], slope_, job_.row_error(i));
     }
 
     // The numbers that all functions share for the rows of a block: Gaussian factors (0 if float32 cannot hold them)
@@ -94,13 +89,11 @@ class CommonExpansions {
                     slice_slack(view_, decision, *outside.off_sq);
     }
 
+    const Job& job_;
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const RowSource& source_;
-    const Request request_;
     const double slope_;  // upper bound of the kernel's slope
     const std::size_t n_decisions_;
-    double *const block_values_, *const block_bounds_;
     double *const value_, *const bound_;  // for one row, (n_decisions,)
     std::size_t center_ = 0;
 
@@ -140,7 +133,7 @@ class CommonExpansions {
             if (r < n) common.finite &= half_s[r] <= largest_float;
             if (r < n && outside.unseen[r] > 0.0) half_s[r] += static_cast<float>(view_.gamma * outside.unseen[r]);
             common.off_sq[r] = r < n ? outside.off_sq[r] : 0.0f;
-            common.row_error[r] = r < n ? row_error_of(request_, rows[r]) : 0.0;
+            common.row_error[r] = r < n ? job_.row_error(rows[r]) : 0.0;
         }
         for (std::size_t r = 0; r < Stride; r += lanes) {
             store(factor + r, exp_nonpositive(mul(load(half_s + r), set1(-1.0f))));
@@ -174,7 +167,7 @@ class CommonExpansions {
             values[r] = expansion.intercept + (gaussian > 0.0 ? gaussian * inner[r] : 0.0);
             bounds[r] = finished_bound(sum[r]) + decision.value_error;
         }
-        if (!view_.varying && !request_.row_errors) return;
+        if (!view_.varying && !job_.request.row_errors) return;
         for (std::size_t r = 0; r < Stride; ++r) {
             bounds[r] = finished_bound(sum[r]) + row_slack(decision, slope_, common.row_error[r]) +
                         slice_slack(view_, decision, common.off_sq[r]);

@@ -69,31 +69,42 @@ inline std::size_t definition_bytes(const ModelView& model) {
     return 2 * model.n_features * sizeof(double);
 }
 
-// Calls visit(k, K(x_k, row), moved) for each support vector in turn. `moved` bounds the change of K if the row is off
-// by row_error: the slope 2 gamma r exp(-gamma r^2) is at most sqrt(2 gamma / e), and small far away. `memory` has
-// definition_bytes.
-template <class Visit>
-inline void for_kernels_by_definition(const PreparedModel& prepared, const RowSource& source, std::size_t i,
-                                      double row_error, float* memory, const Visit& visit) {
+// Evaluates all functions, or pairs of classes, at row i, with bounds that include row_error, which may move the row.
+// Each kernel moves by at most row_error times its slope 2 gamma r exp(-gamma r^2), which is at most sqrt(2 gamma / e),
+// and small far away. `memory` has definition_bytes, the results and `moved` are (n_decisions,).
+APPROXSVM_NOINLINE inline void gaussian_by_definition(const PreparedModel& prepared, const RowSource& source,
+                                                      std::size_t i, double row_error, float* memory, double* values,
+                                                      double* bounds, double* moved) {
     const ModelView& model = *prepared.view;
+    const std::size_t n = model.n_decisions;
     double* const z = reinterpret_cast<double*>(memory);
     const double unseen = source.load(i, nullptr, 1.0, z, 1);
     const double steepest = kernel_slope(model.gamma), d_depth = (static_cast<double>(model.n_features) + 8.0) * unit64;
     Distances distances(model, z);
     APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(model.n_sv) * (static_cast<double>(model.n_features) + work_of_exp));
-    for (std::size_t k = 0; k < model.n_sv; ++k) {
-        const double sq_distance = distances.next() + unseen;
-        double moved = 0.0;
+    for (std::size_t k = 0; k < n; ++k) values[k] = bounds[k] = moved[k] = 0.0;
+    for_support_vectors(model, [&](std::size_t c, std::size_t s) {
+        const double sq_distance = distances.next() + unseen, kernel = std::exp(-model.gamma * sq_distance);
+        double kernel_moved = 0.0;
         if (row_error != 0.0) {  // or NaN
             const double r = std::sqrt(sq_distance) * (1.0 + d_depth), nearest = r * (1.0 - 2.0 * d_depth) - row_error;
             const double least = nearest > 0.0 ? nearest : 0.0, most = r + row_error;
             // exp rounds to zero only below 2^-1000, even after multiplication by an overflown distance.
             const double gaussian = std::exp(-model.gamma * least * least);
             const double slope = gaussian > 0.0 ? 2.0 * model.gamma * most * gaussian * (1.0 + 1e-12) : 0.0;
-            moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
-            if (!(moved < 1.0)) moved = 1.0;
+            kernel_moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
+            if (!(kernel_moved < 1.0)) kernel_moved = 1.0;
         }
-        visit(k, std::exp(-model.gamma * sq_distance), moved);
+        for_coefficients(model, c, s, [&](std::size_t k, double a) {
+            values[k] += a * kernel;
+            bounds[k] += std::fabs(a) * kernel;
+            moved[k] += std::fabs(a) * kernel_moved;
+        });
+    });
+    for (std::size_t k = 0; k < n; ++k) {
+        const DecisionNumbers& decision = model.decisions[k];
+        values[k] += decision.intercept;
+        bounds[k] = 1.0001 * (definition_bound(model, decision, bounds[k]) + decision.value_error + moved[k]);
     }
 }
 

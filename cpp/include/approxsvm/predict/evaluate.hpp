@@ -4,10 +4,8 @@
 
 #include "cascade.hpp"
 #include "class_cascade.hpp"
-#include "engine_rows.hpp"
-#include "kernel_functions.hpp"
 #include "polynomial_evaluator.hpp"
-#include "terms_function.hpp"
+#include "several_cascade.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -18,18 +16,14 @@ inline namespace APPROXSVM_TARGET {
 template <class Cascade>
 class Gatherer {
   public:
-    Gatherer(Cascade& cascade, const ModelView& model, const RowSource& source, const Batch& batch, float* scratch)
-        : cascade_(cascade), model_(model), source_(source), batch_(batch), scratch_(scratch) {}
+    Gatherer(Cascade& cascade, const Job& job)
+        : cascade_(cascade), job_(job), model_(job.view), scratch_(job.memory.first_block) {}
 
-    Status add(std::size_t i) {
-        rows_[n_++] = i;
-        return n_ == block_rows ? flush() : Status::ok;
-    }
+    Status add(std::size_t i) { return waiting_.add(i) ? flush() : Status::ok; }
     Status flush() {
-        const std::size_t n = n_;
-        n_ = 0;
+        const std::size_t n = waiting_.take();
         if (n == 0) return Status::ok;
-        if (batch_.alone_in_expansion(n)) return take_rows(n);
+        if (job_.batch.alone_in_expansion(n)) return take_rows(n);
         Status status = Status::ok;
         with_registers_for<has(Cascade::list, batches)>(
             n, lanes, [&](auto registers) { status = take_block<registers.value>(n); });
@@ -42,65 +36,64 @@ class Gatherer {
         float* block = scratch_ + 4 * block_rows;
         double unseen[block_rows];
         float off_sq[block_rows] = {};  // initialized because compilers cannot tell that only written elements are read
-        source_.load_block(Registers, rows_, n, cascade_.center(), model_.input_scale, block, unseen);
+        job_.source.load_block(Registers, waiting_.rows, n, cascade_.center(), model_.input_scale, block, unseen);
         keep_varying_block<Registers>(model_, block, off_sq);
         for (std::size_t r = 0; r < n; ++r) {
-            const Status status = check(rows_[r], off_sq[r]);
+            const Status status = check(waiting_.rows[r], off_sq[r]);
             if (status != Status::ok) return status;
         }
-        return cascade_.template take_block<Registers>(rows_, n, block, {unseen, off_sq}, scratch_);
+        return cascade_.template take_block<Registers>(waiting_.rows, n, block, {unseen, off_sq}, scratch_);
     }
     Status take_rows(std::size_t n) {
         float* u = scratch_ + 4 * block_rows;
         for (std::size_t r = 0; r < n; ++r) {
-            const double unseen = source_.load_one(rows_[r], cascade_.center(), model_.input_scale, u);
+            const double unseen = job_.source.load_one(waiting_.rows[r], cascade_.center(), model_.input_scale, u);
             const float off_sq = keep_varying_row(model_, u);
-            Status status = check(rows_[r], off_sq);
-            if (status == Status::ok) status = cascade_.take_row(rows_[r], u, {&unseen, &off_sq});
+            Status status = check(waiting_.rows[r], off_sq);
+            if (status == Status::ok) status = cascade_.take_row(waiting_.rows[r], u, {&unseen, &off_sq});
             if (status != Status::ok) return status;
         }
         return Status::ok;
     }
     // Coordinates off the slice may also be NaN or infinite.
-    Status check(std::size_t i, float off_sq) const { return off_sq <= largest_float ? Status::ok : source_.check(i); }
+    Status check(std::size_t i, float off_sq) const {
+        return off_sq <= largest_float ? Status::ok : job_.source.check(i);
+    }
 
     Cascade& cascade_;
+    const Job& job_;
     const ModelView& model_;
-    const RowSource& source_;
-    const Batch batch_;
     float* const scratch_;
-    std::size_t n_ = 0;
-    std::size_t rows_[block_rows];
+    RowQueue<block_rows> waiting_;
 };
 
 // --- one center
 
 // True if a sparse row has been evaluated by its non-zeros. This never happens to dense rows, or with several classes.
 template <class AnyCascade>
-inline bool expand_sparse(AnyCascade&, const PreparedModel&, const RowSource& source, std::size_t i, Status& status) {
-    status = source.check_order(i);
+inline bool expand_sparse(AnyCascade&, const Job& job, std::size_t i, Status& status) {
+    status = job.source.check_order(i);
     return false;
 }
 template <Parts parts>
-inline bool expand_sparse(Cascade<parts>& cascade, const PreparedModel& prepared, const RowSource& source,
-                          std::size_t i, Status& status) {
-    if (!has(parts, sparse) || !source.is_sparse()) return false;
+inline bool expand_sparse(Cascade<parts>& cascade, const Job& job, std::size_t i, Status& status) {
+    if (!has(parts, sparse) || !job.source.is_sparse()) return false;
     SparseValue result;
     std::size_t n_nonzero;
-    status = source.sparse_value_of(i, *prepared.view, prepared.folded, result, n_nonzero);
+    const FoldedModel& folded = job.prepared.folded;
+    status = job.source.sparse_value_of(i, job.view, folded, result, n_nonzero);
     if (n_nonzero == RowSource::none_evaluated) return false;
-    cascade.offer_expansion(i, result.value, sparse_rounding_bound(*prepared.view, prepared.folded, result, n_nonzero));
+    cascade.offer_expansion(i, result.value, sparse_rounding_bound(job.view, folded, result, n_nonzero));
     return true;
 }
 
 template <class AnyCascade>
-inline Status expand_about_one(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
-                               const Batch& batch, const EvaluationMemory& memory) {
-    Gatherer<AnyCascade> gatherer(cascade, *prepared.view, source, batch, memory.first_block);
+inline Status expand_about_one(AnyCascade& cascade, const Job& job) {
+    Gatherer<AnyCascade> gatherer(cascade, job);
     cascade.begin_center(0);
-    for (std::size_t i = 0; i < source.n_rows(); ++i) {
+    for (std::size_t i = 0; i < job.source.n_rows(); ++i) {
         Status status = Status::ok;
-        if (expand_sparse(cascade, prepared, source, i, status)) continue;
+        if (expand_sparse(cascade, job, i, status)) continue;
         if (status == Status::ok) status = gatherer.add(i);
         if (status != Status::ok) return status;
     }
@@ -193,17 +186,17 @@ struct Routing {
 };
 
 template <class AnyCascade>
-inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
-                                const Batch& batch, const EvaluationMemory& memory) {
-    const ModelView& model = *prepared.view;
-    float* scratch = memory.first_block;
-    Gatherer<AnyCascade> gatherer(cascade, model, source, batch, scratch);
+inline Status expand_about_many(AnyCascade& cascade, const Job& job) {
+    const ModelView& model = job.view;
+    const RowSource& source = job.source;
+    const Batch& batch = job.batch;
+    Gatherer<AnyCascade> gatherer(cascade, job);
     const std::size_t n_rows = source.n_rows(), n_routed = n_rows < route_rows ? n_rows : route_rows;
-    Routing routing(memory.routing, n_routed);
+    Routing routing(job.memory.routing, n_routed);
     const bool labels_only = batch.goes_by_queue;
     for (std::size_t first = 0; first < n_rows; first += n_routed) {
         const std::size_t left = n_rows - first, n = left < n_routed ? left : n_routed;
-        float* const y = scratch + 4 * block_rows;
+        float* const y = job.memory.first_block + 4 * block_rows;
         constexpr std::size_t together = has(AnyCascade::list, batches) ? routed_rows : 1;
         Status status = batch.engines_alone ? routing.fill<1>(model, source, first, n, labels_only, y)
                                             : routing.fill<together>(model, source, first, n, labels_only, y);
@@ -223,13 +216,9 @@ inline Status expand_about_many(AnyCascade& cascade, const PreparedModel& prepar
 // --- all centers
 
 template <class AnyCascade>
-inline Status evaluate_with(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
-                            const Batch& batch, const EvaluationMemory& memory, bool in_float64) {
-    const ModelView& model = *prepared.view;
-    const Status status = model.n_centers == 0 || in_float64 || !cascade.expands()
-                              ? engine_rows(cascade, source, in_float64)
-                          : model.n_centers == 1 ? expand_about_one(cascade, prepared, source, batch, memory)
-                                                 : expand_about_many(cascade, prepared, source, batch, memory);
+inline Status evaluate_with(AnyCascade& cascade, const Job& job) {
+    if (job.view.n_centers == 0 || job.is_exact() || !cascade.expands()) return engine_rows(cascade, job);
+    const Status status = job.view.n_centers == 1 ? expand_about_one(cascade, job) : expand_about_many(cascade, job);
     return status == Status::ok ? cascade.finish() : status;
 }
 
@@ -237,37 +226,28 @@ inline Status evaluate_with(AnyCascade& cascade, const PreparedModel& prepared, 
 
 // Calls call(cascade) for a Gaussian kernel; the cascade depends on the number of functions.
 template <Parts parts, class Call>
-inline Status with_cascade(const Call& call, const PreparedModel& prepared, const RowSource& source,
-                           const Evaluation& out, std::uint64_t* counts, const Request& request, const Batch& batch,
-                           const EvaluationMemory& memory) {
+inline Status with_cascade(const Job& job, const Call& call) {
     if constexpr (has(parts, several_functions)) {
-        if (has_several(*prepared.view)) {
-            ExpandedFunctions<parts> cascade(prepared, source, out, counts, request, batch, memory);
+        if (has_several(job.view)) {
+            SeveralCascade<parts> cascade(job);
             return call(cascade);
         }
     }
     if constexpr (has(parts, one_vs_one)) {
-        if (has_classes(*prepared.view)) {
-            ClassCascade<parts> cascade(prepared, source, out, counts, request, batch, memory);
+        if (has_classes(job.view)) {
+            ClassCascade<parts> cascade(job);
             return call(cascade);
         }
     }
-    Cascade<parts> cascade(prepared, source, out, counts, request, batch, memory);
+    Cascade<parts> cascade(job);
     return call(cascade);
 }
 
 template <>
 struct EvaluatorOf<GaussianKernels> {
     template <Parts parts>
-    static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
-                           const Evaluation& out, std::uint64_t* counts, const Batch& batch,
-                           const EvaluationMemory& memory) {
-        const ModelView& model = *prepared.view;
-        const bool in_float64 = wants_exact_values(model, request, out);
-        const auto by = [&](auto& cascade) {
-            return evaluate_with(cascade, prepared, source, batch, memory, in_float64);
-        };
-        return with_cascade<parts>(by, prepared, source, out, counts, request, batch, memory);
+    static Status evaluate(const Job& job) {
+        return with_cascade<parts>(job, [&](auto& cascade) { return evaluate_with(cascade, job); });
     }
     static bool feels_error(const PreparedModel& prepared, double error, const double*) {
         return is_felt(prepared, error * kernel_slope(prepared.view->gamma));
@@ -283,10 +263,9 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
     const bool labels_only =
         !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
     const Batch batch = batch_of<parts>(model, request.n_rows_in_call, labels_only);
-    return with_kind<parts>(model, [&](auto kind) {
-        return EvaluatorOf<decltype(kind)>::template evaluate<parts>(prepared, source, request, out, counts, batch,
-                                                                     memory);
-    });
+    const Job job{prepared, model, source, request, out, counts, batch, memory};
+    return with_kind<parts>(model,
+                            [&](auto kind) { return EvaluatorOf<decltype(kind)>::template evaluate<parts>(job); });
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -1,13 +1,158 @@
-// The thread memory that the stages of all kinds of models need.
+// Scratch memory of one thread: what each stage of any kind of model needs.
 #pragma once
 
+#include "call.hpp"
 #include "definition.hpp"
-#include "few_values_stage.hpp"
-#include "subspace_stage.hpp"
-#include "winner_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
+
+// --- engines
+
+// Number of sparse rows that are evaluated together; fewer if there are many sums.
+constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
+    return n_sums <= 128 ? sparse_block_rows : static_cast<std::size_t>(rows_together) * 4;
+}
+
+// Memory of an engine: the non-zeros that wait for it, and the sums of the rows that are evaluated together. Many rows
+// wait, because all of them pass over a panel while the cache holds it. By columns only one row waits, with up to as
+// many non-zeros as there are features.
+template <class Real>
+struct EngineRoom {
+    std::size_t capacity = 0;  // non-zeros
+    Real* values = nullptr;
+    std::int32_t* columns = nullptr;
+    Real* products = nullptr;  // by columns: the inner products of a row
+    double* sums = nullptr;
+    float* block = nullptr;  // a block of rows, which stages share
+
+    EngineRoom() = default;
+    EngineRoom(const PreparedModel& prepared, const CallRows& call, std::size_t sums_room, float* shared, Arena& arena)
+        : block(shared) {
+        const ModelView& model = *prepared.view;
+        const std::size_t d = model.n_features;
+        if (prepared.by_columns || call.side_by_side == 1)
+            capacity = prepared.by_columns ? d : d / 3;  // non-zeros that a row may have
+        else
+            capacity = workspace_bytes(d) / (sizeof(Real) + sizeof(std::int32_t));
+        values = arena.take<Real>(capacity);
+        columns = arena.take<std::int32_t>(capacity);
+        if (prepared.by_columns)
+            products = arena.take<Real>(class_kernel_panels<Real>(polynomial_sizes(model)), panel_width<Real>);
+        sums = arena.take<double>(sums_room);
+    }
+};
+
+// --- other stages
+
+// Memory for the sums in few coordinates.
+struct SubspaceRoom {
+    float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles, rows side by side) and
+    double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
+    float* scratch = nullptr;                          // (4, block_rows)
+    std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
+    float* values = nullptr;                           // for one row: the kernel values of a stage
+    double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
+
+    SubspaceRoom() = default;
+    SubspaceRoom(const ModelView& model, const CallRows& call, Arena& arena) {
+        if (model.subspaces.n_stages == 0) return;
+        const std::size_t room = n_subspace_forms(model) * call.side_by_side;
+        const std::size_t n_coordinates = model.subspaces.n_coordinates;
+        coordinates = arena.take<float>(call.side_by_side > 1
+                                            ? tiles_for(n_coordinates) * tile_rows * block_rows
+                                            : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
+        partial = arena.take<float>(room);
+        scratch = arena.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
+        codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
+                                         call.side_by_side > 1 ? block_rows : 1);
+        own = arena.take<double>(room);
+        others = arena.take<double>(room);
+        std::size_t n_lanes = 0;
+        for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
+            const std::size_t n = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
+            if (n > n_lanes) n_lanes = n;
+        });
+        values = arena.take<float>(n_lanes);
+        lists = arena.take<double>(n_subspace_forms(model) * tile_rows);
+    }
+};
+
+// A waiting row, and the number of classes guessed for it so far.
+struct QueuedRow {
+    std::size_t row;
+    int attempt;
+};
+
+// Memory for the pairs of guessed winners.
+struct WinnerRoom {
+    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
+    double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
+    QueuedRow* queues = nullptr;                  // (n_levels, n_labels, block_rows)
+    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
+    // For one row: its coordinates, padded with zeros; the kernel values of all lanes, and before them
+    // those of the landmarks; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and
+    // for each class, whether its kernel values are available and whether it was guessed. No engine uses the
+    // coordinates.
+    float *row = nullptr, *row_about_center = nullptr;
+    float *values = nullptr, *listed = nullptr;
+    double* lists = nullptr;
+    PartOfPair* parts = nullptr;  // (n_labels,)
+    Outcome* known = nullptr;     // (n_pairs,)
+    bool *has_values = nullptr, *was_speculated = nullptr;
+    std::uint32_t* tally = nullptr;  // (2, n_labels)
+
+    WinnerRoom() = default;
+    WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena) {
+        if (!has_class_engines(model)) return;
+        const std::size_t n = model.n_labels, room = n * call.side_by_side;
+        const std::size_t n_levels = model.subspaces.n_stages + 1;
+        scores = arena.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
+                                                         : kernel_expansion_panels<float>(n) * panel_width<float>);
+        partial = arena.take<float>(room);
+        own = arena.take<double>(room);
+        others = arena.take<double>(room);
+        queues = arena.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
+        n_rows = arena.take<std::size_t>(n_levels * n);
+        row = arena.take<float>(row_stride(model.n_features));
+        row_about_center = arena.take<float>(model.subspaces.n_stages > 0 ? model.n_features : 0);
+        values = arena.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
+        std::size_t largest = 0;
+        for (std::size_t c = 0; c < n; ++c) largest = model.class_counts[c] > largest ? model.class_counts[c] : largest;
+        listed = arena.take<float>(tiles_for(largest) * tile_rows + 2 * lanes);
+        lists = arena.take<double>(n * tile_rows);
+        parts = arena.take<PartOfPair>(n);
+        known = arena.take<Outcome>(model.n_decisions);
+        has_values = arena.take<bool>(n);
+        was_speculated = arena.take<bool>(n);
+        tally = arena.take<std::uint32_t>(2 * n);
+    }
+};
+
+// Memory for one row on the grid of few values.
+struct FewRoom {
+    double *values = nullptr, *sums = nullptr;  // of a row, (n_features,); of segments, (n_segments, n_functions)
+    std::int32_t* columns = nullptr;
+    std::uint8_t* codes = nullptr;
+    FewRow row{};
+    float* kernels = nullptr;  // of all lanes, for several functions
+
+    FewRoom() = default;
+    FewRoom(const FewValues& few, const ModelView& model, Arena& arena) {
+        const FewSegments segments(model);
+        const std::size_t d = few.is_usable ? model.n_features : 0;
+        values = arena.take<double>(few.is_usable ? d + lanes64 : 0);
+        sums = arena.take<double>(few.is_usable ? segments.n() : 0, segments.n_functions());
+        columns = arena.take<std::int32_t>(d);
+        codes = arena.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
+        row.planes = arena.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
+        row.tables = arena.take<std::uint8_t[16]>(d);
+        row.factors = arena.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
+        kernels = arena.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
+    }
+};
+
+// --- all stages
 
 // Number of rows that are routed to their centers at a time.
 constexpr std::size_t route_rows = 16384;
@@ -21,16 +166,13 @@ inline Room room_of(Arguments&&... arguments) {
         return Room();
 }
 
-// Scratch memory of one thread: a block of rows for the first stage and one for the later ones, the sparse rows'
-// non-zeros for each engine and its sums, the centers of routed rows, and the values of all pairs of classes for a
-// block of rows.
+// Scratch memory of one thread: a block of rows for the first stage and one that the later ones share, the memory of
+// each stage, the centers of routed rows, and the values of all functions for a block of rows and for one row.
 struct EvaluationMemory {
     float *first_block, *later_block;
-    NonzeroRoom nonzeros32, nonzeros64;
-    float* products32;
-    double* products64;
-    double *sums32, *sums64, *pair_values, *pair_bounds, *pair_moved;
-    double *row_values, *row_bounds;  // for one row
+    EngineRoom<float> engine32;
+    EngineRoom<double> engine64;
+    double *block_values, *block_bounds, *row_values, *row_bounds, *row_room;
     std::uint32_t *routing, *tally, *block_wins;
     WinnerRoom winner;
     SubspaceRoom subspaces;
@@ -42,31 +184,29 @@ struct EvaluationMemory {
           subspaces(room_of<has(parts, approxsvm::subspaces), SubspaceRoom>(*prepared.view, call, arena)),
           few(room_of<has(parts, few_values), FewRoom>(prepared.few, *prepared.view, arena)) {
         const ModelView& model = *prepared.view;
-        const bool is_by_columns = by_columns(model), blocks = model.n_centers > 0 || !is_by_columns;
-        const std::size_t block = blocks ? call.block_bytes(model) / sizeof(float) : 0;
-        const std::size_t defined = definition_bytes(model) / sizeof(float);
+        const std::size_t block =
+            model.n_centers > 0 || !prepared.by_columns ? call.block_bytes(model) / sizeof(float) : 0;
+        const std::size_t defined = definition_bytes(model) / sizeof(float), n = model.n_decisions;
         first_block = arena.take<float>(model.n_centers > 0 || is_of_products(model) ? block : 0);
         later_block = arena.take<float>(block > defined ? block : defined);
-        const bool classes = has_classes(model);
-        const std::size_t n_labels = classes ? std::size_t{model.n_labels} : 0;
-        const std::size_t n_sums = classes ? n_labels * n_labels : model.n_decisions + 1;  // or moduli
-        const std::size_t room = has_engines(model) ? sums_room(n_sums, call) : 0;
-        nonzeros32 = NonzeroRoom::of<float>(model, call, arena);
-        nonzeros64 = NonzeroRoom::of<double>(model, call, arena);
-        products32 = arena.take<float>(is_by_columns ? room_for_products<float>(model) : 0);
-        products64 = arena.take<double>(is_by_columns ? room_for_products<double>(model) : 0);
-        sums32 = arena.take<double>(room);
-        sums64 = arena.take<double>(room);
+        const std::size_t n_classes = has_classes(model) ? std::size_t{model.n_labels} : 0;
+        if (has_engines(model)) {
+            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // or moduli
+            const std::size_t n_sparse = call.at_most(sparse_rows_together(n_sums));
+            const std::size_t sums_room = n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
+            engine32 = EngineRoom<float>(prepared, call, sums_room, later_block, arena);
+            engine64 = EngineRoom<double>(prepared, call, sums_room, later_block, arena);
+        }
         const std::size_t n_routed = call.n < route_rows ? call.n : route_rows;
         routing = arena.take<std::uint32_t>(model.n_centers > 1 ? 2 * n_routed + model.n_centers + 1 : 0);
-        const std::size_t n_pairs_here = model.n_decisions > 1 || is_of_products(model) ? model.n_decisions : 0;
-        pair_values = arena.take<double>(call.side_by_side * n_pairs_here);
-        pair_bounds = arena.take<double>(call.side_by_side * n_pairs_here);
-        pair_moved = arena.take<double>(n_pairs_here);
-        row_values = arena.take<double>(n_pairs_here);
-        row_bounds = arena.take<double>(n_pairs_here);
-        tally = arena.take<std::uint32_t>(2 * n_labels);
-        block_wins = arena.take<std::uint32_t>(n_labels * call.side_by_side);
+        const std::size_t n_in_block = n > 1 || is_of_products(model) ? call.side_by_side * n : 0;
+        block_values = arena.take<double>(n_in_block);
+        block_bounds = arena.take<double>(n_in_block);
+        row_values = arena.take<double>(n);
+        row_bounds = arena.take<double>(n);
+        row_room = arena.take<double>(n);
+        tally = arena.take<std::uint32_t>(2 * n_classes);
+        block_wins = arena.take<std::uint32_t>(n_classes * call.side_by_side);
     }
 };
 

@@ -1,46 +1,29 @@
-// The exact stages of one decision function: float32; float64, if the float32 bound leaves the label undecided or
-// exceeds the tolerance; and the definition, if the float64 bound also does. A value suffices if its label cannot
-// differ from the exact one, |value - label change| > bound (labels usually change at 0). If values are requested, its
-// bound must also be within the model's tolerance.
+// The exact stages of any model: float32; float64, if the bounds of float32 do not suffice (decisions.hpp); and the
+// definition, if those of float64 also do not. Rows on a grid of few values have an engine of their own.
 //
-// A Kernel defines the terms of the sum:
-//     Sums32, Sums64                 sums that the engines compute (engine_stage.hpp)
-//     sums(products)                 one of them, by the type of the memory for products
-//     rounding(RowSums<Real>)        bound of an engine's rounding errors
-//     slack(row_error)               part of every bound that is not rounding
+// Terms define the sums:
+//     shape                          of their decision functions (decisions.hpp)
 //     parts                          the parts that matter here: sparse, few_values
+//     Sums<Real>                     sums that an engine computes (engine_stage.hpp)
+//     sums(products)                 one of them, by the type of the memory for products
+//     fill(RowSums<Real>, values, bounds)  the sums of all functions, and bounds of their rounding errors
+//     slack(k, row_error)            part of every bound of function k that is not rounding
 //     few()                          engine for few values, or null
-//     define(source, i, row_error)   value and bound of row i by the definition
+//     define(job, i, values, bounds, room)  all values of row i by the definition, and their bounds
 //     refuses                        whether a row is an error if the definition has no finite bound, or misses a
 //                                    requested tolerance
 #pragma once
 
-#include "definition.hpp"
+#include "decisions.hpp"
 #include "engine_stage.hpp"
-#include "evaluation_memory.hpp"
+#include "few_values_stage.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-inline bool wants_values(const Evaluation& out) {
-    return out.values || out.bounds;
-}
-
-// Whether rows skip the float32 engine.
-inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
-    if (is_of_products(model)) return false;  // all of its values are exact
-    if (request.values != Values::promised) return request.values == Values::exact;
-    return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
-}
-
 // An exact value has an error below this share of the sum of the coefficients' moduli. If the float64 bound is larger,
 // which happens hundreds of kernel widths from all support vectors, the definition takes over.
 constexpr double exact_share = 1e-10;
-
-// A value with a bound on its error.
-struct BoundedValue {
-    double value, bound;
-};
 
 // The fault of the first rejected row. A row beyond float64 takes precedence over any that misses a tolerance.
 class RefusedRow {
@@ -65,127 +48,138 @@ class RefusedRow {
     Status status_ = Status::ok;
 };
 
-template <class Kernel>
-class ExactCascade {
+template <class Terms>
+class ExactCascade : Offer<float>, Offer<double> {
+    static constexpr Parts parts = Terms::parts;
+
   public:
-    ExactCascade(const PreparedModel& prepared, const RowSource& source, const Evaluation& out, std::uint64_t* counts,
-                 const Request& request, const Batch& batch, const EvaluationMemory& memory)
-        : view_(*prepared.view),
-          kernel_(prepared, memory.later_block),
-          source_(source),
-          out_(out),
-          counts_(counts),
-          request_(request),
-          tolerance_(wants_values(out) || view_.task == Task::regression ? view_.tolerance : infinity),
-          label_change_(label_change(view_)),
-          engine_tolerance_(wants_exact_values(view_, request, out) ? exact_share * view_.decisions[0].sum_moduli
-                                                                    : infinity),
-          refused_(request.fault),
-          engine32_(prepared, source, batch, kernel_.sums(memory.products32), memory.later_block, memory.nonzeros32,
-                    memory.sums32),
-          engine64_(prepared, source, batch, kernel_.sums(memory.products64), memory.later_block, memory.nonzeros64,
-                    memory.sums64),
-          few_(kernel_.few(), source, memory.few) {}
+    const Decisions<Terms::shape> decisions;
+
+    explicit ExactCascade(const Job& job)
+        : decisions(job),
+          job_(job),
+          terms_(job.prepared, job.memory.later_block),
+          exact_(job.is_exact()),
+          refused_(job.request.fault),
+          engine32_(job, terms_.sums(job.memory.engine32.products), job.memory.engine32, *this),
+          engine64_(job, terms_.sums(job.memory.engine64.products), job.memory.engine64, *this),
+          few_(terms_.few(), job.source, job.memory.few) {}
 
     void send_to_float32(std::size_t i) {
-        if (!answer_by_few_values(i)) engine32_.send(i, offer32());
+        if (!answer_by_few_values(i)) engine32_.send(i);
     }
     void send_to_float64(std::size_t i) {
-        if (!answer_by_few_values(i)) engine64_.send(i, offer64());
+        if (!answer_by_few_values(i)) engine64_.send(i);
+    }
+    // Evaluates a row on the grid of few values: in float32, in float64, by the definition. False for any other row.
+    bool answer_by_few_values([[maybe_unused]] std::size_t i) {
+        if constexpr (has(parts, few_values)) return answer_on_grid(i);
+        return false;
     }
 
     // Answers every row that was sent; returns the fault of the first rejected one.
     Status finish() {
-        engine32_.finish(offer32());
-        engine64_.finish(offer64());
+        engine32_.finish();
+        engine64_.finish();
         return refused_.status();
     }
 
-    double tolerance() const { return tolerance_; }
-    bool suffices(double value, double bound) const {
-        const bool may_be_open = view_.task == Task::regression && !request_.by_sign;
-        return (may_be_open || std::fabs(value - label_change_) > bound) && bound <= tolerance_;
-    }
-    double slack_of(std::size_t i) const { return kernel_.slack(row_error_of(request_, i)); }
+    double slack_of(std::size_t i, std::size_t k) const { return terms_.slack(k, job_.row_error(i)); }
 
-    void settle(std::size_t i, double value, double bound, Stage stage) {
-        if (out_.values) out_.values[i] = value;
-        if (out_.bounds) out_.bounds[i] = bound;
-        if (out_.stages) out_.stages[i] = stage;
-        if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(label_position(value));
-        ++counts_[stage];
-    }
+    // Send a row that is not on the grid.
+    void send_to_engine32(std::size_t i) { engine32_.send(i); }
+    void send_to_engine64(std::size_t i) { engine64_.send(i); }
+    bool send_sparse(std::size_t i, std::size_t limit) { return engine32_.send_sparse(i, limit); }
 
   private:
-    auto offer32() {
-        return offer_by_row<float>([this](std::size_t i, const RowSums<float>& sums) {
-            if (!settle_by_sums(i, sums, by_float32)) engine64_.send(i, offer64());
-        });
+    APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<float>& sums) final {
+        auto row = decisions.row();
+        terms_.fill(sums, row.values, row.bounds);
+        if (!settles(i, row, by_float32)) engine64_.send(i);
     }
-    auto offer64() {
-        return offer_by_row<double>([this](std::size_t i, const RowSums<double>& sums) {
-            if (!settle_by_sums(i, sums, by_float64)) settle_by_definition(i);
-        });
+    APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<double>& sums) final {
+        auto row = decisions.row();
+        terms_.fill(sums, row.values, row.bounds);
+        if (!settles(i, row, by_float64)) settle_by_definition(i);
     }
 
-    template <class Real>
-    bool settle_by_sums(std::size_t i, const RowSums<Real>& row, Stage stage) {
-        return settle_by_sum(i, row.sums[0], kernel_.rounding(row), stage);
-    }
-    // Evaluates a row on the grid: in float32 if that may suffice, in float64, by the definition. False for any other
-    // row.
-    bool answer_by_few_values([[maybe_unused]] std::size_t i) {
-        if constexpr (has(Kernel::parts, few_values)) return answer_on_grid(i);
-        return false;
-    }
     bool answer_on_grid(std::size_t i) {
-        const bool float32_may_do = !(engine_tolerance_ < infinity);
-        if (!(few_.settles_all() || float32_may_do) || !few_.takes(i)) return false;
-        const DecisionNumbers& decision = view_.decisions[0];
-        double sum, moduli;
-        if (float32_may_do) {
-            few_.sum32(sum, moduli);
-            if (settle_by_sum(i, sum, few_.bound32(moduli, decision), by_float32)) return true;
+        if ((exact_ && !few_.settles_all()) || !few_.takes(i)) return false;
+        auto row = decisions.row();
+        if (!exact_) {
+            few_.fill32(job_.view, row.values, row.bounds);
+            if (settles(i, row, by_float32)) return true;
         }
         if (!few_.settles_all()) return false;
-        few_.sum64(sum, moduli);
-        if (!settle_by_sum(i, sum, few_.bound64(moduli, decision), by_float64)) settle_by_definition(i);
+        few_.fill64(job_.view, row.values, row.bounds);
+        if (!settles(i, row, by_float64)) settle_by_definition(i);
         return true;
     }
 
-    bool settle_by_sum(std::size_t i, double sum, double rounding, Stage stage) {
-        const double value = sum + view_.decisions[0].intercept, bound = rounding + slack_of(i);
-        // False if a bound is NaN or infinite, as for a row beyond the engine's range.
-        if (!(rounding < infinity && rounding <= engine_tolerance_ && suffices(value, bound))) return false;
-        settle(i, value, bound, stage);
-        return true;
-    }
-
-    void settle_by_definition(std::size_t i) {
-        const BoundedValue found = kernel_.define(source_, i, row_error_of(request_, i));
-        if constexpr (Kernel::refuses) {
-            if (!is_within_float64(found.value, found.bound, row_error_of(request_, i)))
-                return refused_.beyond_float64(i);
-            const bool has_promise = view_.tolerance_asked && wants_values(out_) && request_.keeps_promise;
-            if (has_promise && !(found.bound <= tolerance_)) refused_.beyond_tolerance(i, found.bound, tolerance_);
+    // Completes the sums of a row, and settles it if they suffice.
+    template <class Row>
+    APPROXSVM_INLINE bool settles(std::size_t i, Row& row, Stage stage) {
+        const double row_error = job_.row_error(i);
+        bool is_accurate = true;  // false if a bound is NaN or infinite, as for a row beyond the engine's range
+        for (std::size_t k = 0; k < decisions.n(); ++k) {
+            const DecisionNumbers& decision = job_.view.decisions[k];
+            is_accurate &= row.bounds[k] < infinity && (!exact_ || row.bounds[k] <= exact_share * decision.sum_moduli);
+            row.values[k] += decision.intercept;
+            row.bounds[k] += terms_.slack(k, row_error);
         }
-        settle(i, found.value, found.bound, by_definition);
+        if (!is_accurate || !decisions.suffice(row)) return false;
+        decisions.settle(i, row, stage);
+        return true;
     }
 
-    const ModelView& view_;
-    const Kernel kernel_;
-    const RowSource& source_;
-    const Evaluation out_;
-    std::uint64_t* const counts_;
-    const Request request_;
-    const double tolerance_;         // of values, if values are wanted
-    const double label_change_;      // the value at which labels change
-    const double engine_tolerance_;  // for the error of the engines themselves
+    APPROXSVM_NOINLINE void settle_by_definition(std::size_t i) {
+        auto row = decisions.row();
+        terms_.define(job_, i, row.values, row.bounds, job_.memory.row_room);
+        for (std::size_t k = 0; Terms::refuses && k < decisions.n(); ++k) {
+            if (!is_within_float64(row.values[k], row.bounds[k], job_.row_error(i))) return refused_.beyond_float64(i);
+        }
+        const double tolerance = decisions.tolerance();
+        for (std::size_t k = 0; Terms::refuses && job_.has_promise() && k < decisions.n(); ++k) {
+            if (!(row.bounds[k] <= tolerance)) refused_.beyond_tolerance(i, row.bounds[k], tolerance);
+        }
+        decisions.settle(i, row, by_definition);
+    }
+
+  protected:
+    using Offer<float>::take_block, Offer<double>::take_block;
+
+    const Job& job_;
+    const Terms terms_;
+
+  private:
+    const bool exact_;
     RefusedRow refused_;
-    EngineOf<Kernel::parts, float, typename Kernel::Sums32> engine32_;
-    EngineOf<Kernel::parts, double, typename Kernel::Sums64> engine64_;
-    IfPart<Kernel::parts, few_values, FewValuesStage> few_;
+    EngineOf<parts, float, typename Terms::template Sums<float>> engine32_;
+    EngineOf<parts, double, typename Terms::template Sums<double>> engine64_;
+    IfPart<parts, few_values, FewValuesStage> few_;
 };
+
+// Sends every row directly to the exact engine.
+template <class AnyCascade>
+inline Status engine_rows(AnyCascade& cascade, const Job& job) {
+    const bool in_float64 = job.is_exact();
+    for (std::size_t i = 0; i < job.source.n_rows(); ++i) {
+        const Status status = job.source.check(i);
+        if (status != Status::ok) return status;
+        if (in_float64)
+            cascade.send_to_float64(i);
+        else
+            cascade.send_to_float32(i);
+    }
+    return cascade.finish();
+}
+
+// Whether a mapped row's error may affect a label or a value's tolerance. The error changes a value by at most `moved`
+// A1, and labels are guaranteed down to exact_share A1.
+inline bool is_felt(const PreparedModel& prepared, double moved) {
+    const double tolerance = prepared.view->tolerance;
+    return !(moved <= 0.2 * exact_share && moved * prepared.largest_moduli <= 0.2 * tolerance);
+}
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

@@ -3,34 +3,10 @@
 // depend on other rows.
 #pragma once
 
-#include "prepared.hpp"
-#include "row_source.hpp"
+#include "evaluation_memory.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-// Scratch memory of one thread.
-struct FewRoom {
-    double *values, *sums;  // of a row, (n_features,); of segments, (n_segments, n_functions)
-    std::int32_t* columns;
-    std::uint8_t* codes;
-    FewRow row;
-    float* kernels;  // of all lanes, for several functions
-
-    FewRoom() : values(nullptr), sums(nullptr), columns(nullptr), codes(nullptr), row(), kernels(nullptr) {}
-    FewRoom(const FewValues& few, const ModelView& model, Arena& arena) {
-        const FewSegments segments(model);
-        const std::size_t d = few.is_usable ? model.n_features : 0;
-        values = arena.take<double>(few.is_usable ? d + lanes64 : 0);
-        sums = arena.take<double>(few.is_usable ? segments.n() : 0, segments.n_functions());
-        columns = arena.take<std::int32_t>(d);
-        codes = arena.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
-        row.planes = arena.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
-        row.tables = arena.take<std::uint8_t[16]>(d);
-        row.factors = arena.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
-        kernels = arena.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
-    }
-};
 
 // Rounding errors of the sums in few_values.hpp: `of_moduli` times the sum's moduli, `of_all` times A1, and `of_scale`,
 // the underflow of coefficients and products.
@@ -101,34 +77,36 @@ class FewValuesStage {
         return true;
     }
 
-    double bound32(double moduli, const DecisionNumbers& decision) const { return errors32_.bound(moduli, decision); }
-    double bound64(double moduli, const DecisionNumbers& decision) const { return errors64_.bound(moduli, decision); }
-
-    // --- functions of the loaded row
-
-    // Computes the sum of the only function and its moduli.
-    void sum32(double& sum, double& moduli) const {
-        const double positive = few_sum(*few_, room_.row, 0), negative = few_sum(*few_, room_.row, 1);
-        sum = positive + negative;
-        moduli = positive - negative;
+    // Compute the sums of all functions of the loaded row, or pairs of classes, and bounds of their errors.
+    void fill32(const ModelView& view, double* values, double* bounds) const {
+        const bool classes = has_classes(view);
+        if (classes) few_kernels(*few_, room_.row, room_.kernels);
+        const auto part = [&](std::size_t c, std::size_t f) {
+            return classes ? few_sum(*few_, room_.kernels, c, f) : few_sum(*few_, room_.row, c);
+        };
+        add_parts(view, errors32_, part, values, bounds);
     }
-    void sum64(double& sum, double& moduli) const {
-        sums64();
-        sum = room_.sums[0] + room_.sums[1];
-        moduli = room_.sums[0] - room_.sums[1];
-    }
-
-    // Compute kernel values, and the sums of class c in its pairs, for several classes.
-    void kernels32() const { few_kernels(*few_, room_.row, room_.kernels); }
-    double class_sum32(std::size_t c, std::size_t f) const { return few_sum(*few_, room_.kernels, c, f); }
-    void sums64() const {
+    void fill64(const ModelView& view, double* values, double* bounds) const {
         for (std::size_t s = 0; s < few_->n_segments; ++s) {
             few_sums64(*few_, room_.row, s, room_.sums + s * few_->n_functions);
         }
+        const auto part = [&](std::size_t c, std::size_t f) { return room_.sums[c * few_->n_functions + f]; };
+        add_parts(view, errors64_, part, values, bounds);
     }
-    double class_sum64(std::size_t c, std::size_t f) const { return room_.sums[c * few_->n_functions + f]; }
 
   private:
+    // part(c, f) is the sum of segment c: of class c in its pair f, or of positive and of negative coefficients.
+    template <class Part>
+    static void add_parts(const ModelView& view, const FewErrors& errors, const Part& part, double* values,
+                          double* bounds) {
+        const auto add = [&](std::size_t k, double first, double second) {
+            values[k] = first + second;
+            bounds[k] = errors.bound(std::fabs(first) + std::fabs(second), view.decisions[k]);
+        };
+        if (!has_classes(view)) return add(0, part(0, 0), part(1, 0));
+        for_each_pair(view.n_labels,
+                      [&](std::size_t pair, std::size_t i, std::size_t j) { add(pair, part(i, j - 1), part(j, i)); });
+    }
     bool has_codes(std::size_t i) {
         const std::size_t d = few_->n_features;
         if (!source_.is_sparse() || !few_->codes_of_zeros) {

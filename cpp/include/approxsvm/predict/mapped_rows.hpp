@@ -151,28 +151,32 @@ class RowMapping {
     const RowMapper<parts> mapper_;
 };
 
-template <class T>
-inline Span<T> part_of(const Span<T>& span, std::size_t first, std::size_t n) {
-    return span ? Span<T>{span.data + first, n} : span;
-}
-
 // Number of probability columns of a model; 0 if it has none.
 inline std::size_t n_probabilities(const ModelView& model) {
     if (rules_of(model.outputs.probability).gives != Gives::of_classes) return 0;
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 
+// Calls visit(output, its numbers per row, its name) for each output, a member of Evaluation.
+template <class Visit>
+inline void for_outputs(const ModelView& model, const Visit& visit) {
+    const std::size_t n_targets = n_targets_of(model), n_shares = n_probabilities(model);
+    visit(&Evaluation::labels, n_targets, "labels");
+    visit(&Evaluation::values, model.n_decisions, "values");
+    visit(&Evaluation::bounds, model.n_decisions, "bounds");
+    visit(&Evaluation::stages, std::size_t{1}, "stages");
+    visit(&Evaluation::certified, n_targets, "certified");
+    visit(&Evaluation::probabilities, n_shares, "probabilities");
+    visit(&Evaluation::probability_bounds, n_shares, "probability_bounds");
+}
+
 // Returns the outputs wanted for the rows [first, first + n).
 inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
-    const std::size_t d = model.n_decisions, p = n_probabilities(model), t = n_targets_of(model);
     Evaluation part;
-    part.values = part_of(out.values, first * d, n * d);
-    part.bounds = part_of(out.bounds, first * d, n * d);
-    part.stages = part_of(out.stages, first, n);
-    part.labels = part_of(out.labels, first * t, n * t);
-    part.certified = part_of(out.certified, first * t, n * t);
-    part.probabilities = part_of(out.probabilities, first * p, n * p);
-    part.probability_bounds = part_of(out.probability_bounds, first * p, n * p);
+    for_outputs(model, [&](auto output, std::size_t per_row, const char*) {
+        const auto& span = out.*output;
+        if (span) part.*output = {span.data + first * per_row, n * per_row};
+    });
     return part;
 }
 

@@ -7,8 +7,6 @@
 // evaluated all the same, with its bound, and so are all other rows.
 #pragma once
 
-#include "../outputs/outputs.hpp"
-#include "cascade.hpp"
 #include "terms_function.hpp"
 
 namespace approxsvm {
@@ -24,67 +22,39 @@ inline double libsvm_power(double base, int times) {
 }
 
 template <Parts parts>
-class PolynomialEvaluator {
-    // Deduced types must be declared before their use.
-    auto offer() {
-        return offer_by_row<double>([this](std::size_t i, const RowSums<double>& row) {
-            if (status_ != Status::ok) return;
-            if (has_classes(view_)) {
-                for_each_pair(view_.n_labels, [&](std::size_t pair, std::size_t a, std::size_t b) {
-                    value_[pair] =
-                        pair_sum(row.sums, view_.n_labels, row.stride, a, b) + view_.decisions[pair].intercept;
-                });
-            } else {
-                for (std::size_t k = 0; k < n_decisions_; ++k) {
-                    value_[k] = row.sums[k * row.stride] + view_.decisions[k].intercept;
-                }
-            }
-            find_bounds(i, row.half_sq_norm, {static_cast<double>(kernel_.product_depth(row.n_terms)), 0.0});
-            judge(i, by_float64);
-        });
-    }
-
+class PolynomialEvaluator : Offer<double> {
   public:
-    PolynomialEvaluator(const PreparedModel& prepared, const RowSource& source, const Evaluation& out,
-                        std::uint64_t* counts, const Request& request, const Batch& batch,
-                        const EvaluationMemory& memory)
-        : view_(*prepared.view),
-          kernel_(*static_cast<const PolynomialKernel*>(prepared.of_kind)),
-          source_(source),
-          out_(out),
-          counts_(counts),
-          request_(request),
-          batch_(batch),
+    explicit PolynomialEvaluator(const Job& job)
+        : job_(job),
+          view_(job.view),
+          kernel_(*static_cast<const PolynomialKernel*>(job.prepared.of_kind)),
           n_decisions_(view_.n_decisions),
-          labels_only_(!wants_values(out) && view_.task != Task::regression),
-          tolerance_(view_.tolerance_asked && !labels_only_ && request.keeps_promise ? view_.tolerance : infinity),
-          block_values_(memory.pair_values),
-          value_(memory.row_values),
-          bound_(memory.row_bounds),
-          tally_(memory.tally),
-          block_(reinterpret_cast<double*>(memory.first_block)),
-          room_(reinterpret_cast<double*>(memory.later_block)),
-          engine_(prepared, source, batch, {kernel_, memory.products64}, memory.later_block, memory.nonzeros64,
-                  memory.sums64) {}
+          decisions_(job, infinity),
+          block_values_(job.memory.block_values),
+          value_(job.memory.row_values),
+          bound_(job.memory.row_bounds),
+          block_(reinterpret_cast<double*>(job.memory.first_block)),
+          room_(reinterpret_cast<double*>(job.memory.later_block)),
+          engine_(job, {kernel_, job.memory.engine64.products}, job.memory.engine64, *this) {}
 
     Status evaluate() {
-        const bool by_rows = batch_.engines_alone || (view_.degree == 1 && n_decisions_ <= few_decisions);
-        for (std::size_t i = 0; i < source_.n_rows() && status_ == Status::ok; ++i) {
+        const bool by_rows = job_.batch.engines_alone || (view_.degree == 1 && n_decisions_ <= few_decisions);
+        for (std::size_t i = 0; i < job_.source.n_rows() && status_ == Status::ok; ++i) {
             if (!view_.form) {
-                status_ = source_.check(i);
-                if (status_ == Status::ok) engine_.send(i, offer());
+                status_ = job_.source.check(i);
+                if (status_ == Status::ok) engine_.send(i);
                 continue;
             }
-            status_ = source_.check_order(i);
-            if (status_ != Status::ok || (source_.is_sparse() && take_sparse(i))) continue;
+            status_ = job_.source.check_order(i);
+            if (status_ != Status::ok || (job_.source.is_sparse() && take_sparse(i))) continue;
             if (by_rows) {
                 take_row(i);
-            } else {
-                queue(i);
+            } else if (waiting_.add(i)) {
+                settle_waiting();
             }
         }
-        if (status_ == Status::ok) settle_queue();
-        if (status_ == Status::ok) engine_.finish(offer());
+        if (status_ == Status::ok) settle_waiting();
+        if (status_ == Status::ok) engine_.finish();
         return status_ == Status::ok ? imprecise_ : status_;
     }
 
@@ -92,22 +62,32 @@ class PolynomialEvaluator {
     // Number of linear forms that stay in the first-level cache while rows pass. More forms are processed for a block
     // of rows at a time.
     static constexpr std::size_t few_decisions = 3;
-    static constexpr std::size_t width = lanes64, queue_capacity = max_registers * width;
+    static constexpr std::size_t width = lanes64, max_waiting = max_registers * width;
 
-    double row_error(std::size_t i) const { return row_error_of(request_, i); }
+    // --- the engine
+
+    APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<double>& row) override {
+        if (status_ != Status::ok) return;
+        if (has_classes(view_)) {
+            for_each_pair(view_.n_labels, [&](std::size_t pair, std::size_t a, std::size_t b) {
+                value_[pair] = pair_sum(row.sums, view_.n_labels, row.stride, a, b) + view_.decisions[pair].intercept;
+            });
+        } else {
+            for (std::size_t k = 0; k < n_decisions_; ++k) {
+                value_[k] = row.sums[k * row.stride] + view_.decisions[k].intercept;
+            }
+        }
+        find_bounds(i, row.half_sq_norm, {static_cast<double>(kernel_.product_depth(row.n_terms)), 0.0});
+        judge(i, by_float64);
+    }
 
     // --- the form
 
-    void queue(std::size_t i) {
-        queue_[n_queued_++] = i;
-        if (n_queued_ == queue_capacity) settle_queue();
-    }
-    void settle_queue() {
-        const std::size_t n = n_queued_;
-        n_queued_ = 0;
+    void settle_waiting() {
+        const std::size_t n = waiting_.take();
         if (n == 0) return;
-        if (batch_.alone_in_engine(n, width)) {
-            for (std::size_t r = 0; r < n && status_ == Status::ok; ++r) take_row(queue_[r]);
+        if (job_.batch.alone_in_engine(n, width)) {
+            for (std::size_t r = 0; r < n && status_ == Status::ok; ++r) take_row(waiting_.rows[r]);
             return;
         }
         with_registers_for<has(parts, batches)>(n, width,
@@ -118,7 +98,7 @@ class PolynomialEvaluator {
     void take_block(std::size_t n) {
         constexpr std::size_t stride = Registers * width;
         const std::size_t d = view_.n_features;
-        for (std::size_t r = 0; r < n; ++r) source_.load(queue_[r], nullptr, 1.0, block_ + r, stride);
+        for (std::size_t r = 0; r < n; ++r) job_.source.load(waiting_.rows[r], nullptr, 1.0, block_ + r, stride);
         for (std::size_t j = 0; j < d; ++j) {
             for (std::size_t r = n; r < stride; ++r) block_[j * stride + r] = 0.0;
         }
@@ -136,13 +116,13 @@ class PolynomialEvaluator {
         }
         for (std::size_t r = 0; r < n && status_ == Status::ok; ++r) {
             for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] = block_values_[k * block_rows + r];
-            judge_form(queue_[r], sq_norms[r], block_ + r, d, stride);
+            judge_form(waiting_.rows[r], sq_norms[r], block_ + r, d, stride);
         }
     }
 
     void take_row(std::size_t i) {
         const std::size_t d = view_.n_features;
-        source_.load(i, nullptr, 1.0, block_, 1);
+        job_.source.load(i, nullptr, 1.0, block_, 1);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             const PolynomialForm form = form_of(view_, k);
             value_[k] = form.numbers[form_part::constant] + form_row(form, d, block_);
@@ -156,7 +136,7 @@ class PolynomialEvaluator {
         const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
         std::int32_t* columns = reinterpret_cast<std::int32_t*>(block_ + limit);
         double unseen;
-        const std::size_t n = source_.load_nonzeros(i, nullptr, 1.0, limit, block_, columns, unseen);
+        const std::size_t n = job_.source.load_nonzeros(i, nullptr, 1.0, limit, block_, columns, unseen);
         if (n > limit) return false;
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             const PolynomialForm form = form_of(view_, k);
@@ -169,10 +149,10 @@ class PolynomialEvaluator {
     // Takes the values of row i, and its n feature values.
     void judge_form(std::size_t i, double sq_norm, const double* numbers, std::size_t n, std::size_t stride) {
         if (!is_finite(sq_norm)) {  // overflow is possible, but NaN and infinity are rejected
-            status_ = source_.check(i);
+            status_ = job_.source.check(i);
             if (status_ != Status::ok) return;
         }
-        const double moved = row_error(i), norm = norm_above(sq_norm, numbers, n, stride) + moved;
+        const double moved = job_.row_error(i), norm = norm_above(sq_norm, numbers, n, stride) + moved;
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             const double bound = form_bound(form_of(view_, k), kernel_.form_norms[k], view_.n_features, norm, moved);
             bound_[k] = 1.0001 * (bound + view_.decisions[k].value_error);
@@ -186,10 +166,10 @@ class PolynomialEvaluator {
         if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) {
             norm = norm_above(sq_norm, nullptr, view_.n_features);
         } else {
-            source_.load(i, nullptr, 1.0, room_, 1);
+            job_.source.load(i, nullptr, 1.0, room_, 1);
             norm = norm_above(sq_norm, room_, view_.n_features);
         }
-        const double moved = row_error(i);
+        const double moved = job_.row_error(i);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             bound_[k] = polynomial_bound(view_, kernel_.moments, k, depth, norm + moved, moved);
         }
@@ -201,7 +181,7 @@ class PolynomialEvaluator {
     void define(std::size_t i) {
         const std::size_t d = view_.n_features;
         double *z = room_, *x = room_ + d;
-        source_.load(i, nullptr, 1.0, z, 1);
+        job_.source.load(i, nullptr, 1.0, z, 1);
         for (std::size_t k = 0; k < n_decisions_; ++k) value_[k] = 0.0;
         SupportVectorReader reader(view_);
         for_support_vectors(view_, [&](std::size_t c, std::size_t s) {
@@ -230,7 +210,7 @@ class PolynomialEvaluator {
         }
         if (all_finite() && is_of_finite_terms(i)) return settle(i, stage);
         status_ = Status::beyond_float64;
-        if (request_.fault) *request_.fault = {i, infinity, largest_double};
+        if (job_.request.fault) *job_.request.fault = {i, infinity, largest_double};
     }
 
     bool all_finite() const {
@@ -242,75 +222,45 @@ class PolynomialEvaluator {
     // tanh of infinity is finite.
     bool is_of_finite_terms(std::size_t i) const {
         for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) {
-            if (!is_within_float64(value_[k], bound_[k], row_error(i))) return false;
+            if (!is_within_float64(value_[k], bound_[k], job_.row_error(i))) return false;
         }
         return true;
     }
 
     bool is_decided(std::size_t i) {
-        if (view_.task == Task::regression || !has_engines(view_)) return is_of_finite_terms(i);
-        if (labels_only_ && has_classes(view_)) {
-            const std::size_t n = view_.n_labels;
-            std::size_t winner;
-            return certain_vote(n, value_, bound_, tally_, winner);
-        }
-        if (has_several(view_)) return beats_all_others(n_decisions_, value_, bound_);
-        const double change = label_change(view_);
-        for (std::size_t k = 0; k < n_decisions_; ++k) {
-            if (!(std::fabs(value_[k] - change) > bound_[k])) return false;
-        }
-        return true;
+        return view_.task == Task::regression || !has_engines(view_) ? is_of_finite_terms(i)
+                                                                     : decisions_.suffice(value_, bound_);
     }
 
     void settle(std::size_t i, Stage stage) {
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             if (!(bound_[k] < infinity)) bound_[k] = infinity;  // also if NaN
-            if (bound_[k] > tolerance_ && imprecise_ == Status::ok) {
+            if (job_.has_promise() && bound_[k] > view_.tolerance && imprecise_ == Status::ok) {
                 imprecise_ = Status::beyond_tolerance;
-                if (request_.fault) *request_.fault = {i, bound_[k], tolerance_};
+                if (job_.request.fault) *job_.request.fault = {i, bound_[k], view_.tolerance};
             }
         }
-        for (std::size_t k = 0; k < n_decisions_; ++k) {
-            if (out_.values) out_.values[i * n_decisions_ + k] = value_[k];
-            if (out_.bounds) out_.bounds[i * n_decisions_ + k] = bound_[k];
-        }
-        if (out_.stages) out_.stages[i] = stage;
-        if (out_.labels) {
-            const std::size_t label = has_classes(view_)   ? vote_winner(view_.n_labels, value_, tally_)
-                                      : has_several(view_) ? first_largest(n_decisions_, value_)
-                                                           : label_position(value_[0]);
-            out_.labels[i] = static_cast<std::uint32_t>(label);
-        }
-        ++counts_[stage];
+        decisions_.settle(i, value_, bound_, stage);
     }
 
+    const Job& job_;
     const ModelView& view_;
     const PolynomialKernel& kernel_;
-    const RowSource& source_;
-    const Evaluation out_;
-    std::uint64_t* const counts_;
-    const Request request_;
-    const Batch batch_;
     const std::size_t n_decisions_;
-    const bool labels_only_;
-    const double tolerance_;
+    const Decisions<Shape::any> decisions_;
     double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows); of one row
-    std::uint32_t* const tally_;
-    double *const block_, *const room_;  // (n_features, queue_capacity) doubles each
-    Status status_ = Status::ok;         // evaluation stops if this is not ok
-    Status imprecise_ = Status::ok;      // all rows are evaluated, but one must be rejected
-    std::size_t n_queued_ = 0;
-    std::size_t queue_[queue_capacity];
+    double *const block_, *const room_;                         // (n_features, max_waiting) doubles each
+    Status status_ = Status::ok;                                // evaluation stops if this is not ok
+    Status imprecise_ = Status::ok;                             // all rows are evaluated, but one must be rejected
+    RowQueue<max_waiting> waiting_;
     EngineOf<parts, double, PolynomialSums> engine_;
 };
 
 template <>
 struct EvaluatorOf<ProductKernels> {
     template <Parts parts>
-    static Status evaluate(const PreparedModel& prepared, const RowSource& source, const Request& request,
-                           const Evaluation& out, std::uint64_t* counts, const Batch& batch,
-                           const EvaluationMemory& memory) {
-        return PolynomialEvaluator<parts>(prepared, source, out, counts, request, batch, memory).evaluate();
+    static Status evaluate(const Job& job) {
+        return PolynomialEvaluator<parts>(job).evaluate();
     }
     // These kernels grow with the row, so the error is measured relative to the row's norm.
     static bool feels_error(const PreparedModel& prepared, double error, const double* row) {

@@ -21,21 +21,28 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The exact engine in one precision, and the distance of its support vectors from those of the model.
-template <class Real>
-struct ExactEngine {
-    KernelSum<Real> expansion;    // besides a_i K_i it sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i
+// An exact engine in one precision, and the distance of its support vectors from those of the model. Besides a_i K_i it
+// sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of several functions.
+template <class Sums>
+struct Engine {
+    Sums expansion;
     double typical_half_sq_norm;  // of the support vectors; h_i = gamma ||x_i - center||^2
-    double narrowing_error;       // bounds the change of f by rounding the support vectors to Real
+    // bound the change by rounding the support vectors to Real: (n_decisions,), or (n_classes,), which a pair adds up
+    const double* narrowing_errors;
 };
-
-// The engine for several classes or functions (rbf_classes.hpp), with the weights max_r |coef[r]| (typical + h_i).
 template <class Real>
-struct ClassEngine {
-    ClassKernelSum<Real> expansion;
-    double typical_half_sq_norm;
-    const double* narrowing_errors;  // (n_classes,): a pair has the sum of its classes' errors; or (n_decisions,)
-};
+using ExactEngine = Engine<KernelSum<Real>>;
+template <class Real>
+using ClassEngine = Engine<ClassKernelSum<Real>>;  // for several classes or functions (rbf_classes.hpp)
+
+// Returns the one in the precision of Real.
+template <class Real, class In32, class In64>
+constexpr const auto& in(const In32& in32, const In64& in64) {
+    if constexpr (sizeof(Real) == sizeof(float))
+        return in32;
+    else
+        return in64;
+}
 
 struct PreparedModel {
     const ModelView* view;
@@ -226,7 +233,7 @@ struct PreparedPieces : EnginePieces {
         vector = arena.take<double>(d);
         features = arena.take<std::uint32_t>(engine_at_reference(view) ? d : 0);
         engine_center = arena.take<double>(has_engines(view) ? d : 0);
-        narrowing = arena.take<double>(2 * (has_several(view) ? view.n_decisions : std::size_t{view.n_labels}));
+        narrowing = arena.take<double>(2 * (has_classes(view) ? std::size_t{view.n_labels} : view.n_decisions));
         exact32 = arena.take<unsigned char>(has_engines(view) ? engine_bytes<float>(view) : 0);
         exact64 = arena.take<unsigned char>(has_engines(view) ? engine_bytes<double>(view) : 0);
     }
@@ -310,8 +317,19 @@ struct RowRounding {
     double underflow;  // infinite if there is no bound
 };
 template <class Real>
+inline const KernelSum<Real>& kernels_of(const KernelSum<Real>& sums) {
+    return sums;
+}
+template <class Real>
+inline const KernelSum<Real>& kernels_of(const ClassKernelSum<Real>& sums) {
+    return sums.kernels;
+}
+template <class Real>
 class EngineBound {
   public:
+    template <class Sums>
+    explicit EngineBound(const Engine<Sums>& engine)
+        : EngineBound(kernels_of(engine.expansion), engine.typical_half_sq_norm) {}
     APPROXSVM_NOINLINE EngineBound(const KernelSum<Real>& e, double typical_half_sq_norm)
         : engine_(e),
           t_(typical_half_sq_norm),
@@ -488,94 +506,43 @@ APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vec
 }
 
 // Lays the support vectors out for both engines. Adds up |a_i| ||narrowed - exact|| for their bounds, and computes the
-// bound of the float32 engine for a row at the center.
-APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
+// bound of the float32 engine for a row at the center if there is one function.
+template <template <class> class Writer, class Sizes, class Engine32, class Engine64>
+APPROXSVM_COLD inline void fill_engines(const ModelView& view, const Sizes& sizes, const EnginePieces& pieces,
+                                        Engine32& engine32, Engine64& engine64, double& typical_float32_bound) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
-    const double half_theta = view.gamma / view.input_scale / view.input_scale;
-    KernelExpansionWriter<float> writer32(pieces.exact32, view.n_sv, d, half_theta, n_values);
-    KernelExpansionWriter<double> writer64(pieces.exact64, view.n_sv, d, half_theta, n_values);
-    EngineVectors vectors(view, model.engine_center, pieces);
-    count_values(view, vectors, writer32, writer64);
-    const double t = typical_half_sq_norm(view, half_theta, vectors);
-    double error32 = 0.0, error64 = 0.0, weighted_moduli = 0.0;
-    for (std::size_t i = 0; i < view.n_sv; ++i) {
-        const Coordinates x = vectors.next();
-        const double half_sq_norm = half_theta * sq_norm_of(x);
-        const double a = view.dual_coef[i], modulus = std::fabs(a), weight = modulus * (t + half_sq_norm);
-        const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
-        error32 += modulus * (lost_in_float32(x) + rounded);
-        error64 += modulus * rounded;
-        weighted_moduli += weight * std::exp(-half_sq_norm);
-        writer32.add_support_vector(x, a, weight);
-        writer64.add_support_vector(x, a, weight);
-    }
-    const double slope = kernel_slope(half_theta);
-    model.exact32 = {writer32.expansion(), t, slope * error32};
-    model.exact64 = {writer64.expansion(), t, slope * error64};
-    const EngineBound<float> bound(model.exact32.expansion, t);
-    model.typical_float32_bound =
-        bound.of(bound.of_row(t, d), weighted_moduli, model.exact32.narrowing_error, view.decisions[0]);
-}
-
-// Lays out the engines of several classes.
-APPROXSVM_COLD inline void fill_class_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
-    const std::size_t d = view.n_features, n_classes = view.n_labels, n_values = values_by_columns(view);
+    const bool classes = has_classes(view);
+    const std::size_t n_errors = classes ? view.n_labels : view.n_decisions, n_coef = classes ? n_errors - 1 : n_errors;
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    const ClassSizes sizes = sizes_of_classes(view);
-    ClassKernelExpansionWriter<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
-    ClassKernelExpansionWriter<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
-    EngineVectors vectors(view, model.engine_center, pieces);
+    Writer<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
+    Writer<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
+    EngineVectors vectors(view, pieces.model->engine_center, pieces);
     count_values(view, vectors, writer32, writer64);
-    double *errors32 = pieces.narrowing, *errors64 = errors32 + n_classes;
+    double *const errors32 = pieces.narrowing, *const errors64 = errors32 + n_errors;
+    double weighted_moduli = 0.0;
+    for (std::size_t k = 0; k < 2 * n_errors; ++k) errors32[k] = 0.0;
     const double t = typical_half_sq_norm(view, half_theta, vectors);
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
-    std::size_t i = 0;
-    for (std::size_t c = 0; c < n_classes; ++c) {
-        errors32[c] = errors64[c] = 0.0;
-        for (std::uint32_t k = 0; k < view.class_counts[c]; ++k, ++i) {
-            const Coordinates x = vectors.next();
-            const double half_sq_norm = half_theta * sq_norm_of(x);
-            const double modulus = largest_modulus(view.dual_coef + i, n_classes - 1, stride);
-            const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
-            errors32[c] += slope * modulus * (lost_in_float32(x) + rounded);
-            errors64[c] += slope * modulus * rounded;
-            writer32.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
-            writer64.add_support_vector(x, view.dual_coef + i, stride, modulus * (t + half_sq_norm));
-        }
-    }
-    model.class32 = {writer32.expansion(), t, errors32};
-    model.class64 = {writer64.expansion(), t, errors64};
-}
-
-// Lays out several functions of all support vectors, each with its narrowing error.
-APPROXSVM_COLD inline void fill_several_engines(const ModelView& view, const EnginePieces& pieces,
-                                                PreparedModel& model) {
-    const std::size_t d = view.n_features, n = view.n_decisions, n_values = values_by_columns(view);
-    const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    const ClassSizes sizes = sizes_of_functions(view);
-    ClassKernelExpansionWriter<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
-    ClassKernelExpansionWriter<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
-    EngineVectors vectors(view, model.engine_center, pieces);
-    count_values(view, vectors, writer32, writer64);
-    double *errors32 = pieces.narrowing, *errors64 = errors32 + n;
-    for (std::size_t k = 0; k < n; ++k) errors32[k] = errors64[k] = 0.0;
-    const double t = typical_half_sq_norm(view, half_theta, vectors);
-    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
-    for (std::size_t i = 0; i < view.n_sv; ++i) {
+    for_support_vectors(view, [&](std::size_t c, std::size_t i) {
         const Coordinates x = vectors.next();
+        const double* const coef = view.dual_coef + i;
         const double half_sq_norm = half_theta * sq_norm_of(x), lost = lost_in_float32(x);
         const double rounded = 2.0 * unit64 * std::sqrt(half_sq_norm / half_theta);
-        const double weight = largest_modulus(view.dual_coef + i, n, stride) * (t + half_sq_norm);
-        for (std::size_t k = 0; k < n; ++k) {
-            const double modulus = std::fabs(view.dual_coef[k * view.n_sv + i]);
+        const double largest = largest_modulus(coef, n_coef, stride), weight = largest * (t + half_sq_norm);
+        for (std::size_t k = classes ? c : 0; k < (classes ? c + 1 : n_errors); ++k) {
+            const double modulus = classes ? largest : std::fabs(coef[k * view.n_sv]);
             errors32[k] += slope * modulus * (lost + rounded);
             errors64[k] += slope * modulus * rounded;
         }
-        writer32.add_support_vector(x, view.dual_coef + i, stride, weight);
-        writer64.add_support_vector(x, view.dual_coef + i, stride, weight);
-    }
-    model.class32 = {writer32.expansion(), t, errors32};
-    model.class64 = {writer64.expansion(), t, errors64};
+        if (view.n_decisions == 1) weighted_moduli += weight * std::exp(-half_sq_norm);
+        writer32.add_support_vector(x, coef, stride, weight);
+        writer64.add_support_vector(x, coef, stride, weight);
+    });
+    engine32 = {writer32.expansion(), t, errors32};
+    engine64 = {writer64.expansion(), t, errors64};
+    if (view.n_decisions != 1) return;
+    const EngineBound<float> bound(engine32);
+    typical_float32_bound = bound.of(bound.of_row(t, d), weighted_moduli, *errors32, view.decisions[0]);
 }
 
 // The engines' center: the reference that sparse rows have, or the model's center.
@@ -610,15 +577,20 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
     if constexpr (has(parts, one_vs_one)) {
         if (has_class_engines(view)) {
-            fill_class_engines(view, pieces, model);
+            fill_engines<ClassKernelExpansionWriter>(view, sizes_of_classes(view), pieces, model.class32, model.class64,
+                                                     model.typical_float32_bound);
             model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels,
                                               pieces.winner, model.engine_center);
         }
     }
     if constexpr (has(parts, several_functions)) {
-        if (has_engines(view) && has_several(view)) fill_several_engines(view, pieces, model);
+        if (has_engines(view) && has_several(view))
+            fill_engines<ClassKernelExpansionWriter>(view, sizes_of_functions(view), pieces, model.class32,
+                                                     model.class64, model.typical_float32_bound);
     }
-    if (has_engines(view) && view.n_decisions == 1) fill_engines(view, pieces, model);
+    if (has_engines(view) && view.n_decisions == 1)
+        fill_engines<KernelExpansionWriter>(view, view.n_sv, pieces, model.exact32, model.exact64,
+                                            model.typical_float32_bound);
     if constexpr (has(parts, few_values)) {
         if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));
     }

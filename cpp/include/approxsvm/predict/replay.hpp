@@ -51,12 +51,11 @@ struct CheckRow {
 
 // Treats all rows as rows of one given center, whichever center is near them.
 template <class AnyCascade>
-inline Status evaluate_about(AnyCascade& cascade, const PreparedModel& prepared, const RowSource& source,
-                             const Batch& batch, const EvaluationMemory& memory, std::size_t center) {
-    Gatherer<AnyCascade> gatherer(cascade, *prepared.view, source, batch, memory.first_block);
+inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t center) {
+    Gatherer<AnyCascade> gatherer(cascade, job);
     cascade.begin_center(center);
     Status status = Status::ok;
-    for (std::size_t i = 0; i < source.n_rows() && status == Status::ok; ++i) status = gatherer.add(i);
+    for (std::size_t i = 0; i < job.source.n_rows() && status == Status::ok; ++i) status = gatherer.add(i);
     if (status == Status::ok) status = gatherer.flush();
     if (status == Status::ok) cascade.finish();
     return status;
@@ -81,17 +80,15 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
                 if (!(std::fabs(memory.values[i] - check.value) <= check.tolerance)) return Status::check_row_mismatch;
             }
             if (model.mode != Mode::approximate) continue;
-            const EvaluationMemory& room = memory.evaluation;
             const DenseSource<float, parts> source(rows, model.n_features);
             Evaluation out;
             out.values = {memory.values, n_rows * model.n_decisions};
             std::uint64_t counts[n_stages] = {};
             const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
             const Batch batch = batch_of<parts>(model, request.n_rows_in_call, false);
-            const auto about = [&](auto& cascade) {
-                return evaluate_about(cascade, prepared, source, batch, room, center);
-            };
-            const Status status = with_cascade<parts>(about, prepared, source, out, counts, request, batch, room);
+            const Job job{prepared, model, source, request, out, counts, batch, memory.evaluation};
+            const Status status =
+                with_cascade<parts>(job, [&](auto& cascade) { return evaluate_about(cascade, job, center); });
             for (std::size_t i = 0; i < n_rows; ++i) {
                 const double value = memory.values[i * model.n_decisions + check.function];
                 if (status != Status::ok || !(std::fabs(value - check.value) <= check.tolerance))

@@ -55,52 +55,6 @@ class RowSource {
     const bool is_sparse_;
 };
 
-// Some rows of another source: the rows named by `indices`, or n consecutive rows.
-class SelectedRows final : public RowSource {
-  public:
-    SelectedRows(const RowSource& rows, std::size_t first, std::size_t n)
-        : RowSource(n, rows.is_sparse()), rows_(rows), first_(first), indices_(nullptr) {}
-    SelectedRows(const RowSource& rows, const std::size_t* indices, std::size_t n)
-        : RowSource(n, rows.is_sparse()), rows_(rows), first_(0), indices_(indices) {}
-
-    Status check(std::size_t i) const override { return rows_.check(at(i)); }
-    double value(std::size_t i, std::size_t j) const override { return rows_.value(at(i), j); }
-    double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const override {
-        return rows_.load(at(i), center, scale, u, stride);
-    }
-    double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const override {
-        return rows_.load(at(i), center, scale, u, stride);
-    }
-    double load_one(std::size_t i, const float* center, double scale, float* u) const override {
-        return rows_.load_one(at(i), center, scale, u);
-    }
-    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, float* values,
-                              std::int32_t* columns, double& unseen_sq_norm) const override {
-        return rows_.load_nonzeros(at(i), reference, scale, limit, values, columns, unseen_sq_norm);
-    }
-    std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit, double* values,
-                              std::int32_t* columns, double& unseen_sq_norm) const override {
-        return rows_.load_nonzeros(at(i), reference, scale, limit, values, columns, unseen_sq_norm);
-    }
-    Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
-                           std::size_t& n_nonzero) const override {
-        return rows_.sparse_value_of(at(i), model, folded, value, n_nonzero);
-    }
-
-  private:
-    void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
-                    double scale, float* block, double* unseen) const override {
-        std::size_t theirs[block_rows];
-        for (std::size_t r = 0; r < n; ++r) theirs[r] = at(indices[r]);
-        rows_.load_block(n_registers, theirs, n, center, scale, block, unseen);
-    }
-    std::size_t at(std::size_t i) const { return indices_ ? indices_[i] : first_ + i; }
-
-    const RowSource& rows_;
-    const std::size_t first_;
-    const std::size_t* const indices_;
-};
-
 // A source whose load_into and load_nonzeros_into handle both types of coordinates.
 template <class Rows>
 class SourceInEitherType : public RowSource {
@@ -126,6 +80,49 @@ class SourceInEitherType : public RowSource {
 
   private:
     const Rows& rows() const { return static_cast<const Rows&>(*this); }
+};
+
+// Some rows of another source: the rows named by `indices`, or n consecutive rows.
+class SelectedRows final : public SourceInEitherType<SelectedRows> {
+  public:
+    SelectedRows(const RowSource& rows, std::size_t first, std::size_t n)
+        : SourceInEitherType(n, rows.is_sparse()), rows_(rows), first_(first), indices_(nullptr) {}
+    SelectedRows(const RowSource& rows, const std::size_t* indices, std::size_t n)
+        : SourceInEitherType(n, rows.is_sparse()), rows_(rows), first_(0), indices_(indices) {}
+
+    Status check(std::size_t i) const override { return rows_.check(at(i)); }
+    double value(std::size_t i, std::size_t j) const override { return rows_.value(at(i), j); }
+    double load_one(std::size_t i, const float* center, double scale, float* u) const override {
+        return rows_.load_one(at(i), center, scale, u);
+    }
+    Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
+                           std::size_t& n_nonzero) const override {
+        return rows_.sparse_value_of(at(i), model, folded, value, n_nonzero);
+    }
+
+  private:
+    friend class SourceInEitherType<SelectedRows>;
+
+    template <class Out>
+    double load_into(std::size_t i, const double* center, double scale, Out* u, std::size_t stride) const {
+        return rows_.load(at(i), center, scale, u, stride);
+    }
+    template <class Out>
+    std::size_t load_nonzeros_into(std::size_t i, const double* reference, double scale, std::size_t limit, Out* values,
+                                   std::int32_t* columns, double& unseen_sq_norm) const {
+        return rows_.load_nonzeros(at(i), reference, scale, limit, values, columns, unseen_sq_norm);
+    }
+    void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
+                    double scale, float* block, double* unseen) const override {
+        std::size_t theirs[block_rows];
+        for (std::size_t r = 0; r < n; ++r) theirs[r] = at(indices[r]);
+        rows_.load_block(n_registers, theirs, n, center, scale, block, unseen);
+    }
+    std::size_t at(std::size_t i) const { return indices_ ? indices_[i] : first_ + i; }
+
+    const RowSource& rows_;
+    const std::size_t first_;
+    const std::size_t* const indices_;
 };
 
 // One coordinate; only the difference is rounded, once.

@@ -67,57 +67,24 @@ inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& kn
 
 // --- sums
 
-// Scratch memory of one thread for the sums.
-struct SubspaceRoom {
-    float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles, rows side by side) and
-    double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
-    float* scratch = nullptr;                          // (4, block_rows)
-    std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
-    float* values = nullptr;                           // for one row: the kernel values of a stage
-    double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
-
-    SubspaceRoom() = default;
-    SubspaceRoom(const ModelView& model, const CallRows& call, Arena& arena) {
-        if (model.subspaces.n_stages == 0) return;
-        const std::size_t room = n_subspace_forms(model) * call.side_by_side;
-        const std::size_t n_coordinates = model.subspaces.n_coordinates;
-        coordinates = arena.take<float>(call.side_by_side > 1
-                                            ? tiles_for(n_coordinates) * tile_rows * block_rows
-                                            : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
-        partial = arena.take<float>(room);
-        scratch = arena.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
-        codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
-                                         call.side_by_side > 1 ? block_rows : 1);
-        own = arena.take<double>(room);
-        others = arena.take<double>(room);
-        std::size_t n_lanes = 0;
-        for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
-            const std::size_t n = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
-            if (n > n_lanes) n_lanes = n;
-        });
-        values = arena.take<float>(n_lanes);
-        lists = arena.take<double>(n_subspace_forms(model) * tile_rows);
-    }
-};
-
 // Projects n rows around the center, in the lanes of the block, to their coordinates in one stage, room.coordinates.
 // Also computes each row's part in the bounds, and gamma times the squared norm of the coordinates.
 template <int Registers>
-inline void project_rows(const PreparedModel& prepared, const RowSource& source, const SubspaceSums& sums,
-                         const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
-                         ResidualOfRow* residuals, float* half_s_in) {
+inline void project_rows(const Job& job, const SubspaceSums& sums, const std::size_t* rows, std::size_t n, float* block,
+                         const SubspaceRoom& room, ResidualOfRow* residuals, float* half_s_in) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    const ModelView& view = *prepared.view;
+    const ModelView& view = job.view;
     const std::size_t d = view.n_features, k = sums.kernels.n_features;
     double unseen[stride] = {};
     float half_s[stride];
-    source.load_block(Registers, rows, n, view.center, view.input_scale, block, unseen);
+    job.source.load_block(Registers, rows, n, view.center, view.input_scale, block, unseen);
     half_sq_norms_block<Registers>(view.half_theta, d, block, half_s);
     products_block<Registers>(sums.basis, d, k, block, room.coordinates);
     half_sq_norms_block<Registers>(view.half_theta, k, room.coordinates, half_s_in);
     for (std::size_t r = 0; r < stride; ++r) {
         const double whole = static_cast<double>(half_s[r]) + view.gamma * unseen[r];
-        residuals[r] = residual_of_row(sums, prepared.subspaces.residuals, d, whole, static_cast<double>(half_s_in[r]));
+        residuals[r] =
+            residual_of_row(sums, job.prepared.subspaces.residuals, d, whole, static_cast<double>(half_s_in[r]));
     }
 }
 
@@ -135,14 +102,13 @@ inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float
 // Computes the sums of n rows in one stage, for the functions of one class or the only function, side by side in
 // room.own and room.others. It also computes each row's part in the bounds and the error of its sums.
 template <int Registers>
-inline void subspace_sums(const PreparedModel& prepared, const RowSource& source, std::size_t group, std::size_t stage,
-                          const std::size_t* rows, std::size_t n, float* block, const SubspaceRoom& room,
-                          ResidualOfRow* residuals, ListedErrors* listed) {
+inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, const std::size_t* rows, std::size_t n,
+                          float* block, const SubspaceRoom& room, ResidualOfRow* residuals, ListedErrors* listed) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    const Subspaces& subspaces = prepared.subspaces;
+    const Subspaces& subspaces = job.prepared.subspaces;
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     float half_s_in[stride];
-    project_rows<Registers>(prepared, source, sums, rows, n, block, room, residuals, half_s_in);
+    project_rows<Registers>(job, sums, rows, n, block, room, residuals, half_s_in);
     if (sums.grid.is_there()) {
         std::int32_t sq_norms[stride];
         float off_sq[stride];
@@ -171,14 +137,13 @@ inline void subspace_sums(const PreparedModel& prepared, const RowSource& source
 
 // Expands n rows in the coordinates of the first stage: values with bounds of their errors.
 template <int Registers>
-inline void expand_in_subspace(const PreparedModel& prepared, const RowSource& source, const std::size_t* rows,
-                               std::size_t n, float* block, const SubspaceRoom& room, ResidualOfRow* residuals,
-                               double* values, double* errors) {
+inline void expand_in_subspace(const Job& job, const std::size_t* rows, std::size_t n, float* block,
+                               const SubspaceRoom& room, ResidualOfRow* residuals, double* values, double* errors) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    const PreparedModel& inner = *prepared.subspace_expansion;
+    const PreparedModel& inner = *job.prepared.subspace_expansion;
     const ModelView& view = *inner.view;
     float half_s_in[stride], part[stride];
-    project_rows<Registers>(prepared, source, *prepared.subspaces.sums, rows, n, block, room, residuals, half_s_in);
+    project_rows<Registers>(job, *job.prepared.subspaces.sums, rows, n, block, room, residuals, half_s_in);
     const Expansion expansion = expansion_of(view, 0);
     Value found[stride];
     evaluate_block<Registers>(view, expansion, room.coordinates, room.scratch, n, found);
@@ -197,9 +162,9 @@ inline void expand_in_subspace(const PreparedModel& prepared, const RowSource& s
 // --- one row
 
 // Loads a row around the center into `u`; returns gamma times its squared norm.
-inline double load_about_center(const PreparedModel& prepared, const RowSource& source, std::size_t i, float* u) {
-    const ModelView& view = *prepared.view;
-    const double unseen = source.load_one(i, view.center, view.input_scale, u);
+inline double load_about_center(const Job& job, std::size_t i, float* u) {
+    const ModelView& view = job.view;
+    const double unseen = job.source.load_one(i, view.center, view.input_scale, u);
     return static_cast<double>(view.half_theta) * sq_norm(u, view.n_features) + view.gamma * unseen;
 }
 
@@ -260,112 +225,113 @@ inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u
 
 // --- one decision function
 
-template <Parts parts>
+// Calls next.settles_in_subspace(row, value without the intercept, bound) for each row and stage, which says whether
+// that suffices, and next.leave_subspaces(row) for rows that no stage settles.
+template <Parts parts, class Next>
 class SubspaceStage {
   public:
-    // `block` has space for a block of rows and may be shared.
-    SubspaceStage(const PreparedModel& prepared, const RowSource& source, const Batch& batch, float* block,
-                  const SubspaceRoom& room)
-        : prepared_(prepared), source_(source), batch_(batch), block_(block), room_(room) {}
+    SubspaceStage(const Job& job, Next& next)
+        : job_(job),
+          prepared_(job.prepared),
+          next_(next),
+          block_(job.memory.later_block),
+          room_(job.memory.subspaces) {}
 
     bool is_there() const { return prepared_.subspaces.n_stages > 0; }
 
-    // Adds row i. As soon as the waiting rows fill a block, calls settle(row, value without the intercept, bound) for
-    // each, which says whether that suffices, and pass_on(row) for rows that no stage settles.
-    template <class Settle, class PassOn>
-    void send(std::size_t i, const Settle& settle, const PassOn& pass_on) {
-        if (batch_.engines_alone) return answer_alone(0, i, settle, pass_on);
-        queue(0, i, settle, pass_on);
+    // Adds row i. The waiting rows are evaluated as soon as they fill a block.
+    void send(std::size_t i) {
+        if (job_.batch.engines_alone) return answer_alone(0, i);
+        queue(0, i);
     }
-    template <class Settle, class PassOn>
-    void finish(const Settle& settle, const PassOn& pass_on) {
-        for (std::size_t stage = 0; stage < prepared_.subspaces.n_stages; ++stage) take(stage, settle, pass_on);
+    void finish() {
+        for (std::size_t stage = 0; stage < prepared_.subspaces.n_stages; ++stage) take(stage);
     }
 
   private:
+    // A value without the intercept, and what bounds its difference from the function on the subspace.
+    struct Found {
+        ResidualOfRow residual;
+        double value, modulus, error;
+    };
+    bool is_expanded(std::size_t stage) const { return stage == 0 && prepared_.subspace_expansion; }
+    // Sums number r of the room.
+    Found found_sum(std::size_t r, const ResidualOfRow& residual, const ListedErrors& listed) const {
+        const double own = room_.own[r], other = room_.others[r], modulus = std::fabs(own) + std::fabs(other);
+        return {residual, own + other, modulus,
+                listed.of_moduli * modulus + listed.of_all_moduli * job_.view.decisions[0].sum_moduli};
+    }
+    bool settles(std::size_t stage, std::size_t i, const Found& found) {
+        const double bound =
+            residual_bound(found.residual, *prepared_.subspaces.sums[stage].known, found.modulus, found.error);
+        return next_.settles_in_subspace(i, found.residual.gaussian * found.value, bound);
+    }
+
     // Evaluates row i alone, starting at a stage.
-    template <class Settle, class PassOn>
-    void answer_alone(std::size_t stage, std::size_t i, const Settle& settle, const PassOn& pass_on) {
-        const double half_s = load_about_center(prepared_, source_, i, block_);
+    void answer_alone(std::size_t stage, std::size_t i) {
+        const double half_s = load_about_center(job_, i, block_);
         std::size_t n_known = 0;
         for (; stage < prepared_.subspaces.n_stages; ++stage) {
-            ResidualOfRow residual;
-            double value, modulus, error;
-            if (stage == 0 && prepared_.subspace_expansion) {
-                expand_row_in_subspace(prepared_, block_, half_s, room_, residual, value, error);
-                modulus = std::fabs(value);
+            Found found;
+            if (is_expanded(stage)) {
+                expand_row_in_subspace(prepared_, block_, half_s, room_, found.residual, found.value, found.error);
+                found.modulus = std::fabs(found.value);
             } else {
+                ResidualOfRow residual;
                 const ListedErrors listed = subspace_sums_of_row(
                     prepared_, 0, stage, block_, half_s, n_known, [](std::size_t) { return true; }, room_, residual);
-                value = room_.own[0] + room_.others[0];
-                modulus = std::fabs(room_.own[0]) + std::fabs(room_.others[0]);
-                error = listed.of_moduli * modulus + listed.of_all_moduli * prepared_.view->decisions[0].sum_moduli;
+                found = found_sum(0, residual, listed);
             }
-            const double bound = residual_bound(residual, *prepared_.subspaces.sums[stage].known, modulus, error);
-            if (settle(i, residual.gaussian * value, bound)) return;
+            if (settles(stage, i, found)) return;
             n_known = prepared_.subspaces.sums[stage].kernels.n_features;
         }
-        pass_on(i);
+        next_.leave_subspaces(i);
     }
 
-    template <class Settle, class PassOn>
-    void queue(std::size_t stage, std::size_t i, const Settle& settle, const PassOn& pass_on) {
-        rows_[stage][n_rows_[stage]++] = i;
-        if (n_rows_[stage] == block_rows) take(stage, settle, pass_on);
+    void queue(std::size_t stage, std::size_t i) {
+        if (waiting_[stage].add(i)) take(stage);
     }
 
-    template <class Settle, class PassOn>
-    void take(std::size_t stage, const Settle& settle, const PassOn& pass_on) {
-        const std::size_t n = n_rows_[stage];
-        n_rows_[stage] = 0;
+    void take(std::size_t stage) {
+        const std::size_t n = waiting_[stage].take(), *const rows = waiting_[stage].rows;
         if (n == 0) return;
-        const std::size_t* const rows = rows_[stage];
-        if (batch_.alone_in_engine(n)) {
-            for (std::size_t r = 0; r < n; ++r) answer_alone(stage, rows[r], settle, pass_on);
+        if (job_.batch.alone_in_engine(n)) {
+            for (std::size_t r = 0; r < n; ++r) answer_alone(stage, rows[r]);
             return;
         }
-        ResidualOfRow residuals[block_rows];
-        double values[block_rows], moduli[block_rows], errors[block_rows];
+        Found found[block_rows];
         with_registers_for<has(parts, batches)>(
-            n, lanes, [&](auto registers) { evaluate<registers.value>(stage, n, residuals, values, moduli, errors); });
-        const ResidualNumbers& known = *prepared_.subspaces.sums[stage].known;
+            n, lanes, [&](auto registers) { evaluate<registers.value>(stage, rows, n, found); });
         const bool is_last = stage + 1 == prepared_.subspaces.n_stages;
         for (std::size_t r = 0; r < n; ++r) {
-            const double bound = residual_bound(residuals[r], known, moduli[r], errors[r]);
-            if (settle(rows[r], residuals[r].gaussian * values[r], bound)) continue;
+            if (settles(stage, rows[r], found[r])) continue;
             if (is_last)
-                pass_on(rows[r]);
+                next_.leave_subspaces(rows[r]);
             else
-                queue(stage + 1, rows[r], settle, pass_on);
+                queue(stage + 1, rows[r]);
         }
     }
 
     template <int Registers>
-    void evaluate(std::size_t stage, std::size_t n, ResidualOfRow* residuals, double* values, double* moduli,
-                  double* errors) {
-        const std::size_t* const rows = rows_[stage];
-        if (stage == 0 && prepared_.subspace_expansion) {
-            expand_in_subspace<Registers>(prepared_, source_, rows, n, block_, room_, residuals, values, errors);
-            for (std::size_t r = 0; r < n; ++r) moduli[r] = std::fabs(values[r]);
+    void evaluate(std::size_t stage, const std::size_t* rows, std::size_t n, Found* found) {
+        ResidualOfRow residuals[block_rows];
+        if (is_expanded(stage)) {
+            double values[block_rows], errors[block_rows];
+            expand_in_subspace<Registers>(job_, rows, n, block_, room_, residuals, values, errors);
+            for (std::size_t r = 0; r < n; ++r) found[r] = {residuals[r], values[r], std::fabs(values[r]), errors[r]};
             return;
         }
         ListedErrors listed[block_rows];
-        subspace_sums<Registers>(prepared_, source_, 0, stage, rows, n, block_, room_, residuals, listed);
-        const double all_moduli = prepared_.view->decisions[0].sum_moduli;
-        for (std::size_t r = 0; r < n; ++r) {
-            values[r] = room_.own[r] + room_.others[r];
-            moduli[r] = std::fabs(room_.own[r]) + std::fabs(room_.others[r]);
-            errors[r] = listed[r].of_moduli * moduli[r] + listed[r].of_all_moduli * all_moduli;
-        }
+        subspace_sums<Registers>(job_, 0, stage, rows, n, block_, room_, residuals, listed);
+        for (std::size_t r = 0; r < n; ++r) found[r] = found_sum(r, residuals[r], listed[r]);
     }
 
+    const Job& job_;
     const PreparedModel& prepared_;
-    const RowSource& source_;
-    const Batch batch_;
+    Next& next_;
     float* const block_;
-    const SubspaceRoom room_;
-    std::size_t n_rows_[max_subspace_stages] = {};
-    std::size_t rows_[max_subspace_stages][block_rows];
+    const SubspaceRoom& room_;
+    RowQueue<block_rows> waiting_[max_subspace_stages];
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -12,28 +12,6 @@ inline namespace APPROXSVM_TARGET {
 // Maximum number of classes that are guessed for a row, one after another.
 constexpr int n_attempts = 4;
 
-// Scratch memory of one thread for the pairs of guessed winners.
-struct WinnerRoom {
-    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
-    double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
-    struct QueuedRow* queues = nullptr;           // (n_levels, n_labels, block_rows)
-    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
-    // Scratch memory for one row: its coordinates, padded with zeros; the kernel values of all lanes, and before them
-    // those of the landmarks; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and
-    // for each class, whether its kernel values are available and whether it was guessed. No engine uses the
-    // coordinates.
-    float *row = nullptr, *row_about_center = nullptr;
-    float *values = nullptr, *listed = nullptr;
-    double* lists = nullptr;
-    PartOfPair* parts = nullptr;  // (n_labels,)
-    Outcome* known = nullptr;     // (n_pairs,)
-    bool *has_values = nullptr, *was_speculated = nullptr;
-    std::uint32_t* tally = nullptr;  // (2, n_labels)
-
-    WinnerRoom() = default;
-    WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena);
-};
-
 // The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
 // it.
 struct WinnerOutcome {
@@ -53,21 +31,22 @@ inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit
 // Evaluates the pairs f of class w with is_wanted(f), from the sums of a subspace in room, for rows in lanes: calls
 // note(row of the block, other class, pair, margin by which w wins, bound).
 template <std::size_t Stride, class IsWanted, class Note>
-inline void for_margins_in_subspace(const PreparedModel& prepared, const Request& request, double slope,
-                                    const SubspaceRoom& room, std::size_t w, std::size_t stage,
-                                    const IsWanted& is_wanted, const std::size_t* rows, std::size_t n,
-                                    const ResidualOfRow* residuals, const ListedErrors* listed, const Note& note) {
+inline void for_margins_in_subspace(const Job& job, double slope, const SubspaceRoom& room, std::size_t w,
+                                    std::size_t stage, const IsWanted& is_wanted, const std::size_t* rows,
+                                    std::size_t n, const ResidualOfRow* residuals, const ListedErrors* listed,
+                                    const Note& note) {
+    const PreparedModel& prepared = job.prepared;
     const ResidualNumbers* const known = prepared.subspaces.sums[w * prepared.subspaces.n_stages + stage].known;
-    for_pairs_of_class(prepared.view->n_labels, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+    for_pairs_of_class(job.view.n_labels, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
         if (!is_wanted(f)) return;
-        const DecisionNumbers& decision = prepared.view->decisions[pair];
+        const DecisionNumbers& decision = job.view.decisions[pair];
         const double *own = room.own + f * Stride, *other = room.others + f * Stride;
         const double fixed = 0x1p-51 * std::fabs(decision.intercept);
         for (std::size_t r = 0; r < n; ++r) {
             const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
             const double error = listed[r].of_moduli * moduli + listed[r].of_all_moduli * decision.sum_moduli;
             const double bound = residual_bound(residuals[r], known[f], moduli, error) +
-                                 row_slack(decision, slope, row_error_of(request, rows[r])) + fixed;
+                                 row_slack(decision, slope, job.row_error(rows[r])) + fixed;
             note(r, c, pair, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
         }
     });
@@ -77,13 +56,11 @@ template <Parts parts>
 class WinnerRow {
   public:
     // `block` has space for a row of doubles and may be shared.
-    WinnerRow(const PreparedModel& prepared, const RowSource& source, const Request& request, double slope,
-              float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
-        : prepared_(prepared),
-          view_(*prepared.view),
+    WinnerRow(const Job& job, double slope, float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
+        : job_(job),
+          prepared_(job.prepared),
+          view_(job.view),
           n_(view_.n_labels),
-          source_(source),
-          request_(request),
           slope_(slope),
           block_(block),
           memory_(memory),
@@ -118,14 +95,13 @@ class WinnerRow {
         begin_class();
         if constexpr (has(parts, subspaces)) {
             float* const u = memory_.row_about_center;
-            if (!is_loaded_about_center_) half_s_ = load_about_center(prepared_, source_, row_, u);
+            if (!is_loaded_about_center_) half_s_ = load_about_center(job_, row_, u);
             is_loaded_about_center_ = true;
             ResidualOfRow residual;
             const auto is_wanted = [&](std::size_t f) { return is_needed(f < w ? f : f + 1, w); };
             const ListedErrors listed =
                 subspace_sums_of_row(prepared_, w, level, u, half_s_, n_known, is_wanted, subspaces_, residual);
-            for_margins_in_subspace<1>(prepared_, request_, slope_, subspaces_, w, level, is_wanted, &row_, 1,
-                                       &residual, &listed,
+            for_margins_in_subspace<1>(job_, slope_, subspaces_, w, level, is_wanted, &row_, 1, &residual, &listed,
                                        [&](std::size_t, std::size_t c, std::size_t pair, double margin, double bound) {
                                            note(w, c, pair, margin, bound);
                                        });
@@ -155,7 +131,7 @@ class WinnerRow {
         const ClassEngine<double>& engine = prepared_.class64;
         const KernelSum<double>& kernels = engine.expansion.kernels;
         double* const u = reinterpret_cast<double*>(block_);
-        const double unseen = source_.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
+        const double unseen = job_.source.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
         const double half_sq_norm = half_sq_norm_row(kernels, u, view_.n_features) + view_.gamma * unseen;
         // add(first panel, their number, kernel values) for the support vectors of class c
         const auto add_class = [&](std::size_t c, const auto& add) {
@@ -265,7 +241,7 @@ class WinnerRow {
 
     void load(std::size_t i) {
         const std::size_t d = view_.n_features;
-        const double unseen = source_.load(i, prepared_.engine_center, view_.input_scale, memory_.row, 1);
+        const double unseen = job_.source.load(i, prepared_.engine_center, view_.input_scale, memory_.row, 1);
         half_sq_norm_ =
             half_sq_norm_row(*prepared_.winner.sums.kernels, memory_.row, d) + static_cast<float>(view_.gamma * unseen);
         for (std::size_t j = d; j < row_stride(d); ++j) memory_.row[j] = 0.0f;
@@ -328,7 +304,7 @@ class WinnerRow {
     // Evaluates the undecided pairs of w with the bound of lists.
     void judge_lists(std::size_t w) {
         const ListedErrors errors =
-            winner_errors(prepared_, static_cast<double>(half_sq_norm_), slope_, row_error_of(request_, row_));
+            winner_errors(prepared_, static_cast<double>(half_sq_norm_), slope_, job_.row_error(row_));
         for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
             if (memory_.known[pair] != Outcome::unknown) return;
             const double own = part_of_list<false>(c, w).sum, other = part_of_list<false>(w, c).sum;
@@ -343,9 +319,9 @@ class WinnerRow {
     // Coefficients are rounded to Real.
     template <class Real, class Add>
     void judge_pairs(std::size_t w, const ClassEngine<Real>& engine, Real half_sq_norm, const Add& add) {
-        const EngineBound<Real> rounding(engine.expansion.kernels, engine.typical_half_sq_norm);
+        const EngineBound<Real> rounding(engine);
         const RowRounding of_row = rounding.of_row(static_cast<double>(half_sq_norm), view_.n_features);
-        const double row_error = row_error_of(request_, row_);
+        const double row_error = job_.row_error(row_);
         for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
             if (memory_.known[pair] != Outcome::unknown) return;
             PartOfPair own, other;
@@ -361,15 +337,14 @@ class WinnerRow {
         });
     }
 
+    const Job& job_;
     const PreparedModel& prepared_;
     const ModelView& view_;
     const std::size_t n_;  // number of classes
-    const RowSource& source_;
-    const Request request_;
     const double slope_;
     float* const block_;
-    const WinnerRoom memory_;
-    const SubspaceRoom subspaces_;
+    const WinnerRoom& memory_;
+    const SubspaceRoom& subspaces_;
     std::size_t row_ = 0;
     bool is_loaded_ = false, is_loaded_about_center_ = false;
     float half_sq_norm_ = 0.0f;

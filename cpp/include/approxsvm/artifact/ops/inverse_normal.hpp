@@ -12,10 +12,6 @@ struct InverseNormalOp : AnyOp {
     static constexpr OpKind kind = OpKind::inverse_normal;
     static constexpr bool by_feature = true;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
-                                               std::uint64_t index) {
-        return has_plain_header(check, header, n_inputs, index);
-    }
     static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
     static void find_parts(MapOp& op, OpArrays& arrays) {
         op.integers[0] = arrays.integers(op.n_inputs);  // 1 for a transformed feature, else 0

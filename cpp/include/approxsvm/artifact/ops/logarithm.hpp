@@ -12,10 +12,6 @@ struct LogarithmOp : AnyOp {
     static constexpr OpKind kind = OpKind::logarithm;
     static constexpr bool by_feature = true;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
-                                               std::uint64_t index) {
-        return has_plain_header(check, header, n_inputs, index);
-    }
     static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return n_inputs; }
     static void find_parts(MapOp& op, OpArrays& arrays) { op.parts[0] = arrays.numbers(op.n_inputs); }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {

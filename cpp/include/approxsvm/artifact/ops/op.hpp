@@ -145,14 +145,20 @@ inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
 
 constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several = nan_refused;
 
-// Defaults that suit most kinds. Each kind also has `kind`, header_is_valid(), n_words(), find_parts(), is_valid() and
-// run(), with arguments as in affine.hpp.
+// Defaults that suit most kinds. Each kind also has `kind`, n_words(), find_parts(), is_valid() and run(), with
+// arguments as in affine.hpp.
 struct AnyOp {
     static constexpr bool in_place = true;       // run() leaves its results in x rather than y
     static constexpr bool by_feature = false;    // output j depends on input j alone, NaN maps to NaN
     static constexpr bool as_source = false;     // equals the source bit for bit; listed in FORMAT.md
     static constexpr bool sums = false;          // `exactly` makes a difference
     static constexpr bool names_column = false;  // refuse() gets the number of an input; messages name its raw column
+    // Checks `parts` and the number of outputs; this one permits no choice of them.
+    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
+                                               std::uint64_t index) {
+        return check(field::op_parts, header.parts, equal_to(0), index) &&
+               check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
+    }
     static bool hides_infinity(const MapOp&) { return false; }  // may map it to a number
     static std::size_t n_gains(const MapOp&) { return 0; }
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
@@ -172,12 +178,6 @@ inline bool are_taken_or_stay(Check& check, field::Id name, const double* number
         if (numbers[j] <= largest_double) check(name, numbers[j], from_to(-most, most), j);
     }
     return check.status() == Status::ok;
-}
-
-// Checks `parts` and the number of outputs for a kind that permits no choice of them.
-inline bool has_plain_header(Check& check, const OpHeader& header, std::size_t n_inputs, std::uint64_t index) {
-    return check(field::op_parts, header.parts, equal_to(0), index) &&
-           check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
 }
 
 }  // namespace APPROXSVM_TARGET
