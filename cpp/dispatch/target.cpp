@@ -53,10 +53,6 @@ constexpr FunctionsFor<Rows...> all_functions(const FunctionsFor<Rows...>&) {
     return {{evaluate_rows<Rows>}...};
 }
 
-void exp_all(const float* x, float* result, std::size_t n) {
-    for (std::size_t i = 0; i + lanes <= n; i += lanes) store(result + i, exp_nonpositive(load(x + i)));
-}
-
 }  // namespace APPROXSVM_TABLE
 
 extern const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET);
@@ -74,7 +70,6 @@ const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     k.evaluate = all_functions(EvaluateFunctions{});
     k.gram_powers = gram_powers;
     k.kernel_block = kernel_block;
-    k.exp_nonpositive = exp_all;
     return k;
 }();
 

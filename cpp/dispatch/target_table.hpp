@@ -40,7 +40,6 @@ struct TargetTable {
     EvaluateFunctions evaluate;
     void (*gram_powers)(const GramPowers&);
     void (*kernel_block)(KernelBlock&);
-    void (*exp_nonpositive)(const float* x, float* result, std::size_t n);  // n is a multiple of 16; for tests
 
     template <class Rows>
     EvaluateFunction<Rows> evaluate_rows() const {

@@ -1,15 +1,18 @@
-// Values with a proof: the cheapest stage whose error bound suffices answers each row.
+// Values with a proof: the cheapest stage whose error bound suffices answers each row. This file has the cascade of
+// Gaussian kernels with one function; several_cascade.hpp and class_cascade.hpp have those of several.
 //
-//     expansion to degree 2 -> the same value with a bound that knows the row's direction, or higher degrees, one by
-//     one
-//     -> kernel sums in few coordinates -> exact engine in float32 -> in float64 -> the definition, term after term in
-//     LIBSVM's order
+//     expansion to degree 2
+//     -> the same value with a bound that knows the row's direction, or higher degrees, one by one
+//     -> kernel sums in few coordinates (subspace_stage.hpp), or the pairs of a guessed winner (winner_stage.hpp)
+//     -> sums on a grid (few_values_stage.hpp), or the exact engine (engine_stage.hpp) in float32, then in float64
+//     -> the definition, term after term in LIBSVM's order (definition.hpp)
+//
+// The last two lines are exact_cascade.hpp; decisions.hpp says what suffices.
 //
 // A model of mode exact starts with the exact engine. An approximate model has only the expansion, and reports its
-// bound. A value suffices if its label cannot differ from the exact one, |value| > bound, and, if values are wanted,
-// its bound is within the model's tolerance. Exact values come from the float64 engine. Rows that a stage leaves
-// undecided are collected and sent to the next one a full block at a time. Each lane computes what it would compute
-// alone, so results do not depend on the other rows of a block.
+// bound. Exact values come from the float64 engine. Rows that a stage leaves undecided are collected and sent to the
+// next one a full block at a time. Each lane computes what it would compute alone, so results do not depend on the other
+// rows of a block.
 #pragma once
 
 #include "gaussian_terms.hpp"

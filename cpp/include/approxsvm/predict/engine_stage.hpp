@@ -67,7 +67,7 @@ struct SingleSums {
     static constexpr bool counts_unseen = true;
 
     const KernelSum<Real>& kernels;
-    Real* const products;  // see room_for_products
+    Real* const products;  // by columns: space for the inner products of a row
     static std::size_t n_sums() { return 2; }
 
     template <int Registers>
@@ -90,7 +90,7 @@ struct ClassSums {
     static constexpr bool by_row = true, counts_unseen = true;
 
     const ClassKernelSum<Real>& expansion;
-    Real* const products;  // see room_for_products
+    Real* const products;  // by columns: space for the inner products of a row
     const KernelSum<Real>& kernels = expansion.kernels;
     std::size_t n_sums() const { return expansion.n_sums(); }
 
