@@ -31,7 +31,7 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
-from approxsvm.planning.calls import CallCosts, Cost
+from approxsvm.planning.calls import SAME, CallCosts, Cost
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
@@ -52,11 +52,9 @@ HELD_OUT_SHARE: Final = 0.25
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Maximum and minimum number of centers to expand when trying a candidate, and maximum number of rows to try it on.
 # Between these limits, the work that a trial is worth decides (`Planner._worth`).
-_PROBED_CENTERS: Final = 128
+_PROBED_CENTERS: Final = 32
 _LEAST_PROBED_CENTERS: Final = 8
 _PROBE_ROWS: Final = 4_000
-# All centers are expanded when trying a candidate if the rest take less work than this number of passes.
-_PASSES_SAVED: Final = 2.0
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
 # Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
@@ -83,11 +81,9 @@ MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
 _WORTHWHILE: Final = 0.85
-# Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried, and within
-# the second if the artifact is smaller. Higher degrees are tried only where degree 2 costs the third factor more than
-# if it certified every row.
+# Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried. Higher
+# degrees are tried only where degree 2 costs the second factor more than if it certified every row.
 _ABOUT: Final = 1.15
-_SAME: Final = 1.05
 _WORTH_A_LONG_LOOK: Final = 1.5
 # Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
@@ -100,6 +96,7 @@ _HOPELESS_SHARE: Final = 0.02
 _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
 _SHARE_OF_SUMS_AHEAD: Final = 0.3
+_UNKNOWN_COST: Final = Cost(math.inf, math.inf, math.inf)
 # Minimum number of rows of which a center in an approximate artifact is the mean, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
@@ -156,13 +153,17 @@ class Candidate:
 
     degree: int
     points: Points
-    cost: float = math.inf
+    costs: Cost = _UNKNOWN_COST
     certified: float = 0.0
     error: float = 1.0
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # kept if trying it expanded all centers
-    cost_alone: float = math.inf
     share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
+
+    @property
+    def cost(self) -> float:
+        """Cost of a row by which plans are compared."""
+        return self.costs.weighed
 
     @property
     def key(self) -> tuple[int, int]:
@@ -255,7 +256,7 @@ class Planner:
             )
             self._costs = CallCosts(blocks, alone, costs.calls)
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
-        self.exact_cost = self._exact.asked
+        self.exact_cost = self._exact.weighed
         self._least_cost = math.inf
         rows = self._limits.rows_expected or ROWS_EXPECTED
         # Work that takes as long as a unit of cost in all expected rows.
@@ -272,10 +273,14 @@ class Planner:
         tried: list[Candidate] = []
         done = 0.0
         for n_centers in numbers:
-            if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
+            if not self._may_pay(n_centers):
+                break
+            size, lower = self._size(n_centers), [c for c in tried if len(c.points.centers) > 1][-2:]
+            hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
+            if tried and self._cannot_improve(hopeful, tried):
                 break
             is_ahead = self._ahead is not None and numbers[1] == n_centers
-            if not is_ahead and not self._is_worth_placing(n_centers):
+            if not is_ahead and not self._is_worth_placing(size, hopeful):
                 continue
             if n_centers == 1 and len(numbers) > 1:
                 self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
@@ -308,14 +313,14 @@ class Planner:
         return replace(plan, tried=tuple(self._noted(c, c is plan.candidate) for c in tried))
 
     def _noted(self, candidate: Candidate, chosen: bool) -> TriedPlan:
-        was_judged = math.isfinite(candidate.cost)
+        was_judged, costs = math.isfinite(candidate.cost), candidate.costs
         return TriedPlan(
             candidate.name,
-            candidate.cost / self._engine_cost.asked if was_judged else None,
+            costs.asked / self._engine_cost.asked if was_judged else None,
             candidate.certified if was_judged else None,
             candidate.seconds_per_row,
             chosen,
-            candidate.cost_alone / self._engine_cost.alone if was_judged else None,
+            costs.alone / self._engine_cost.alone if was_judged else None,
             self._work_of.get(candidate.key, 0.0) / WORK_PER_SECOND,
         )
 
@@ -334,7 +339,7 @@ class Planner:
         """Return whether the rows that degree 2 leaves undecided cost enough to justify trying higher degrees."""
         if self._mode == "approximate" or not self._is_free:
             return True
-        return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size)
+        return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size).weighed
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
@@ -347,7 +352,7 @@ class Planner:
             return fitting
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
-            hopeful = self._hopeful_cost(candidate, [*lower, *tried])
+            hopeful = self._hopeful_cost(candidate.degree, points.size, [*lower, *tried])
             if self._is_free and hopeful > self._cost_to_match(candidate, [*lower, *tried]):
                 continue
             if not self._is_worth_trying(candidate, hopeful):
@@ -359,34 +364,38 @@ class Planner:
                 break  # a further degree costs more than it saves
         return tried
 
-    def _hopeful_cost(self, candidate: Candidate, lower: list[Candidate]) -> float:
-        """Return the cost of a row if the candidate left as few rows to the exact engine as one can hope.
+    def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> float:
+        """Return the cost of a row if a plan left as few rows to the exact engine as one can hope.
 
-        If two lower degrees were tried about the same centers, each further degree is assumed at best to leave the
-        square of the ratio between the shares that those two left; otherwise to leave nothing.
+        `lower` holds plans already tried with lower degrees about the same centers, or with fewer centers. If there are
+        two, each further step is assumed at best to leave the square of the ratio between the shares that they left;
+        otherwise to leave nothing.
         """
-        last = lower[-1] if lower else candidate
-        if last.share is None:
-            return self._costs.expansion(candidate.degree, candidate.points.size)
-        left = self._hopeful_rest(candidate, lower)
+        last = lower[-1] if lower else None
+        if last is None or last.share is None:
+            return self._costs.expansion(degree, size).weighed
+        left = self._hopeful_rest(degree, lower)
         share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
-        below = None if last.degree <= 2 else (last.degree, last.certified)
-        return float(self._costs.cascade(candidate.degree, candidate.points.size, share, below).asked)
+        if size.n_centers > last.points.size.n_centers:  # its rows are certified at once
+            share["expansion"] += 1.0 - sum(share.values())
+        below = None if last.degree <= 2 or last.degree == degree else (last.degree, last.certified)
+        return self._costs.cascade(degree, size, share, below).weighed
 
     @staticmethod
-    def _hopeful_rest(candidate: Candidate, lower: list[Candidate]) -> float:
-        """Return the share of the rows left by the last degree that a further degree leaves at best."""
+    def _hopeful_rest(degree: int, lower: list[Candidate]) -> float:
+        """Return the share of the rows left by the last plan that a further one leaves at best."""
         if len(lower) < 2:
             return 0.0
         before, last = lower[-2:]
         ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
-        return float(min(ratio, 1.0) ** (2.0 * (candidate.degree - last.degree) / (last.degree - before.degree)))
+        steps = (degree - last.degree) / (last.degree - before.degree) if last.degree > before.degree else 1.0
+        return float(min(ratio, 1.0) ** (2.0 * steps))
 
     def _cost_to_match(self, candidate: Candidate, lower: list[Candidate]) -> float:
         """Return the highest cost at which a candidate may be chosen: halving the undecided rows may cost more."""
         if not lower or lower[-1].share is None:
             return math.inf
-        return (_ABOUT if self._hopeful_rest(candidate, lower) < 0.5 else 1.0) * self._least_cost
+        return (_ABOUT if self._hopeful_rest(candidate.degree, lower) < 0.5 else 1.0) * self._least_cost
 
     # --- work
 
@@ -411,21 +420,15 @@ class Planner:
         return saved * _EFFORT[self._limits.effort]
 
     def _n_probed(self, candidate: Candidate, hopeful: float) -> int:
-        """Return how many centers of a candidate to expand when trying it.
-
-        These are all centers if expanding the rest later would hardly take less work: it needs another pass over the
-        kernel matrix.
-        """
+        """Return how many centers of a candidate to expand when trying it."""
         size, degree = candidate.points.size, candidate.degree
         if candidate.points is self._ahead:
             return min(_LEAST_PROBED_CENTERS, size.n_centers)
-        worth = self._worth(hopeful) if self._is_rationed else _ACCEPTABLE_WORK
+        worth = self._worth(hopeful) if self._is_rationed else math.inf
         shared = self._work(size, degree, 0)
-        each = self._work(size, degree, 1) - shared
-        n_probed = int(max((worth - shared) / each, _LEAST_PROBED_CENTERS))
-        if (size.n_centers - n_probed) * each <= _PASSES_SAVED * shared:
-            n_probed = size.n_centers
-        return min(n_probed, _PROBED_CENTERS, size.n_centers)
+        n_probed = max((worth - shared) / (self._work(size, degree, 1) - shared), _LEAST_PROBED_CENTERS)
+        most = max(size.n_centers // 2, min(_LEAST_PROBED_CENTERS, size.n_centers))  # wastes at most half of a plan
+        return int(min(n_probed, _PROBED_CENTERS, most))
 
     def _is_worth_trying(self, candidate: Candidate, hopeful: float) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
@@ -433,12 +436,10 @@ class Planner:
         are_summed = candidate.points is self._ahead or any(n == size.n_centers for n, _ in self._work_of)
         return self._is_worth(size, degree, hopeful, -self._work(size, degree, 0) if are_summed else 0.0)
 
-    def _is_worth_placing(self, n_centers: int) -> bool:
+    def _is_worth_placing(self, size: Size, hopeful: float) -> bool:
         """Return whether placing centers and trying them takes no more work than a plan with them may save."""
-        size = self._size(n_centers)
-        degree = self._degrees(size)[0]
-        placing = _PLACING_WORK * self._model.n_features * n_centers**2 if n_centers > 1 else 0.0
-        return self._is_worth(size, degree, self._costs.expansion(degree, size), placing)
+        placing = _PLACING_WORK * self._model.n_features * size.n_centers**2 if size.n_centers > 1 else 0.0
+        return self._is_worth(size, self._degrees(size)[0], hopeful, placing)
 
     def _is_worth(self, size: Size, degree: int, hopeful: float, other_work: float) -> bool:
         if not self._is_rationed:
@@ -483,7 +484,8 @@ class Planner:
             return None
         points = self._points(n_centers)
         candidate = Candidate(self._degrees(points.size)[0], points)
-        if len(points.centers) == 1 or not self._is_worth_trying(candidate, self._hopeful_cost(candidate, [])):
+        hopeful = self._hopeful_cost(candidate.degree, points.size, [])
+        if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
             return None
         _, probed = self._probe(points, _LEAST_PROBED_CENTERS)
         sum_ahead(self._model, probed.centers, self._problem.known_sums, progress)
@@ -508,8 +510,8 @@ class Planner:
 
     @staticmethod
     def _about_best(tried: list[Candidate], about: float = _ABOUT) -> list[Candidate]:
-        least = min(candidate.cost for candidate in tried)
-        return [candidate for candidate in tried if candidate.cost <= about * least]
+        least = min(tried, key=lambda c: c.cost)
+        return [c for c in tried if c.cost <= least.cost + (about - 1.0) * least.costs.asked]
 
     @classmethod
     def _chosen(cls, tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
@@ -517,7 +519,7 @@ class Planner:
 
         The rest is the share of rows that are not certified.
         """
-        best = min(cls._about_best(tried, _SAME), key=n_bytes)
+        best = min(cls._about_best(tried, SAME), key=n_bytes)
         for candidate in cls._about_best(tried):  # from low degrees to high
             is_higher = candidate.points is best.points and candidate.degree > best.degree
             if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
@@ -526,11 +528,11 @@ class Planner:
 
     def _quick_alone(self, tried: list[Candidate]) -> list[Candidate]:
         """Keep the candidates that are not far slower for single rows than the best of them or the cost to beat."""
-        asked, least = self._limits.rows_per_call, min(self._exact.alone, *(c.cost_alone for c in tried))
-        return [c for c in tried if not Cost(c.cost, c.cost_alone).is_slow_alone(least, asked)]
+        asked, least = self._limits.rows_per_call, min(self._exact.alone, *(c.costs.alone for c in tried))
+        return [c for c in tried if not c.costs.is_slow_alone(least, asked)]
 
     def _best_certified(self, tried: list[Candidate]) -> Plan:
-        n_tried, least_alone = len(tried), min(c.cost_alone for c in tried)
+        n_tried, least_alone = len(tried), min(c.costs.alone for c in tried)
         if not self._is_forced:
             tried = self._quick_alone(tried) or tried
         best = self._chosen(tried, self._bytes)
@@ -542,13 +544,13 @@ class Planner:
             name = "the exact engine alone" if chosen is None else f"{best.name}, as far as requested"
             return Plan(chosen, f"{name}: {self._too_few}")
         is_slow_alone = self._exact.is_slow_alone(least_alone, self._limits.rows_per_call)
-        if self._is_free and least.cost > _WORTHWHILE * self.exact_cost and not is_slow_alone:
+        if self._is_free and least.costs.asked > _WORTHWHILE * self._exact.asked and not is_slow_alone:
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
-                f"would take {least.cost / self.exact_cost:.0%} of its time, {self._judgement}"
+                f"would take {least.costs.asked / self._exact.asked:.0%} of its time, {self._judgement}"
             )
             return Plan(None, reason)
-        share = Cost(best.cost, best.cost_alone).share_of(self._engine_cost, self._limits.rows_per_call)
+        share = best.costs.share_of(self._engine_cost, self._limits.rows_per_call)
         reason = (
             f"{best.name}{f', the fastest of {n_tried} plans tried' if n_tried > 1 else ''}: "
             f"certifies {best.certified:.1%} and should take {share}, {self._judgement}"
@@ -578,7 +580,16 @@ class Planner:
         if asked != "auto":
             return (asked,)
         most = self._sample.fit.shape[0] // _ROWS_PER_CENTER
-        return tuple(n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most)
+        numbers = [n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most]
+        return tuple(n for n, finer in zip(numbers, [*numbers[1:], 0], strict=True) if not self._is_quicker(finer, n))
+
+    def _is_quicker(self, finer: int, n_centers: int) -> bool:
+        """Return whether plans with more centers are quicker to try, because these are in fewer varying features."""
+        if not 1 < n_centers < finer:
+            return False
+        few, many = self._size(n_centers), self._size(finer)
+        work = [self._work(size, self._degrees(size)[0], _LEAST_PROBED_CENTERS) for size in (few, many)]
+        return many.n_varying < few.n_varying and work[1] <= work[0]
 
     def _size(self, n_centers: int) -> Size:
         """Return the size of an expansion about this many centers, before they are placed."""
@@ -672,8 +683,8 @@ class Planner:
             return True
         size = self._size(n_centers)
         degrees = self._degrees(size)
-        least = min(self._costs.expansion(degree, size) for degree in degrees)
-        return least <= _WORTHWHILE * self.exact_cost and not (degrees == (1,) and self._is_hopelessly_curved)
+        least = min(self._costs.expansion(degree, size).asked for degree in degrees)
+        return least <= _WORTHWHILE * self._exact.asked and not (degrees == (1,) and self._is_hopelessly_curved)
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
@@ -698,28 +709,18 @@ class Planner:
         of_decision = values.reshape(rows.shape[0], -1)[:, decision]
         return float(np.mean(np.abs(of_decision) > least)) < _HOPELESS_SHARE
 
-    def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
+    def _cannot_improve(self, hopeful: float, tried: list[Candidate]) -> bool:
+        """Return whether more centers are pointless, given the cost of a row that one can hope for with them."""
         if self._mode == "approximate":
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
-        if self._sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS:
+        most = max(c.certified for c in tried)
+        if self._sample.are_support_vectors and most >= _ENOUGH_SUPPORT_VECTORS:
             return True
-        costs: dict[int, float] = {}  # lowest so far for each number of centers
-        for candidate in tried:
-            n = len(candidate.points.centers)
-            costs[n] = min(candidate.cost, costs.get(n, math.inf))
-        if math.isfinite(self._problem.tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
+        n_numbers = len({len(c.points.centers) for c in tried})
+        if math.isfinite(self._problem.tolerance) and n_numbers > 1 and most < _HOPELESS:
             return True  # expansions cannot give values this close
-        before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
-        if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
-            return True  # more centers hardly help, and the goal is far off
-        # Each step helps less than the one before: two more like the last would have to make expansions worthwhile.
-        far = last < math.inf and last * min(last / before, 1.0) ** 2 > _WORTHWHILE * self.exact_cost
-        if self._is_free and far:
-            return True
-        if self._is_free and before < last and before <= _WORTHWHILE * self.exact_cost:
-            return True  # more centers cost more than they save
-        size = self._size(n_centers)
-        return self._costs.expansion(self._degrees(size)[0], size) * _ABOUT >= min(c.cost for c in tried)
+        goal = min(_WORTHWHILE * self.exact_cost if self._is_free else math.inf, *(c.cost for c in tried))
+        return hopeful * _ABOUT >= goal
 
     def _tried(
         self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None], n_probed: int
@@ -754,11 +755,9 @@ class Planner:
             return replace(candidate, error=self._error(answers, rows))
         share = {stage: count / n_rows for stage, count in evaluator.rows_per_stage.items()}
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
-        cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
+        costs = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
-        candidate = replace(
-            candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified), share=share
-        )
+        candidate = replace(candidate, costs=costs, certified=float(certified), share=share)
         if candidate.cost < min(self._least_cost, self.exact_cost):
             self._best = candidate
         self._least_cost = min(self._least_cost, candidate.cost)

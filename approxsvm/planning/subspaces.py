@@ -24,7 +24,7 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
-from approxsvm.planning.calls import Calls, Cost
+from approxsvm.planning.calls import SAME, Calls, Cost, tail_of
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.winner import speculate
@@ -188,12 +188,13 @@ class _CallCosts:
     @property
     def exact(self) -> Cost:
         """Cost of the exact engine alone."""
-        return Cost(self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
+        asked = self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact)
+        return Cost(asked, self.alone.exact, tail_of(1.0, asked))
 
     @property
     def fixed(self) -> Cost:
         """Fixed cost of a row."""
-        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
+        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed, 0.0)
 
     def at_best(self, n_coordinates: int) -> float:
         """Return the average cost of a row if a stage decided all of them."""
@@ -202,7 +203,7 @@ class _CallCosts:
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
         """Return the cost of a row in a step that gets a share of the rows, by group frequency; None is the engine."""
         blocks, alone = (float(_of_step(costs, step) @ frequency) for costs in (self.blocks, self.alone))
-        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone)
+        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone, 0.0)
 
 
 def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
@@ -287,14 +288,16 @@ class _Trial:
         return share >= _NEARLY_ALL or (enough and share < _HOPELESS)
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """Return the steps with the lowest cost of rows, and that cost."""
+        """Return the steps that are quickest for one row among those with about the lowest cost, and their cost."""
         # A stage leaves few rows of a class undecided, which fill no blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [chain for n in range(1, most + 1) for chain in combinations(self._certified, n) if _is_chain(chain)]
-        costs, requested = [self._cost(chain) for chain in tried], self._problem.limits.rows_per_call
-        quickest = min(cost.alone for cost in costs)
-        least = min(range(len(tried)), key=lambda k: (costs[k].is_slow_alone(quickest, requested), costs[k].asked))
-        return tried[least], costs[least]
+        costs, requested = {chain: self._cost(chain) for chain in tried}, self._problem.limits.rows_per_call
+        quickest = min(cost.alone for cost in costs.values())
+        good = [chain for chain in tried if not costs[chain].is_slow_alone(quickest, requested)]
+        least = min(costs[chain].asked for chain in good)
+        best = min((c for c in good if costs[c].asked <= SAME * least), key=lambda chain: costs[chain].alone)
+        return best, costs[best]
 
     def built(self, steps: tuple[_Step, ...], cost: Cost, progress: Callable[[float], None]) -> Subspaces | None:
         """Build these stages for all groups."""
@@ -356,7 +359,8 @@ class _Trial:
             if step is not None:
                 undecided &= ~self._certified[step]
         tries = 1.0 + costs.blocks.misses
-        return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone)
+        tail = tail_of(float(undecided.mean()), costs.exact.asked)
+        return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone, tail)
 
 
 def in_subspaces(
