@@ -61,6 +61,7 @@ _PLACING_WORK: Final = 320.0
 _FOR_BUILDING: Final = 4.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
+_GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
 # Number of rows that a model is expected to answer, by default.
 ROWS_EXPECTED: Final = 1_000_000
 # Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
@@ -420,15 +421,14 @@ class Planner:
         return saved * _EFFORT[self._limits.effort]
 
     def _n_probed(self, candidate: Candidate, hopeful: float) -> int:
-        """Return how many centers of a candidate to expand when trying it."""
+        """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
         size, degree = candidate.points.size, candidate.degree
         if candidate.points is self._ahead:
             return min(_LEAST_PROBED_CENTERS, size.n_centers)
         worth = self._worth(hopeful) if self._is_rationed else math.inf
         shared = self._work(size, degree, 0)
-        n_probed = max((worth - shared) / (self._work(size, degree, 1) - shared), _LEAST_PROBED_CENTERS)
-        most = max(size.n_centers // 2, min(_LEAST_PROBED_CENTERS, size.n_centers))  # wastes at most half of a plan
-        return int(min(n_probed, _PROBED_CENTERS, most))
+        n_probed = max((0.5 * worth - shared) / (self._work(size, degree, 1) - shared), _LEAST_PROBED_CENTERS)
+        return int(min(n_probed, _PROBED_CENTERS, size.n_centers))
 
     def _is_worth_trying(self, candidate: Candidate, hopeful: float) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
@@ -719,8 +719,8 @@ class Planner:
         n_numbers = len({len(c.points.centers) for c in tried})
         if math.isfinite(self._problem.tolerance) and n_numbers > 1 and most < _HOPELESS:
             return True  # expansions cannot give values this close
-        goal = min(_WORTHWHILE * self.exact_cost if self._is_free else math.inf, *(c.cost for c in tried))
-        return hopeful * _ABOUT >= goal
+        worthwhile = _WORTHWHILE * self.exact_cost if self._is_free else math.inf
+        return hopeful >= min(worthwhile, *(c.cost / _ABOUT for c in tried))
 
     def _tried(
         self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None], n_probed: int
@@ -780,8 +780,11 @@ class Planner:
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
-        # Every center is equally likely to be chosen, so that the rows of the chosen ones resemble all rows.
-        probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
+        # The chosen centers are evenly spaced in the order of their rows' distances, on which bounds depend most. Fewer
+        # centers are a part of more.
+        present = np.unique(nearest)
+        ordered = present[np.argsort(points.typical_s[present], kind="stable")]
+        probed = ordered[np.argsort(np.argsort((np.arange(len(ordered)) * _GOLDEN_RATIO + 0.5) % 1.0))][:most]
         if len(probed) == 1 and len(centers) > 1:  # an artifact with a single center uses the frame's center
             probed = np.append(probed, (probed[0] + 1) % len(centers))
         chosen = _spread(np.flatnonzero(np.isin(nearest, probed)))

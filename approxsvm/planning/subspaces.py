@@ -56,8 +56,6 @@ _GOOD_ENOUGH: Final = 0.1
 # again for each pair.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
-# Share of decided rows above which more coordinates hardly help.
-_NEARLY_ALL: Final = 0.995
 # If expansions decide about as many rows as the sums, no higher degree is needed.
 _ABOUT: Final = 0.01
 # A model keeps its training rows away from its boundary. So values of new rows are assumed to be smaller, by these
@@ -68,9 +66,7 @@ _MOST_STAGES: Final = 3
 _MOST_STAGES_OF_CLASSES: Final = 2
 # Maximum number of classes on which coordinates are tried.
 _MOST_JUDGED: Final = 3
-# If a stage with this many coordinates decides a smaller share of rows, more coordinates will not help; with a
-# tolerance, no number of coordinates will.
-_ENOUGH_COORDINATES: Final = 64
+# If the sums decide a smaller share of rows, fewer coordinates are not tried.
 _HOPELESS: Final = 0.02
 
 
@@ -160,11 +156,15 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
         trial = _Trial(problem, lists, costs, numbers[-1], in_order)
         if not trial.draw_rows():
             return None
-        for n_done, k in enumerate(numbers):
+        for n_done, k in enumerate(reversed(numbers), 1):
             if not trial.run(k):
                 return None
-            progress(0.5 * (n_done + 1) / len(numbers))
-            if trial.is_enough(k, numbers[0]):
+            progress(0.5 * n_done / len(numbers))
+            # Fewer coordinates decide fewer rows.
+            left = 1.0 - trial.decided_by_sums(k)
+            if n_done == 1 and min(map(costs.at_best, numbers)) + left * exact.asked > to_beat:
+                return None
+            if 1.0 - left < _HOPELESS:
                 break
         best, cost = trial.best()
         if cost.asked > to_beat or cost.is_slow_alone(least_alone, problem.limits.rows_per_call):
@@ -277,21 +277,19 @@ class _Trial:
             typical_s = 2.0 * self._model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
             self._expansions[step] = _expanded(group, self._stages[k][0], degree, self._model.gamma, typical_s)
             self._certified[step] = self._decided(k, _values(self._expansions[step], projected))
-            if float(self._certified[step].mean()) >= float(self._certified[_Step(k, 0)].mean()) - _ABOUT:
+            if float(self._certified[step].mean()) >= self.decided_by_sums(k) - _ABOUT:
                 break  # the residual leaves the other rows undecided
         return True
 
-    def is_enough(self, k: int, least: int) -> bool:
-        """Return whether adding coordinates is pointless: nearly all rows are decided, or hardly any are."""
-        share = float(self._certified[_Step(k, 0)].mean())
-        enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._problem.tolerance) else least)
-        return share >= _NEARLY_ALL or (enough and share < _HOPELESS)
+    def decided_by_sums(self, k: int) -> float:
+        """Return the share of rows that the sums in k coordinates decide."""
+        return float(self._certified[_Step(k, 0)].mean())
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
         """Return the steps that are quickest for one row among those with about the lowest cost, and their cost."""
         # A stage leaves few rows of a class undecided, which fill no blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
-        tried = [chain for n in range(1, most + 1) for chain in combinations(self._certified, n) if _is_chain(chain)]
+        tried = [chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)]
         costs, requested = {chain: self._cost(chain) for chain in tried}, self._problem.limits.rows_per_call
         quickest = min(cost.alone for cost in costs.values())
         good = [chain for chain in tried if not costs[chain].is_slow_alone(quickest, requested)]
