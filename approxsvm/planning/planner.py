@@ -50,10 +50,10 @@ MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Most numbers in a dense sample, unless it has few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Maximum and minimum number of centers to expand when trying a candidate, and maximum number of rows to try it on.
-# Between these limits, the work that a trial is worth decides (`Planner._worth`).
-_PROBED_CENTERS: Final = 32
+# Minimum and maximum number of centers to expand when trying a candidate, but at least a tenth of them, and maximum
+# number of rows to try it on. Between these limits, the work that a trial is worth decides (`Planner._worth`).
 _LEAST_PROBED_CENTERS: Final = 8
+_PROBED_CENTERS: Final = 64
 _PROBE_ROWS: Final = 4_000
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
@@ -354,7 +354,7 @@ class Planner:
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
             hopeful = self._hopeful_cost(candidate.degree, points.size, [*lower, *tried])
-            if self._is_free and hopeful > self._cost_to_match(candidate, [*lower, *tried]):
+            if self._is_free and hopeful.weighed > self._cost_to_match(candidate, [*lower, *tried]):
                 continue
             if not self._is_worth_trying(candidate, hopeful):
                 continue
@@ -365,7 +365,7 @@ class Planner:
                 break  # a further degree costs more than it saves
         return tried
 
-    def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> float:
+    def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
         """Return the cost of a row if a plan left as few rows to the exact engine as one can hope.
 
         `lower` holds plans already tried with lower degrees about the same centers, or with fewer centers. If there are
@@ -374,13 +374,13 @@ class Planner:
         """
         last = lower[-1] if lower else None
         if last is None or last.share is None:
-            return self._costs.expansion(degree, size).weighed
+            return self._costs.expansion(degree, size)
         left = self._hopeful_rest(degree, lower)
         share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
         if size.n_centers > last.points.size.n_centers:  # its rows are certified at once
             share["expansion"] += 1.0 - sum(share.values())
         below = None if last.degree <= 2 or last.degree == degree else (last.degree, last.certified)
-        return self._costs.cascade(degree, size, share, below).weighed
+        return self._costs.cascade(degree, size, share, below)
 
     @staticmethod
     def _hopeful_rest(degree: int, lower: list[Candidate]) -> float:
@@ -405,14 +405,19 @@ class Planner:
         """Whether trials are limited by what their plans may save."""
         return self._is_free and self._mode == "certified"
 
-    def _worth(self, hopeful: float) -> float:
+    def _worth(self, hopeful: Cost) -> float:
         """Return the work that trying a plan is worth if its rows may cost as little as `hopeful`.
 
-        This is at most the work that the plan would save in all expected rows. Trials of plans other than the best so
+        This is at most the work that the plan would save in all expected rows; without rows_per_call, these may come in
+        batches or one by one. Trials of plans other than the best so
         far may take as much work as the best plan itself, with the sums that all plans need (or a fixed amount), so
         that no more than half of all work is in vain; but a small share of possible savings may always be spent.
         """
-        saved = max(min(self._least_cost, self.exact_cost) - hopeful, 0.0) * self._work_of_cost
+        best = self._exact if self._best is None else self._best.costs
+        saved = best.weighed - hopeful.weighed
+        if self._limits.rows_per_call is None:
+            saved = max(saved, best.alone - hopeful.alone)
+        saved = max(saved, 0.0) * self._work_of_cost
         if self._best is not None:
             of_best = self._work_of[self._best.key] + self._work(self._best.points.size, self._best.degree, None)
             of_best += self._problem.known_sums.work_of_all
@@ -420,31 +425,32 @@ class Planner:
             saved = min(saved, max(of_best - in_vain, _ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
         return saved * _EFFORT[self._limits.effort]
 
-    def _n_probed(self, candidate: Candidate, hopeful: float) -> int:
+    def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
         """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
         size, degree = candidate.points.size, candidate.degree
         if candidate.points is self._ahead:
-            return min(_LEAST_PROBED_CENTERS, size.n_centers)
+            return _least_probed(size)
         worth = self._worth(hopeful) if self._is_rationed else math.inf
         shared = self._work(size, degree, 0)
-        n_probed = max((0.5 * worth - shared) / (self._work(size, degree, 1) - shared), _LEAST_PROBED_CENTERS)
-        return int(min(n_probed, _PROBED_CENTERS, size.n_centers))
+        n_probed = (0.5 * worth - shared) / (self._work(size, degree, 1) - shared)
+        least = _least_probed(size)
+        return int(min(max(n_probed, least), max(_PROBED_CENTERS, least), size.n_centers))
 
-    def _is_worth_trying(self, candidate: Candidate, hopeful: float) -> bool:
+    def _is_worth_trying(self, candidate: Candidate, hopeful: Cost) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
         size, degree = candidate.points.size, candidate.degree
         are_summed = candidate.points is self._ahead or any(n == size.n_centers for n, _ in self._work_of)
         return self._is_worth(size, degree, hopeful, -self._work(size, degree, 0) if are_summed else 0.0)
 
-    def _is_worth_placing(self, size: Size, hopeful: float) -> bool:
+    def _is_worth_placing(self, size: Size, hopeful: Cost) -> bool:
         """Return whether placing centers and trying them takes no more work than a plan with them may save."""
         placing = _PLACING_WORK * self._model.n_features * size.n_centers**2 if size.n_centers > 1 else 0.0
         return self._is_worth(size, self._degrees(size)[0], hopeful, placing)
 
-    def _is_worth(self, size: Size, degree: int, hopeful: float, other_work: float) -> bool:
+    def _is_worth(self, size: Size, degree: int, hopeful: Cost, other_work: float) -> bool:
         if not self._is_rationed:
             return True
-        work = self._work(size, degree, min(size.n_centers, _LEAST_PROBED_CENTERS)) + other_work
+        work = self._work(size, degree, _least_probed(size)) + other_work
         is_worth = work <= self._worth(hopeful) * (_FOR_BUILDING if size.n_centers == 1 else 1.0)
         self._was_too_much_work |= not is_worth
         return is_worth
@@ -487,7 +493,7 @@ class Planner:
         hopeful = self._hopeful_cost(candidate.degree, points.size, [])
         if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
             return None
-        _, probed = self._probe(points, _LEAST_PROBED_CENTERS)
+        _, probed = self._probe(points, _least_probed(points.size))
         sum_ahead(self._model, probed.centers, self._problem.known_sums, progress)
         return points
 
@@ -588,7 +594,7 @@ class Planner:
         if not 1 < n_centers < finer:
             return False
         few, many = self._size(n_centers), self._size(finer)
-        work = [self._work(size, self._degrees(size)[0], _LEAST_PROBED_CENTERS) for size in (few, many)]
+        work = [self._work(size, self._degrees(size)[0], _least_probed(size)) for size in (few, many)]
         return many.n_varying < few.n_varying and work[1] <= work[0]
 
     def _size(self, n_centers: int) -> Size:
@@ -709,7 +715,7 @@ class Planner:
         of_decision = values.reshape(rows.shape[0], -1)[:, decision]
         return float(np.mean(np.abs(of_decision) > least)) < _HOPELESS_SHARE
 
-    def _cannot_improve(self, hopeful: float, tried: list[Candidate]) -> bool:
+    def _cannot_improve(self, hopeful: Cost, tried: list[Candidate]) -> bool:
         """Return whether more centers are pointless, given the cost of a row that one can hope for with them."""
         if self._mode == "approximate":
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
@@ -719,8 +725,8 @@ class Planner:
         n_numbers = len({len(c.points.centers) for c in tried})
         if math.isfinite(self._problem.tolerance) and n_numbers > 1 and most < _HOPELESS:
             return True  # expansions cannot give values this close
-        worthwhile = _WORTHWHILE * self.exact_cost if self._is_free else math.inf
-        return hopeful >= min(worthwhile, *(c.cost / _ABOUT for c in tried))
+        exact = self.exact_cost if self._is_free else math.inf
+        return hopeful.weighed >= min(exact, *(c.cost / SAME for c in tried))
 
     def _tried(
         self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None], n_probed: int
@@ -753,7 +759,9 @@ class Planner:
         candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        share = {stage: count / n_rows for stage, count in evaluator.rows_per_stage.items()}
+        # One more row counts as undecided: a few certified rows do not show that nearly all are.
+        share = {stage: count / (n_rows + 1) for stage, count in evaluator.rows_per_stage.items()}
+        share["float32"] += 1 / (n_rows + 1)
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
         costs = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
@@ -806,6 +814,11 @@ class Planner:
         if self._mode == "certified" and self._is_free:
             return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
         raise UnsupportedModelError(f"no requested plan fits max_bytes = {limit:,}")
+
+
+def _least_probed(size: Size) -> int:
+    """Return the least number of centers that are expanded when trying a candidate."""
+    return min(max(_LEAST_PROBED_CENTERS, size.n_centers // 10), size.n_centers)
 
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

@@ -66,8 +66,6 @@ _MOST_STAGES: Final = 3
 _MOST_STAGES_OF_CLASSES: Final = 2
 # Maximum number of classes on which coordinates are tried.
 _MOST_JUDGED: Final = 3
-# If the sums decide a smaller share of rows, fewer coordinates are not tried.
-_HOPELESS: Final = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +162,7 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
             left = 1.0 - trial.decided_by_sums(k)
             if n_done == 1 and min(map(costs.at_best, numbers)) + left * exact.asked > to_beat:
                 return None
-            if 1.0 - left < _HOPELESS:
+            if not trial.pays(k):
                 break
         best, cost = trial.best()
         if cost.asked > to_beat or cost.is_slow_alone(least_alone, problem.limits.rows_per_call):
@@ -271,7 +269,7 @@ class _Trial:
         if len(self._stages[k]) < len(stages):
             return False
         self._certified[_Step(k, 0)] = self._decided(k)
-        for degree in self._degrees(k):
+        for degree in self._degrees(k) if self.pays(k) else ():
             step, group = _Step(k, degree), self._groups[0]
             projected = group.projected(self._rows, k)
             typical_s = 2.0 * self._model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
@@ -284,6 +282,10 @@ class _Trial:
     def decided_by_sums(self, k: int) -> float:
         """Return the share of rows that the sums in k coordinates decide."""
         return float(self._certified[_Step(k, 0)].mean())
+
+    def pays(self, k: int) -> bool:
+        """Return whether the rows that the sums in k coordinates decide cost more in the exact engine."""
+        return self.decided_by_sums(k) * self._costs.exact.asked > self._costs.at_best(k)
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
         """Return the steps that are quickest for one row among those with about the lowest cost, and their cost."""

@@ -24,6 +24,7 @@ from approxsvm.expansion import kernel_sums, stack
 from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning import planner
+from approxsvm.planning.calls import Cost
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
 from approxsvm.reference.decision_values import decision_function
@@ -170,7 +171,7 @@ def test_never_slower_than_the_exact_engine(
     original = planner.Planner.plan
 
     def noted(self: planner.Planner, progress: Any) -> planner.Plan:
-        plans.append((self.exact_cost, original(self, progress)))
+        plans.append((self._exact.asked, original(self, progress)))
         return plans[-1][1]
 
     monkeypatch.setattr(planner.Planner, "plan", noted)
@@ -185,7 +186,7 @@ def test_never_slower_than_the_exact_engine(
             assert plan.reason.startswith("the exact engine alone")
         else:
             assert fast.artifact.mode == "certified"
-            assert plan.candidate.cost <= planner._WORTHWHILE * exact_cost
+            assert plan.candidate.costs.asked <= planner._WORTHWHILE * exact_cost
         assert fast.artifact.plan == plan.reason
     assert {fast.candidate is None for _, fast in plans} == {True, False}
 
@@ -193,7 +194,7 @@ def test_never_slower_than_the_exact_engine(
 @pytest.mark.parametrize(
     ("costs", "tried", "chosen"),
     [
-        ({1: 0.65, 16: 0.8, 64: 0.4, 256: 0.2, 1024: 0.195}, [1, 16, 64, 256, 1024], 256),  # covtype, say
+        ({1: 0.65, 16: 0.8, 64: 0.4, 256: 0.2, 1024: 0.195}, [1, 16, 64, 256, 1024], 256),  # like covtype
         ({1: 0.95, 16: 0.9, 64: 0.88, 256: 0.1}, [1, 16, 64], None),  # usps
         ({1: 0.9, 16: 0.3, 64: 0.29, 256: 0.4, 1024: 0.5}, [1, 16, 64, 256], 16),
     ],
@@ -206,7 +207,10 @@ def test_more_centers_are_tried_while_they_may_help(
 
     def known(self: planner.Planner, candidate: planner.Candidate, *_: Any) -> planner.Candidate:
         seen.append(len(candidate.points.centers))
-        return dataclasses.replace(candidate, cost=costs[seen[-1]] * self.exact_cost, certified=0.5)
+        cost = costs[seen[-1]]
+        share = dict.fromkeys(STAGES, 0.0) | {"expansion": 1.0 - cost, "float32": cost}
+        found = Cost(cost * self._exact.asked, self._exact.alone, 0.0)
+        return dataclasses.replace(candidate, costs=found, certified=1.0 - cost, share=share)
 
     plans: list[planner.Plan] = []
     original = planner.Planner.plan
@@ -223,7 +227,7 @@ def test_the_fewest_bytes_of_about_the_best_are_chosen() -> None:
     points = {n: planner.Points(np.zeros((n, 3), np.float32), None, np.zeros(n)) for n in (1, 60, 250)}
 
     def best(*plans: tuple[int, int, float, float]) -> tuple[int, int]:
-        tried = [planner.Candidate(k, points[n], cost, certified) for n, k, cost, certified in plans]
+        tried = [planner.Candidate(k, points[n], Cost(cost, cost, 0.0), certified) for n, k, cost, certified in plans]
         chosen = planner.Planner._chosen(tried, lambda c: len(c.points.centers) * c.points.size.coefficients(c.degree))
         return len(chosen.points.centers), chosen.degree
 
@@ -253,11 +257,11 @@ def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPat
 
     def known(self: planner.Planner, candidate: planner.Candidate, *_: Any) -> planner.Candidate:
         seen.append((len(candidate.points.centers), candidate.degree))
-        cost = costs.get(seen[-1], 1.0) * self.exact_cost
+        cost = costs.get(seen[-1], 1.0) * self._exact.asked
         self._least_cost = min(self._least_cost, cost)
         certified = 1.0 - 0.1 * costs.get(seen[-1], 1.0)
         share = dict.fromkeys(STAGES, 0.0) | {"expansion": certified, "float32": 1.0 - certified}
-        return dataclasses.replace(candidate, cost=cost, certified=certified, share=share)
+        return dataclasses.replace(candidate, costs=Cost(cost, cost, 0.0), certified=certified, share=share)
 
     monkeypatch.setattr(planner.Planner, "_tried", known)
     rows = np.random.default_rng(0).normal(size=(1500, 4))
