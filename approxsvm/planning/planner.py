@@ -50,10 +50,10 @@ MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Most numbers in a dense sample, unless it has few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Minimum and maximum number of centers to expand when trying a candidate, but at least a tenth of them, and maximum
-# number of rows to try it on. Between these limits, the work that a trial is worth decides (`Planner._worth`).
+# Minimum and maximum number of centers to expand when trying a candidate, but at least a tenth of them and at most a
+# quarter, and maximum number of rows to try it on. Between these limits, `Planner._worth` decides.
 _LEAST_PROBED_CENTERS: Final = 8
-_PROBED_CENTERS: Final = 64
+_PROBED_CENTERS: Final = 32
 _PROBE_ROWS: Final = 4_000
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
@@ -368,9 +368,7 @@ class Planner:
     def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
         """Return the cost of a row if a plan left as few rows to the exact engine as one can hope.
 
-        `lower` holds plans already tried with lower degrees about the same centers, or with fewer centers. If there are
-        two, each further step is assumed at best to leave the square of the ratio between the shares that they left;
-        otherwise to leave nothing.
+        `lower` holds plans already tried with lower degrees about the same centers, or with fewer centers.
         """
         last = lower[-1] if lower else None
         if last is None or last.share is None:
@@ -384,12 +382,17 @@ class Planner:
 
     @staticmethod
     def _hopeful_rest(degree: int, lower: list[Candidate]) -> float:
-        """Return the share of the rows left by the last plan that a further one leaves at best."""
+        """Return the share of the rows left by the last plan that a further one leaves at best.
+
+        Each step is assumed at best to leave the square of the share that the step before it left. A first degree
+        counts as a step from nothing; the effect of a first number of centers is unknown, and any may leave nothing.
+        """
+        last, more_degrees = lower[-1], degree - lower[-1].degree
         if len(lower) < 2:
-            return 0.0
-        before, last = lower[-2:]
+            return (1.0 - last.certified) ** (2.0 * more_degrees) if more_degrees else 0.0
+        before = lower[-2]
         ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
-        steps = (degree - last.degree) / (last.degree - before.degree) if last.degree > before.degree else 1.0
+        steps = more_degrees / (last.degree - before.degree) if more_degrees else 1.0
         return float(min(ratio, 1.0) ** (2.0 * steps))
 
     def _cost_to_match(self, candidate: Candidate, lower: list[Candidate]) -> float:
@@ -433,8 +436,8 @@ class Planner:
         worth = self._worth(hopeful) if self._is_rationed else math.inf
         shared = self._work(size, degree, 0)
         n_probed = (0.5 * worth - shared) / (self._work(size, degree, 1) - shared)
-        least = _least_probed(size)
-        return int(min(max(n_probed, least), max(_PROBED_CENTERS, least), size.n_centers))
+        most = min(max(_PROBED_CENTERS, size.n_centers // 4), size.n_centers)
+        return int(min(max(n_probed, _least_probed(size)), most))
 
     def _is_worth_trying(self, candidate: Candidate, hopeful: Cost) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
