@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -11,6 +12,8 @@ from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 
 # Maximum cost of a single row without rows_per_call, as a multiple of the cost of the best plan.
 _MOST_ALONE: Final = 3.0
+# A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
+WORTHWHILE: Final = 0.85
 # Costs within this factor count as equal.
 SAME: Final = 1.05
 # Additional weight of rows in the exact engine, up to this share of rows.
@@ -37,6 +40,11 @@ class Cost(NamedTuple):
     def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
         """Return whether rows_per_call is not given and a single row costs far more than by another plan."""
         return rows_per_call is None and self.alone > _MOST_ALONE * least
+
+    def is_worthwhile(self, exact: Cost) -> bool:
+        """Return whether rows cost much less than in the exact engine, as asked or on average of that and alone."""
+        asked, alone = self.asked / exact.asked, self.alone / exact.alone
+        return min(asked, math.sqrt(asked * alone)) <= WORTHWHILE
 
     def share_of(self, exact: Cost, rows_per_call: int | None) -> str:
         """Describe the cost relative to the exact engine's."""

@@ -31,7 +31,7 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
-from approxsvm.planning.calls import SAME, CallCosts, Cost
+from approxsvm.planning.calls import SAME, WORTHWHILE, CallCosts, Cost
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
@@ -80,8 +80,6 @@ _ROWS_PER_CENTER: Final = 4
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
-# A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
-_WORTHWHILE: Final = 0.85
 # Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried. Higher
 # degrees are tried only where degree 2 costs the second factor more than if it certified every row.
 _ABOUT: Final = 1.15
@@ -541,7 +539,7 @@ class Planner:
         return [c for c in tried if not c.costs.is_slow_alone(least, asked)]
 
     def _best_certified(self, tried: list[Candidate]) -> Plan:
-        n_tried, least_alone = len(tried), min(c.costs.alone for c in tried)
+        n_tried = len(tried)
         if not self._is_forced:
             tried = self._quick_alone(tried) or tried
         best = self._chosen(tried, self._bytes)
@@ -552,8 +550,7 @@ class Planner:
             chosen = None if self._is_free else best
             name = "the exact engine alone" if chosen is None else f"{best.name}, as far as requested"
             return Plan(chosen, f"{name}: {self._too_few}")
-        is_slow_alone = self._exact.is_slow_alone(least_alone, self._limits.rows_per_call)
-        if self._is_free and least.costs.asked > _WORTHWHILE * self._exact.asked and not is_slow_alone:
+        if self._is_free and not least.costs.is_worthwhile(self._exact):
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
                 f"would take {least.costs.asked / self._exact.asked:.0%} of its time, {self._judgement}"
@@ -693,7 +690,7 @@ class Planner:
         size = self._size(n_centers)
         degrees = self._degrees(size)
         least = min(self._costs.expansion(degree, size).asked for degree in degrees)
-        return least <= _WORTHWHILE * self._exact.asked and not (degrees == (1,) and self._is_hopelessly_curved)
+        return least <= WORTHWHILE * self._exact.asked and not (degrees == (1,) and self._is_hopelessly_curved)
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
