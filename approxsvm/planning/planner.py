@@ -50,8 +50,8 @@ MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Most numbers in a dense sample, unless it has few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Minimum and maximum number of centers to expand when trying a candidate, but at least a tenth of them and at most a
-# quarter, and maximum number of rows to try it on. Between these limits, `Planner._worth` decides.
+# Minimum and maximum number of centers to expand when trying a candidate, but at least a twentieth and at most a
+# quarter of them, and maximum number of rows to try it on. Between these limits, `Planner._worth` decides.
 _LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
 _PROBE_ROWS: Final = 4_000
@@ -279,7 +279,7 @@ class Planner:
             if tried and self._cannot_improve(hopeful, tried):
                 break
             is_ahead = self._ahead is not None and numbers[1] == n_centers
-            if not is_ahead and not self._is_worth_placing(size, hopeful):
+            if not is_ahead and not self._is_worth_placing(size):
                 continue
             if n_centers == 1 and len(numbers) > 1:
                 self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
@@ -409,16 +409,11 @@ class Planner:
     def _worth(self, hopeful: Cost) -> float:
         """Return the work that trying a plan is worth if its rows may cost as little as `hopeful`.
 
-        This is at most the work that the plan would save in all expected rows; without rows_per_call, these may come in
-        batches or one by one. Trials of plans other than the best so
+        This is at most the work that the plan would save in all expected rows. Trials of plans other than the best so
         far may take as much work as the best plan itself, with the sums that all plans need (or a fixed amount), so
         that no more than half of all work is in vain; but a small share of possible savings may always be spent.
         """
-        best = self._exact if self._best is None else self._best.costs
-        saved = best.weighed - hopeful.weighed
-        if self._limits.rows_per_call is None:
-            saved = max(saved, best.alone - hopeful.alone)
-        saved = max(saved, 0.0) * self._work_of_cost
+        saved = max(min(self._least_cost, self.exact_cost) - hopeful.weighed, 0.0) * self._work_of_cost
         if self._best is not None:
             of_best = self._work_of[self._best.key] + self._work(self._best.points.size, self._best.degree, None)
             of_best += self._problem.known_sums.work_of_all
@@ -443,10 +438,11 @@ class Planner:
         are_summed = candidate.points is self._ahead or any(n == size.n_centers for n, _ in self._work_of)
         return self._is_worth(size, degree, hopeful, -self._work(size, degree, 0) if are_summed else 0.0)
 
-    def _is_worth_placing(self, size: Size, hopeful: Cost) -> bool:
+    def _is_worth_placing(self, size: Size) -> bool:
         """Return whether placing centers and trying them takes no more work than a plan with them may save."""
+        degree = self._degrees(size)[0]
         placing = _PLACING_WORK * self._model.n_features * size.n_centers**2 if size.n_centers > 1 else 0.0
-        return self._is_worth(size, self._degrees(size)[0], hopeful, placing)
+        return self._is_worth(size, degree, self._costs.expansion(degree, size), placing)
 
     def _is_worth(self, size: Size, degree: int, hopeful: Cost, other_work: float) -> bool:
         if not self._is_rationed:
@@ -524,9 +520,11 @@ class Planner:
     def _chosen(cls, tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
         """Choose the smallest of the candidates about as good as the best, or a higher degree that halves the rest.
 
-        The rest is the share of rows that are not certified.
+        They are about as good if single rows are, too. The rest is the share of rows that are not certified.
         """
-        best = min(cls._about_best(tried, SAME), key=n_bytes)
+        good = cls._about_best(tried, SAME)
+        quick = _ABOUT * min(good, key=lambda c: c.cost).costs.alone
+        best = min((c for c in good if c.costs.alone <= quick), key=n_bytes)
         for candidate in cls._about_best(tried):  # from low degrees to high
             is_higher = candidate.points is best.points and candidate.degree > best.degree
             if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
@@ -818,7 +816,7 @@ class Planner:
 
 def _least_probed(size: Size) -> int:
     """Return the least number of centers that are expanded when trying a candidate."""
-    return min(max(_LEAST_PROBED_CENTERS, size.n_centers // 10), size.n_centers)
+    return min(max(_LEAST_PROBED_CENTERS, size.n_centers // 20), size.n_centers)
 
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
