@@ -12,45 +12,49 @@ if _find_spec("approxsvm._native") is None:  # Python was started in the folder 
 
     __path__[:] = [installed_folder(__path__[0])]
 
-from approxsvm.errors import (
-    ApproxSVMError,
-    ApproxSVMWarning,
-    ArtifactError,
-    DataFormatError,
-    InputError,
-    MissingPackageError,
-    ModelFormatError,
-    OpenAnswersWarning,
-    SourceAccuracyWarning,
-    TargetError,
-    UnsupportedModelError,
-)
+from approxsvm.errors import ApproxSVMError as ApproxSVMError
+from approxsvm.errors import ApproxSVMWarning as ApproxSVMWarning
+from approxsvm.errors import ArtifactError as ArtifactError
+from approxsvm.errors import DataFormatError as DataFormatError
+from approxsvm.errors import InputError as InputError
+from approxsvm.errors import MissingPackageError as MissingPackageError
+from approxsvm.errors import ModelFormatError as ModelFormatError
+from approxsvm.errors import OpenAnswersWarning as OpenAnswersWarning
+from approxsvm.errors import SourceAccuracyWarning as SourceAccuracyWarning
+from approxsvm.errors import TargetError as TargetError
+from approxsvm.errors import UnsupportedModelError as UnsupportedModelError
 
 if TYPE_CHECKING:
     __version__: str
-    from approxsvm.analysis.verification import Verification, verify
-    from approxsvm.artifact.views import Artifact
-    from approxsvm.compiler import compile
-    from approxsvm.cross_validation import CrossValidation, Training, cross_validate
-    from approxsvm.estimators import (
-        CompiledDensity,
-        CompiledEnsemble,
-        CompiledMultiOutput,
-        CompiledOneClassSVM,
-        CompiledSVC,
-        CompiledSVR,
-        load,
-    )
-    from approxsvm.expansion.validity import gamma_max
-    from approxsvm.frontends import read_any, read_model
-    from approxsvm.frontends.data import read_dense, read_rows
-    from approxsvm.frontends.libsvm import read_libsvm_data, read_libsvm_model
-    from approxsvm.frontends.svm_scale import with_range_file
-    from approxsvm.integrations.scoring.dataset import score_dataset
-    from approxsvm.integrations.scoring.result import Scoring
-    from approxsvm.ir.kernel_model import KernelModel
-    from approxsvm.predictor import Predictor
-    from approxsvm.system.installed_headers import get_cmake_dir, get_include, get_pkgconfig_dir
+    from approxsvm.analysis.verification import Verification as Verification
+    from approxsvm.analysis.verification import verify as verify
+    from approxsvm.artifact.views import Artifact as Artifact
+    from approxsvm.compiler import compile as compile
+    from approxsvm.cross_validation import CrossValidation as CrossValidation
+    from approxsvm.cross_validation import Training as Training
+    from approxsvm.cross_validation import cross_validate as cross_validate
+    from approxsvm.estimators import CompiledDensity as CompiledDensity
+    from approxsvm.estimators import CompiledEnsemble as CompiledEnsemble
+    from approxsvm.estimators import CompiledMultiOutput as CompiledMultiOutput
+    from approxsvm.estimators import CompiledOneClassSVM as CompiledOneClassSVM
+    from approxsvm.estimators import CompiledSVC as CompiledSVC
+    from approxsvm.estimators import CompiledSVR as CompiledSVR
+    from approxsvm.estimators import load as load
+    from approxsvm.expansion.validity import gamma_max as gamma_max
+    from approxsvm.frontends import read_any as read_any
+    from approxsvm.frontends import read_model as read_model
+    from approxsvm.frontends.data import read_dense as read_dense
+    from approxsvm.frontends.data import read_rows as read_rows
+    from approxsvm.frontends.libsvm import read_libsvm_data as read_libsvm_data
+    from approxsvm.frontends.libsvm import read_libsvm_model as read_libsvm_model
+    from approxsvm.frontends.svm_scale import with_range_file as with_range_file
+    from approxsvm.integrations.scoring.dataset import score_dataset as score_dataset
+    from approxsvm.integrations.scoring.result import Scoring as Scoring
+    from approxsvm.ir.kernel_model import KernelModel as KernelModel
+    from approxsvm.predictor import Predictor as Predictor
+    from approxsvm.system.installed_headers import get_cmake_dir as get_cmake_dir
+    from approxsvm.system.installed_headers import get_include as get_include
+    from approxsvm.system.installed_headers import get_pkgconfig_dir as get_pkgconfig_dir
 
 _MODULES = {
     name: module
@@ -75,48 +79,7 @@ _MODULES = {
     for name in names.split()
 }
 
-__all__ = [
-    "ApproxSVMError",
-    "ApproxSVMWarning",
-    "Artifact",
-    "ArtifactError",
-    "CompiledDensity",
-    "CompiledEnsemble",
-    "CompiledMultiOutput",
-    "CompiledOneClassSVM",
-    "CompiledSVC",
-    "CompiledSVR",
-    "CrossValidation",
-    "DataFormatError",
-    "InputError",
-    "KernelModel",
-    "MissingPackageError",
-    "ModelFormatError",
-    "OpenAnswersWarning",
-    "Predictor",
-    "Scoring",
-    "SourceAccuracyWarning",
-    "TargetError",
-    "Training",
-    "UnsupportedModelError",
-    "Verification",
-    "compile",
-    "cross_validate",
-    "gamma_max",
-    "get_cmake_dir",
-    "get_include",
-    "get_pkgconfig_dir",
-    "load",
-    "read_any",
-    "read_dense",
-    "read_libsvm_data",
-    "read_libsvm_model",
-    "read_model",
-    "read_rows",
-    "score_dataset",
-    "verify",
-    "with_range_file",
-]
+__all__ = sorted({name for name in globals() if name.endswith(("Error", "Warning"))} | {*_MODULES})
 
 
 def __getattr__(name: str) -> object:

@@ -7,6 +7,12 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import NotRequired
 
+_Array = npt.NDArray[Any]
+_Floats = npt.NDArray[np.float64]
+_Bools = npt.NDArray[np.bool_]
+_Integers = npt.NDArray[np.int64]
+_Positions = npt.NDArray[np.intp]
+
 class LibsvmModelDict(TypedDict):
     svm_type: str
     kernel_type: str
@@ -14,18 +20,18 @@ class LibsvmModelDict(TypedDict):
     gamma: float | None
     coef0: float | None
     n_classes: int
-    rho: npt.NDArray[np.float64]
+    rho: _Floats
     labels: npt.NDArray[np.int32]
-    n_sv_per_class: npt.NDArray[np.int64]
-    probA: NotRequired[npt.NDArray[np.float64]]
-    probB: NotRequired[npt.NDArray[np.float64]]
-    prob_density_marks: NotRequired[npt.NDArray[np.float64]]
-    coef: npt.NDArray[np.float64]
-    indptr: npt.NDArray[np.int64]
+    n_sv_per_class: _Integers
+    probA: NotRequired[_Floats]
+    probB: NotRequired[_Floats]
+    prob_density_marks: NotRequired[_Floats]
+    coef: _Floats
+    indptr: _Integers
     indices: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float64]
+    values: _Floats
     scaled_indices: NotRequired[npt.NDArray[np.int32]]
-    scales: NotRequired[npt.NDArray[np.float64]]
+    scales: NotRequired[_Floats]
     min_index: int
     max_index: int
     ends_in_line_break: bool
@@ -57,18 +63,18 @@ class ExpansionArithmetic:
     half_norm: float
 
 def float32_arithmetic(n_features: int, degree: int) -> ExpansionArithmetic: ...
-def bound_cells(n_features: int) -> npt.NDArray[np.float64]: ...
+def bound_cells(n_features: int) -> _Floats: ...
 def bound_factors(
-    ends: npt.NDArray[np.float64], degree: int, first_remainder_degree: int, arithmetic: ExpansionArithmetic
-) -> npt.NDArray[np.float64]: ...
+    ends: _Floats, degree: int, first_remainder_degree: int, arithmetic: ExpansionArithmetic
+) -> _Floats: ...
 
 # Sums of powers, tanh or cos (cpp/include/approxsvm/program/terms.h): reach and moments; the rest takes arrays.
-def term_moments(power: int, norms: npt.NDArray[Any], moduli: npt.NDArray[Any]) -> tuple[float, Any]: ...
+def term_moments(power: int, norms: _Array, moduli: _Array) -> tuple[float, Any]: ...
 def term_limit(power: int, order: int, reach: Any) -> Any: ...
 def sum_error(power: int, of_arguments: float, of_terms: float, moduli: Any, a1: Any) -> Any: ...
 
 # Origin and step of a grid that few values are on; a step of 0 if there is none.
-def common_grid(values: npt.NDArray[Any]) -> tuple[float, float]: ...
+def common_grid(values: _Array) -> tuple[float, float]: ...
 
 # Bytes that have been validated, as a buffer that nobody may write to. A source that is read-only and begins
 # at a multiple of 64 is used as it is, others are copied. ArtifactError names section, field and both numbers.
@@ -97,21 +103,11 @@ class RowReader:
         has_names: bool,
         needs_real: bool,
     ) -> None: ...
-    def row(self, row: Any) -> npt.NDArray[np.float64] | None: ...
-    def row_of_table(self, values: list[Any], none_is_null: bool) -> npt.NDArray[np.float64] | None: ...
-    def fill(
-        self, column: int, values: list[Any] | npt.NDArray[Any], out: npt.NDArray[np.float64], none_is_null: bool
-    ) -> bool: ...
+    def row(self, row: Any) -> _Floats | None: ...
+    def row_of_table(self, values: list[Any], none_is_null: bool) -> _Floats | None: ...
+    def fill(self, column: int, values: list[Any] | _Array, out: _Floats, none_is_null: bool) -> bool: ...
     def fill_arrow(
-        self,
-        column: int,
-        validity: Any,
-        offsets: Any,
-        data: Any,
-        first: int,
-        is_large: bool,
-        null: float,
-        out: npt.NDArray[np.float64],
+        self, column: int, validity: Any, offsets: Any, data: Any, first: int, is_large: bool, null: float, out: _Floats
     ) -> bool: ...
 
 class Predictor:
@@ -134,20 +130,20 @@ class Predictor:
     # that settles the label and the tolerance) or "exact". `as_part`: the numbers are those of rows in a large batch,
     # however few they are.
     def dense(
-        self, rows: npt.NDArray[Any], n_threads: int, want: int = 2, values: str = "promised", as_part: bool = False
+        self, rows: _Array, n_threads: int, want: int = 2, values: str = "promised", as_part: bool = False
     ) -> Any: ...
     def csr(
         self,
-        indptr: npt.NDArray[Any],
-        indices: npt.NDArray[Any],
-        data: npt.NDArray[Any],
+        indptr: _Array,
+        indices: _Array,
+        data: _Array,
         n_threads: int,
         want: int = 2,
         values: str = "promised",
         as_part: bool = False,
     ) -> Any: ...
     # The position of the label, or a regression's value.
-    def one(self, row: npt.NDArray[Any]) -> float | int: ...
+    def one(self, row: _Array) -> float | int: ...
     # The same of a dict, a list or a tuple; None where the reader leaves it to others, or the row is at fault.
     def one_of(self, reader: RowReader, row: Any) -> Any: ...
 
@@ -158,40 +154,27 @@ class InputMap:
     # take it; and of the first of the latter the row, the step's kind, the number and what the step needs.
     def map(
         self,
-        rows: npt.NDArray[np.float64],
-        errors: npt.NDArray[np.float64] | None = None,
+        rows: _Floats,
+        errors: _Floats | None = None,
         is_source: bool = True,
         exactly: bool = False,
         counts_source: bool = False,
         is_sparse: bool = False,
         in_float32: bool = False,
-    ) -> tuple[
-        npt.NDArray[np.float64],
-        npt.NDArray[np.float64],
-        npt.NDArray[np.float64],
-        npt.NDArray[np.bool_],
-        npt.NDArray[np.bool_],
-        tuple[int, int, float, float] | None,
-    ]: ...
+    ) -> tuple[_Floats, _Floats, _Floats, _Bools, _Bools, tuple[int, int, float, float] | None]: ...
 
 # What a section outputs (models/FORMAT.md; None: none) makes of decision values: float64, (n_rows, n_decisions).
 # task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels as in the header.
 # Results have the shape (n_rows, n_classes) or (n_rows,); bounds have that of the values.
 class Outputs:
     def __init__(self, section: bytes | None, task: int, n_labels: int) -> None: ...
-    def probabilities(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
-    def probability_interval(
-        self, values: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
-    def one_vs_rest_scores(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]: ...
-    def one_vs_rest_interval(
-        self, values: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]: ...
-    def predicted_class(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.intp]: ...
+    def probabilities(self, values: _Floats) -> _Floats: ...
+    def probability_interval(self, values: _Floats, bounds: _Floats) -> tuple[_Floats, _Floats]: ...
+    def one_vs_rest_scores(self, values: _Floats) -> _Floats: ...
+    def one_vs_rest_interval(self, values: _Floats, bounds: _Floats) -> tuple[_Floats, _Floats]: ...
+    def predicted_class(self, values: _Floats) -> _Positions: ...
     # The predicted classes, and whether the exact values have the same.
-    def certified_class(
-        self, values: npt.NDArray[np.float64], bounds: npt.NDArray[np.float64]
-    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]: ...
+    def certified_class(self, values: _Floats, bounds: _Floats) -> tuple[_Positions, _Bools]: ...
 
 def runnable_targets() -> list[str]: ...
 
@@ -199,62 +182,56 @@ def runnable_targets() -> list[str]: ...
 # `powers` with gram^k, element by element, by their degrees k; and sum_of_series with sum_k series_k gram^k. All are
 # float64 in C order.
 def gram_powers(
-    gram: npt.NDArray[np.float64],
-    left: npt.NDArray[np.float64],
-    right: npt.NDArray[np.float64],
-    powers: dict[int, npt.NDArray[np.float64]],
-    series: npt.NDArray[np.float64],
-    sum_of_series: npt.NDArray[np.float64] | None,
+    gram: _Floats,
+    left: _Floats,
+    right: _Floats,
+    powers: dict[int, _Floats],
+    series: _Floats,
+    sum_of_series: _Floats | None,
     target: str | None = None,
-) -> npt.NDArray[np.float64]: ...
+) -> _Floats: ...
 
 # sum_ij |a_i a_j| K_ij of a block of the kernel matrix, K_ij = exp(min(0, gram_ij - left_i - right_j)). Arrays that are
 # given are filled: `roots` with K^(1/2), K^(1/4), ..., and the sums of K times the coefficients, over the columns for
 # each row and over the rows for each column. The number of columns is a multiple of `kernel_block_columns`.
 def kernel_block(
-    gram: npt.NDArray[np.float64],
-    left: npt.NDArray[np.float64],
-    right: npt.NDArray[np.float64],
-    left_coef: npt.NDArray[np.float64],
-    right_coef: npt.NDArray[np.float64],
-    roots: Sequence[npt.NDArray[np.float64] | None],
-    row_sums: npt.NDArray[np.float64],
-    column_sums: npt.NDArray[np.float64],
+    gram: _Floats,
+    left: _Floats,
+    right: _Floats,
+    left_coef: _Floats,
+    right_coef: _Floats,
+    roots: Sequence[_Floats | None],
+    row_sums: _Floats,
+    column_sums: _Floats,
     target: str | None = None,
 ) -> float: ...
 
 # Fill `out` with the Taylor features of the rows, float32 or float64 as these (approxsvm/features/taylor.py).
-def taylor_features_dense(rows: npt.NDArray[Any], gamma: float, degree: int, out: npt.NDArray[Any]) -> None: ...
+def taylor_features_dense(rows: _Array, gamma: float, degree: int, out: _Array) -> None: ...
 
 # The same of CSR rows whose column indices ascend strictly and are below n_features, which nobody checks again.
 # `out_indptr` is given; `out_indices`, int32 or int64, and `out_data` are filled. Other indices are int64.
 def taylor_features_csr(
-    indptr: npt.NDArray[np.int64],
-    indices: npt.NDArray[np.int64],
-    data: npt.NDArray[Any],
+    indptr: _Integers,
+    indices: _Integers,
+    data: _Array,
     n_features: int,
     gamma: float,
     degree: int,
-    out_indptr: npt.NDArray[np.int64],
-    out_indices: npt.NDArray[Any],
-    out_data: npt.NDArray[Any],
+    out_indptr: _Integers,
+    out_indices: _Array,
+    out_data: _Array,
 ) -> None: ...
 def read_libsvm_model(path: str) -> LibsvmModelDict: ...
 def read_libsvm_data(
     path: str, n_threads: int
-) -> tuple[
-    npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
-]: ...
+) -> tuple[_Floats, _Integers, npt.NDArray[np.int32], _Floats, int, int]: ...
 
 # What a file is by its bytes, "a JSON file"; empty where they do not tell.
 def file_kind(data: bytes) -> str: ...
 
 # Labels, indptr, indices, values, least and largest index of lines in memory.
-def parse_libsvm_data(
-    text: bytes,
-) -> tuple[
-    npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.float64], int, int
-]: ...
+def parse_libsvm_data(text: bytes) -> tuple[_Floats, _Integers, npt.NDArray[np.int32], _Floats, int, int]: ...
 
 # Counts the terms of texts as scikit-learn's vectorizers do (frames/ngrams.py): `terms` by their positions, or
 # columns of hashes where `n_hashes` is above 0. Words are runs of word characters of at least `min_token_size`.
@@ -274,7 +251,7 @@ class TermCounter:
     # Counts, columns and indptr of CSR rows. A list in the place of a text holds its tokens.
     def count(
         self, texts: list[str] | list[list[str]]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
+    ) -> tuple[_Floats, npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
 
 # Divide CSR rows of float32 or float64 by the sums of their values or squares, in place.
-def normalize_rows(indptr: npt.NDArray[np.int32], values: npt.NDArray[Any], squares: bool) -> None: ...
+def normalize_rows(indptr: npt.NDArray[np.int32], values: _Array, squares: bool) -> None: ...

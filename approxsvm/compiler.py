@@ -179,12 +179,7 @@ def compile(
 
 
 def _compiled(
-    model: Any,
-    X: Any,
-    n_features: int | None,
-    request: Request,
-    labels: str,
-    n_jobs: int | None,
+    model: Any, X: Any, n_features: int | None, request: Request, labels: str, n_jobs: int | None
 ) -> tuple[CompiledModel, str | None]:
     """Return the predictor, and a doubt about the source's answers if there is one."""
     start = time.perf_counter()

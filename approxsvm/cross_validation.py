@@ -174,7 +174,8 @@ def cross_validate(
     splitter = StratifiedKFold if training.is_classifier else KFold
     predictions = []
     for train, test in splitter(n_folds, shuffle=True, random_state=random_state).split(X, targets):
-        model, predict = _train(X[train], targets[train], training)
+        train_model = _train_libsvm if training.trainer == "libsvm" else _train_sklearn
+        model, predict = train_model(X[train], targets[train], training)
         start = time.perf_counter()
         fast: Any = compile(
             model,
@@ -199,11 +200,6 @@ def cross_validate(
             progress(len(predictions))
     folds = tuple(_summarize(part, training.is_classifier) for part in predictions)
     return CrossValidation(folds, _summarize(_joined(predictions), training.is_classifier), training)
-
-
-def _train(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:
-    """Train with the chosen trainer; return the model for `compile` and the trainer's own predict."""
-    return _train_libsvm(X, y, training) if training.trainer == "libsvm" else _train_sklearn(X, y, training)
 
 
 def _train_sklearn(X: Any, y: Any, training: Training) -> tuple[Any, Predict]:

@@ -200,34 +200,6 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         """
         return self._evaluator.error_bound(self._rows(X))
 
-    def certified(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Return whether each row is proven by the first stage's bound, without the exact model.
-
-        In mode "certified" the labels of the other rows equal the exact model's as well, which computes them. In mode
-        "approximate" they may differ.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) if each row has several labels, bool
-        """
-        return np.asarray(self._evaluator.certified(self._rows(X)))
-
-    @property
-    def rows_per_stage(self) -> dict[str, int]:
-        """Number of rows that each stage has answered since this estimator was made.
-
-        "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "subspace" (sums in
-        few coordinates), "float32" and "float64" (the exact engine), "definition" (term by term in LIBSVM's order).
-        Labels, and values within a tolerance, come from the cheapest stage that proves them. Requests for exact values
-        (``decision_function`` without a tolerance, and probabilities) start at "float64" or "definition". If a label
-        needs scores or members of an ensemble, the row counts once for each stage that it reaches.
-        """
-        return self._evaluator.rows_per_stage
-
     def certified_radius(self, X: Any) -> FloatArray:
         """Return a proven distance by which each row may move without changing its label.
 
@@ -348,13 +320,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         return bundle
 
     def report(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        against: Any = None,
-        max_rows: int | None = None,
-        title: str | None = None,
+        self, X: Any, y: Any = None, *, against: Any = None, max_rows: int | None = None, title: str | None = None
     ) -> Report:
         """Make a self-contained HTML page about the compiled model and its predictions for given rows.
 
@@ -559,24 +525,6 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         """Class labels, sorted, with the dtype of the source model; shape (n_classes,)."""
         return np.sort(self.artifact.labels)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict class labels.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-
-        Raises
-        ------
-        ValueError
-            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
-        """
-        return np.asarray(self._evaluator.predict(self._rows(X)))
-
     def _has_probabilities(self) -> bool:
         if not self._evaluator.has_probabilities:
             raise AttributeError(self.artifact.why_no_probabilities)
@@ -656,24 +604,6 @@ class CompiledSVC(CompiledClassifier):
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
     """Compiled support vector regressor; parameters as in CompiledModel."""
 
-    def predict(self, X: Any) -> FloatArray:
-        """Predict regression values.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) if the source was fitted with 2-D targets, float64
-
-        Raises
-        ------
-        ValueError
-            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
-        """
-        return self._evaluator.predict(self._rows(X))
-
 
 class CompiledDensity(CompiledSVR):
     """Compiled kernel density; parameters as in CompiledModel.
@@ -747,10 +677,6 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
     def score_samples(self, X: Any) -> FloatArray:
         """Return decision values before the offset is subtracted, shape (n_rows,)."""
         return self.decision_function(X) + self.offset_
-
-    def predict(self, X: Any) -> npt.NDArray[np.int64]:
-        """Predict 1 for inliers and -1 for outliers, shape (n_rows,)."""
-        return self._evaluator.predict(self._rows(X))
 
 
 class CompiledEnsemble(CompiledClassifier):
@@ -851,10 +777,6 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
             )
         ]
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict all labels of each row, shape (n_rows, n_targets)."""
-        return np.asarray(self._evaluator.predict(self._rows(X)))
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the fraction of rows whose labels are all right."""
         predicted, y = self.predict(X), y.toarray() if hasattr(y, "toarray") else np.asarray(y)
@@ -924,12 +846,9 @@ def _as_numbers(columns: Any) -> Any:
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     """Return the estimator for an artifact, with its check rows replayed."""
+    of_classes = CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC
     classes: dict[str, type[CompiledModel]] = {
-        "classification": CompiledMultiOutput
-        if artifact.of_targets
-        else CompiledEnsemble
-        if artifact.n_decisions == 0
-        else CompiledSVC,
+        "classification": CompiledMultiOutput if artifact.of_targets else of_classes,
         "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }

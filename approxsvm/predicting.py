@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from approxsvm.frames.columns import known_rows
 from approxsvm.frames.dtypes import as_checked
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
@@ -24,6 +27,56 @@ class _Predicts(Protocol):
 
 class Predicting:
     """Prediction of single rows and Arrow tables, and conversion of rows to the source's dtype."""
+
+    def predict(self: _Predicts, X: Any) -> npt.NDArray[Any]:
+        """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Raw rows, before any scaling, which is part of the artifact. A data frame must have the columns that the
+            source was fitted with, in order; if the source begins with a ColumnTransformer, they are matched by name.
+            For a model without names a `Predictor` matches them as `predict_arrow` does.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_targets) if each row has several labels, or a regression was fitted
+        with two-dimensional targets
+
+        Raises
+        ------
+        InputError
+            X holds NaN or infinity, or has the wrong shape, for which estimators raise a ValueError.
+        """
+        return self._evaluator.predict(self._rows(X))
+
+    def certified(self: _Predicts, X: Any) -> npt.NDArray[np.bool_]:
+        """Return whether each row is proven by the first stage's bound, without the exact model.
+
+        In mode "certified" the labels of the other rows equal the exact model's as well, which computes them. In mode
+        "approximate" they may differ.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_targets) if each row has several labels, bool
+        """
+        return np.asarray(self._evaluator.certified(self._rows(X)))
+
+    @property
+    def rows_per_stage(self: _Predicts) -> dict[str, int]:
+        """Number of rows that each stage has answered since this object was made.
+
+        "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "subspace" (sums in
+        few coordinates), "float32" and "float64" (the exact engine), "definition" (term by term in LIBSVM's order).
+        Labels, and values within a tolerance, come from the cheapest stage that proves them. Requests for exact values
+        (``decision_function`` without a tolerance, and probabilities) start at "float64" or "definition". If a label
+        needs scores or members of an ensemble, the row counts once for each stage that it reaches.
+        """
+        return self._evaluator.rows_per_stage
 
     def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
         """Convert rows in any container but plain arrays to the dtype in which the source computes."""

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
@@ -17,7 +16,7 @@ from approxsvm.frames.rows import check_sparse, is_plain_matrix
 from approxsvm.frames.texts import are_texts
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
-from approxsvm.runtime.evaluator import BoolArray, Evaluator, read_artifact, with_one_index_type
+from approxsvm.runtime.evaluator import Evaluator, read_artifact, with_one_index_type
 
 
 class Predictor(Predicting):
@@ -76,27 +75,6 @@ class Predictor(Predicting):
         summary = summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count)
         return f"<pre>{html.escape(repr(self))}</pre>{summary._repr_html_()}"
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_rows, n_features)
-            Raw rows, before any scaling, which is part of the artifact. A data frame must have the columns that the
-            source was fitted with, in order; if the source begins with a ColumnTransformer, they are matched by name.
-            For a model without names they are matched as by `predict_arrow`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_targets) if a regression was fitted with two-dimensional targets
-
-        Raises
-        ------
-        InputError
-            X has the wrong shape, or holds NaN or infinity; the message names the place.
-        """
-        return self._evaluator.predict(self._rows(X))
-
     def decision_function(self, X: Any) -> FloatArray:
         """Return decision values of the source, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
 
@@ -138,15 +116,6 @@ class Predictor(Predicting):
     def error_bound(self, X: Any) -> FloatArray:
         """Return an upper bound of `|value - exact value|` for each row; of its probabilities for an ensemble."""
         return self._evaluator.error_bound(self._rows(X))
-
-    def certified(self, X: Any) -> BoolArray:
-        """Return whether each row is proven without the exact model, shape (n_rows,)."""
-        return self._evaluator.certified(self._rows(X))
-
-    @property
-    def rows_per_stage(self) -> dict[str, int]:
-        """Number of rows that each stage has answered so far."""
-        return self._evaluator.rows_per_stage
 
     def _rows(self, X: Any) -> Any:
         if is_plain_matrix(X, self.n_features):

@@ -1,12 +1,11 @@
 // Latency of small calls from C++ and from C: latency MODEL.asvm ROWS N_FEATURES ROUNDS [SIZE...].
 // ROWS holds float32 values, row-major; every call gets the next rows. Without sizes, the program prints median and
-// 99th percentile in nanoseconds of calls with one row, by class Model and by the C library, each row's call being the
-// median over the rounds. With sizes, it prints microseconds per row of class Model in calls of SIZE rows, medians over
+// 99th percentile in nanoseconds of calls with one row, by class Model, by the C library and by its C++ wrapper, each
+// row's call being the median over the rounds. With sizes, it prints microseconds per row of class Model in calls of SIZE rows, medians over
 // rounds.
-#include <approxsvm.h>
-
 #include <algorithm>
 #include <approxsvm/approxsvm.hpp>
+#include <approxsvm_runtime.hpp>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -96,11 +95,15 @@ int main(int argc, char** argv) {
         check(model.predict(row, {&label, 1}, workspace) == approxsvm::Status::ok, "refused");
     };
 
-    approxsvm_model* handle = nullptr;
-    check(approxsvm_open_file(argv[1], &handle, nullptr) == APPROXSVM_OK, "the library refuses it");
+    approxsvm::runtime::Model wrapper;
+    check(wrapper.open(argv[1]) == APPROXSVM_OK, "the library refuses it");
     const auto by_library = [&](std::size_t i) {
-        const approxsvm_status status = approxsvm_predict_f32(handle, rows + i * d, d, &label_of_c, 1, nullptr);
+        const approxsvm_status status = approxsvm_predict_f32(wrapper.get(), rows + i * d, d, &label_of_c, 1, nullptr);
         check(status == APPROXSVM_OK, "refused by the library");
+    };
+    const auto by_wrapper = [&](std::size_t i) {
+        const approxsvm::runtime::Span<const float> row(rows + i * d, d);
+        check(wrapper.predict(row, {&label_of_c, 1}) == APPROXSVM_OK, "refused by the wrapper");
     };
 
     for (std::size_t i = 0; i < n_rows; ++i) {
@@ -120,7 +123,7 @@ int main(int argc, char** argv) {
     if (argc == 5) {
         print_calls(n_rows, rounds, by_model);
         print_calls(n_rows, rounds, by_library);
+        print_calls(n_rows, rounds, by_wrapper);
     }
     std::printf("\n");
-    approxsvm_close(handle);
 }

@@ -5,11 +5,11 @@ digit, ten), letter and pendigits with standardized rows, and a pipeline of Stan
 are approximate with one center and degree 2, certified by the default plan, and certified by the plan for calls of one
 row. Rows are different test rows as float32, one per call; figures are medians and 99th percentiles over the rows, each
 of which is the median over the rounds. C++ is class Model, compiled for this machine and, if it has AVX-512, also for
-AVX2; C is the library of approxsvm.h with the same target; Python is `predict_one` and `predict` of `Predictor`. Peers,
-with one row per call, are LIBSVM's svm_predict and onnxruntime's SVMClassifier (of which a call from Python takes some
-5 us), and KARL. The share of the FMA peak counts the d (d + 1) / 2 multiply-adds of one quadratic form, for approximate
-models with just one. A second table has microseconds per row in calls of 1 to 4,096 rows, in C++, with the default
-plan.
+AVX2; C is the library of approxsvm.h with the same target, and the C++ wrapper is approxsvm_runtime.hpp; Python is
+`predict_one` and `predict` of `Predictor`. Peers, with one row per call, are LIBSVM's svm_predict and onnxruntime's
+SVMClassifier (of which a call from Python takes some 5 us), and KARL. The share of the FMA peak counts the d (d + 1) /
+2 multiply-adds of one quadratic form, for approximate models with just one. A second table has microseconds per row in
+calls of 1 to 4,096 rows, in C++, with the default plan.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _calls(run: Run, model: Model, plan: str, fast: Any, rows: npt.NDArray[np.fl
     for target in {here: None} | {target: None for target in _FLAGS if target in built}:
         suffix = "" if target == here else f"_{target}"
         times = _printed(run, target, rows.shape[1])
-        keys = ("cpp_nanoseconds", "cpp_p99_nanoseconds", "c_nanoseconds", "c_p99_nanoseconds")
+        keys = [f"{way}{figure}" for way in ("cpp", "c", "wrapper") for figure in ("_nanoseconds", "_p99_nanoseconds")]
         row |= {f"{key}{suffix}": time for key, time in zip(keys, times, strict=True)}
     predictor = approxsvm.Predictor(run.scratch / "model.asvm")
     calls: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {

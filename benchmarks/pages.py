@@ -358,6 +358,7 @@ _LATENCY: Final = {
     "certified": of("certified", percent),
     "C++": of("cpp_nanoseconds", three),
     "C": of("c_nanoseconds", three),
+    "C++ wrapper of C": of("wrapper_nanoseconds", three),
     "Python, `predict_one`": of("predict_one_nanoseconds", three),
     "Python, `predict`": of("predict_nanoseconds", three),
     "C++, 99th percentile": of("cpp_p99_nanoseconds", three),

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 import approxsvm
-from approxsvm.frontends.formats import FORMATS
-from approxsvm.frontends.sklearn import known_types
-from approxsvm.frontends.sklearn.remedies import advice
+from approxsvm.frontends.sklearn.known_types import KNOWN
+from approxsvm.frontends.sklearn.remedies import REMEDIES
 
 PAGE = Path(__file__).parent / "sources.md"
 
@@ -31,27 +30,19 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 def classes() -> str:
     """Return the table of all known classes, by role."""
     rows: list[tuple[str, ...]] = []
-    for role, group in groupby(known_types.table(), key=lambda row: row[0]):
+    for role, of_role in groupby(KNOWN, key=lambda known: known.role):
         rows.append((f"**{role}**", "", ""))
-        for _, names, relies, refused in group:
-            rows.append((names, " ".join(f"`{name}`" for name in relies.split()) or "nothing", refused))
+        for (library, relies, refused), group in groupby(
+            of_role, key=lambda one: (one.library, one.relies, one.refused)
+        ):
+            names = ", ".join(known.name for known in group) + ("" if library == "sklearn" else f" of {library}")
+            rows.append((names, " ".join(f"`{name}`" for name in relies) or "nothing", refused))
     return table(("estimator or step", "parameters and attributes read", "rejected"), rows)
-
-
-def libraries() -> str:
-    """Return the table of library versions."""
-    return table(("library", "versions"), [(f"`{name}`", text) for name, text in known_types.VERSIONS.items()])
-
-
-def files() -> str:
-    """Return the table of file formats."""
-    rows = [(one.name, one.tried, one.takes, one.answers, one.refused) for one in FORMATS]
-    return table(("file", "tested with", "supported", "answers", "rejected, and the remedy"), rows)
 
 
 def instead() -> str:
     """Return the table of rejected estimators and remedies."""
-    return table(("estimator", "remedy"), [(f"`{name}`", text) for name, text in advice()])
+    return table(("estimator", "remedy"), [(f"`{name}`", text) for name, text in sorted(REMEDIES.items())])
 
 
 def kinds() -> str:
@@ -67,7 +58,7 @@ def kinds() -> str:
 
 
 _MODES = ("certified", "approximate", "exact")
-BLOCKS = {"files": files, "kinds": kinds, "instead": instead, "libraries": libraries, "classes": classes}
+BLOCKS = {"kinds": kinds, "instead": instead, "classes": classes}
 
 
 def _models() -> dict[str, Callable[[], Any]]:

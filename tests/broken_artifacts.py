@@ -391,7 +391,13 @@ def broken_files() -> Iterator[Broken]:
         yield Broken(sealed(bytearray(data + bytes(more))), "the file has")
 
 
+def gamma_of_minus_zero() -> Broken:
+    """Minus zero is at least zero, but tables of bounds are looked up by bits that have no sign."""
+    return Broken(with_header(classifier("approximate", gamma=0.0).data, gamma=-0.0), READ)
+
+
 def all_broken() -> Iterator[Broken]:
+    yield gamma_of_minus_zero()
     others: dict[str, bytes] = {}
     for artifact, *_ in bases():
         others |= {name: bytes(part) for name, part in artifact._sections.items()}

@@ -1,7 +1,5 @@
 """Plots as SVG inside a page, in the light or dark colours and the fonts of the page."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Compilation record: the candidate plans and their predicted costs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """Environment of a report: package versions, processor, and the memory that a new process needs to predict."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

@@ -1,7 +1,5 @@
 """Figures of a report, computed once, as arrays over rows."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import time
@@ -45,15 +43,7 @@ from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.runtime.evaluator import (
-    BOUNDS,
-    CERTIFIED,
-    EXPANSION_STAGES,
-    STAGE_NUMBERS,
-    STAGES,
-    VALUES,
-    Evaluator,
-)
+from approxsvm.runtime.evaluator import BOUNDS, CERTIFIED, EXPANSION_STAGES, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
@@ -294,9 +284,6 @@ def _to_nearest(artifact: Artifact, rows: Any) -> FloatArray:
         with np.errstate(over="ignore"):
             distances[piece] = np.linalg.norm(part - centers[nearest[piece]], axis=1)
     return distances
-
-
-# --- comparison with the source
 
 
 def _compared(

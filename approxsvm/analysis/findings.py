@@ -1,7 +1,5 @@
 """The top of a report page: headline, verdict, four figures, and what the page cannot show."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Figures of cross-validation folds, and their table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -30,8 +30,6 @@ The bounds are relative to the parameters in the artifact. `value_error` bounds 
 may differ from the source's values; it does not bound slopes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -59,10 +57,7 @@ _FARTHEST: Final = 1e4
 
 _Derivative = Callable[[FloatArray], FloatArray]
 # Derivatives of functions that are at most 1 in absolute value, as are their first and second derivatives.
-_DERIVATIVES: Final[dict[str, _Derivative]] = {
-    "cos": lambda t: -np.sin(t),
-    "tanh": lambda t: 1.0 - np.tanh(t) ** 2,
-}
+_DERIVATIVES: Final[dict[str, _Derivative]] = {"cos": lambda t: -np.sin(t), "tanh": lambda t: 1.0 - np.tanh(t) ** 2}
 
 Slopes = tuple[FloatArray, FloatArray]  # the derivative of each function by each feature, and its error bound
 _Back = Callable[[FloatArray, FloatArray], Slopes]
@@ -198,9 +193,6 @@ def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflow
         return scaled, np.where(beyond | within, errors, errors + np.abs(scaled))
 
     return step
-
-
-# --- functions of mapped rows
 
 
 class _Terms:

@@ -1,7 +1,5 @@
 """One HTML page that shows a compiled model, its proof and its measurements."""
 
-from __future__ import annotations
-
 import hashlib
 import html
 import os

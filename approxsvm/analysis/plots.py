@@ -69,16 +69,10 @@ def drawn_svg(
 
 
 class _Display:
-    """Base class of the displays.
+    """Base class of the displays."""
 
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-    figure_ : matplotlib Figure
-    """
-
-    ax_: Any
-    figure_: Any
+    ax_: Any  # matplotlib Axes
+    figure_: Any  # matplotlib Figure
 
     @classmethod
     def _of(cls: type[Self], evidence: Evidence) -> Self:
@@ -114,6 +108,11 @@ class _Display:
         """
         import_matplotlib("matplotlib")
         return cls.from_evidence(gather(compiled, X, against=against, max_rows=max_rows), ax=ax)
+
+    @classmethod
+    def from_predictions(cls: type[Self], *numbers: Any, ax: Any = None, **options: Any) -> Self:
+        """Draw given numbers, the parameters of the class, on an axis; by default a new one."""
+        return cls(*numbers, **options).plot(ax=ax)
 
     @classmethod
     def from_evidence(cls: type[Self], evidence: Evidence, *, ax: Any = None) -> Self:
@@ -168,13 +167,6 @@ class ErrorBoundDisplay(_Display):
         self.tolerance = tolerance
 
     @classmethod
-    def from_predictions(
-        cls, errors: Any, bounds: Any, by_expansion: Any = None, *, tolerance: float | None = None, ax: Any = None
-    ) -> ErrorBoundDisplay:
-        """Draw given errors and bounds; parameters as for the class."""
-        return cls(errors, bounds, by_expansion, tolerance=tolerance).plot(ax=ax)
-
-    @classmethod
     def _of(cls, evidence: Evidence) -> ErrorBoundDisplay:
         if evidence.against is None:
             raise InputError("errors need the source: pass against=...")
@@ -195,15 +187,8 @@ class ErrorBoundDisplay(_Display):
         ends = np.array([left, right])
         ax.plot(ends, ends, color=NEUTRAL, linewidth=1.2)
         middle = np.sqrt(left * right)
-        ax.annotate(
-            "error = bound",
-            (middle, middle),
-            (-8, 4),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            color=NEUTRAL,
-        )
+        place = {"textcoords": "offset points", "ha": "right", "va": "bottom"}
+        ax.annotate("error = bound", (middle, middle), (-8, 4), color=NEUTRAL, **place)
         ratio = errors / bounds
         for chosen, color, label in (
             (by_expansion, EXPANDED, "expansion"),
@@ -242,13 +227,6 @@ class DecisionBandDisplay(_Display):
         self.bounds = np.asarray(bounds, dtype=np.float64)
         self.by_expansion = np.asarray(by_expansion, dtype=bool)
         self.is_lead = is_lead
-
-    @classmethod
-    def from_predictions(
-        cls, values: Any, bounds: Any, by_expansion: Any, *, is_lead: bool = False, ax: Any = None
-    ) -> DecisionBandDisplay:
-        """Draw given values and bounds; parameters as for the class."""
-        return cls(values, bounds, by_expansion, is_lead=is_lead).plot(ax=ax)
 
     @classmethod
     def _of(cls, evidence: Evidence) -> DecisionBandDisplay:
@@ -311,13 +289,6 @@ class CertifiedShareDisplay(_Display):
         self.sv_distances = None if sv_distances is None else np.asarray(sv_distances, dtype=np.float64)
 
     @classmethod
-    def from_predictions(
-        cls, distances: Any, by_expansion: Any, sv_distances: Any = None, *, ax: Any = None
-    ) -> CertifiedShareDisplay:
-        """Draw given distances; parameters as for the class."""
-        return cls(distances, by_expansion, sv_distances).plot(ax=ax)
-
-    @classmethod
     def _of(cls, evidence: Evidence) -> CertifiedShareDisplay:
         if evidence.distances is None:
             raise InputError("the model has no expansions and therefore no centers")
@@ -375,11 +346,6 @@ class StageShareDisplay(_Display):
 
     def __init__(self, rows_per_stage: Mapping[str, int]) -> None:
         self.rows_per_stage = dict(rows_per_stage)
-
-    @classmethod
-    def from_predictions(cls, rows_per_stage: Mapping[str, int], *, ax: Any = None) -> StageShareDisplay:
-        """Draw given row counts; parameters as for the class."""
-        return cls(rows_per_stage).plot(ax=ax)
 
     @classmethod
     def _of(cls, evidence: Evidence) -> StageShareDisplay:

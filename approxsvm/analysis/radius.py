@@ -24,8 +24,6 @@ computed here, W^2 is first widened by the float64 error of n^2 kernels of sums 
 (2 m + 2 n + 20) 2^-53 A1^2. Spectral norms are widened by 2^-30 of the Frobenius norm.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

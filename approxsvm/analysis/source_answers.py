@@ -1,7 +1,5 @@
 """Answers of the source: its exact function, its predictions, and the labels that float64 can decide."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -133,9 +131,6 @@ def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_
     if not noise.any():
         return np.ones(len(noise), bool)
     return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
-
-
-# --- sources whose rounding decides labels
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:

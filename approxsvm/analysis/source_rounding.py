@@ -1,7 +1,5 @@
 """Bounds on the float64 rounding of a source's decision values, whose computation may cancel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

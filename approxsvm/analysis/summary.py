@@ -1,7 +1,5 @@
 """Summary of a compiled model."""
 
-from __future__ import annotations
-
 import html
 import math
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """Tables of a report page: answers, plans, costs, rows, the source, and how to reproduce the report."""
 
-from __future__ import annotations
-
 import math
 import os
 from typing import Any, Final
@@ -16,7 +14,6 @@ from approxsvm.analysis.summary import summarize
 from approxsvm.analysis.verification import Compiled
 from approxsvm.analysis.words import bytes_text, count, cut, time_text
 from approxsvm.artifact.views import Artifact
-from approxsvm.ir.input_map import InputMap
 from approxsvm.runtime.evaluator import STAGES
 from approxsvm.system.threads import n_threads
 
@@ -238,13 +235,15 @@ def _answer(answer: Any) -> str:
     return cut(", ".join(f"{value:.6g}" for value in answer) if np.ndim(answer) else str(answer))
 
 
-# --- the source
-
-
 def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
     """List facts about the source and the compilation."""
     artifact = compiled.artifact
-    lines = [("source", _source_text(artifact, against))]
+    source = artifact.source
+    if isinstance(against, (str, os.PathLike)):
+        source = f"{os.fspath(against)} ({source})"
+    elif hasattr(against, "predict"):
+        source = cut(" ".join(repr(against).split()))
+    lines = [("source", source)]
     summary = summarize(artifact, dict.fromkeys(STAGES, 0), 0)
     skipped = {"source", "plan", "n bytes", "certified fraction", "rows per stage"}
     lines += [(name, value) for name, value in summary.rows() if name not in skipped]
@@ -260,30 +259,19 @@ def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
     return lines
 
 
-def _source_text(artifact: Artifact, against: Any) -> str:
-    if isinstance(against, (str, os.PathLike)):
-        return f"{os.fspath(against)} ({artifact.source})"
-    if hasattr(against, "predict"):
-        return cut(" ".join(repr(against).split()))
-    return artifact.source
-
-
 def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
     """List the steps of the source's pipeline and the operations that replace them."""
     members = artifact.members or (artifact,)
-    maps = [member.input_map for member in members if member.input_map is not None]
+    folded = []
+    for map_ in [member.input_map for member in members if member.input_map is not None][:1]:
+        n, raw = len(map_.columns), map_.n_raw_features
+        chosen = [] if n == raw and (map_.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
+        folded = chosen + [op.in_words() for op in map_.ops]
     steps_of_source = source_steps(against) or []
     return {
         "own": [cut(" ".join(repr(step).split())) for step in steps_of_source] if len(steps_of_source) > 1 else [],
-        "folded": _folded(maps[0]) if maps else [],
+        "folded": folded,
     }
-
-
-def _folded(input_map: InputMap) -> list[str]:
-    """Describe the operations of the artifact on a raw row before the kernel."""
-    n, raw = len(input_map.columns), input_map.n_raw_features
-    chosen = [] if n == raw and (input_map.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
-    return chosen + [op.in_words() for op in input_map.ops]
 
 
 def python(compiled: Compiled, has_source: bool, has_truth: bool, max_rows: int | None) -> str:

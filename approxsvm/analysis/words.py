@@ -1,7 +1,5 @@
 """Numbers and sizes as text."""
 
-from __future__ import annotations
-
 from typing import Final
 
 _MOST_CHARACTERS: Final = 160
@@ -22,11 +20,11 @@ def short(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.1f}"
 
 
-def times_text(ratio: float, than: str = "faster than") -> str:
+def times_text(ratio: float) -> str:
     """Describe a speedup, such as "3.0 times faster than"; a ratio below 1 becomes "slower than"."""
-    if than == "faster than" and ratio < 1.0:
+    if ratio < 1.0:
         return f"{short(1.0 / ratio)} times slower than" if ratio > 0.0 else "slower than"
-    return f"{short(ratio)} times {than}"
+    return f"{short(ratio)} times faster than"
 
 
 def time_text(seconds: float) -> str:

@@ -1,7 +1,5 @@
 """Section categories: the strings of raw columns, as fixed-width numbers and UTF-8."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Section input_map: the transformation of raw rows before the kernel, as fixed-width numbers."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

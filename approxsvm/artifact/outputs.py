@@ -1,7 +1,5 @@
 """Section outputs: how decision values become answers, as fixed-width numbers."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any, Final, cast
 

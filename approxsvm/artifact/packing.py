@@ -1,7 +1,5 @@
 """Lossless encoding of support vectors in the fewest bytes (models/FORMAT.md, "support_vectors")."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np
@@ -99,11 +97,6 @@ def _values(reader: SectionReader, kind: int, dictionary: FloatArray, count: int
     return values
 
 
-def _index_bytes(n_features: int) -> int:
-    """Return the width of a column number and of a count of columns."""
-    return 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
-
-
 def _pack_dense(dense: FloatArray) -> bytes:
     kind, dictionary, values = _narrow(dense.ravel())
     return _HEADER.pack(_DENSE, kind, 0, len(dictionary), dense.size) + dictionary.tobytes() + padded(values)
@@ -118,7 +111,7 @@ def _pack_csr(
 ) -> bytes:
     """Encode, as compressed rows, all values that differ from zero or from the reference."""
     kind, dictionary, values = _narrow(data)
-    width = _index_bytes(n_features)
+    width = 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
     pieces = (counts.astype(_INDEX_DTYPES[width]).tobytes(), columns.astype(_INDEX_DTYPES[width]).tobytes(), values)
     header = _HEADER.pack(_CSR if reference is None else _RELATIVE, kind, width, len(dictionary), len(data))
     relative_to = b"" if reference is None else reference.astype("<f8").tobytes()

@@ -1,25 +1,12 @@
 """Artifacts with kernels of inner products: coef0, and the expanded forms of polynomial kernels."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
+from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
-from approxsvm.artifact.writer import (
-    MOST_AMPLITUDE,
-    N_CHECK_ROWS,
-    Frame,
-    assemble,
-    check_row,
-    decisions_of,
-    pack_decisions,
-    power_of_two_above,
-    start_header,
-    support_vector_sections,
-)
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import storage_order
 from approxsvm.expansion.polynomial_form import PolynomialForm
@@ -43,19 +30,19 @@ def build_polynomial(
     the format.
     """
     assert (form is None) == (mode == "exact")
-    frame = Frame.of(model, "origin")
+    frame = writer.Frame.of(model, "origin")
     promise = np.inf if tolerance is None else float(tolerance)
-    header = start_header(model, mode, frame, promise, bool(np.isfinite(promise)))
+    header = writer.start_header(model, mode, frame, promise, bool(np.isfinite(promise)))
     sections = {
-        "decisions": pack_decisions(decisions_of(model)),
+        "decisions": writer.pack_decisions(writer.decisions_of(model)),
         "polynomial": np.array([model.coef0, model.coef_error], "<f8").tobytes() + _pack_form(form, model.n_features),
         "exact_check_rows": _polynomial_check_rows(model, header),
     }
     if mode != "approximate":
-        sections |= support_vector_sections(model)
+        sections |= writer.support_vector_sections(model)
     if plan:
         sections["plan"] = plan.encode()
-    return assemble(model, header, sections)
+    return writer.assemble(model, header, sections)
 
 
 def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
@@ -74,13 +61,13 @@ def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
     definition = ProductDefinition(model)
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)
-    amplitude = power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
-    amplitude = min(max(amplitude, 1.0 / MOST_AMPLITUDE), MOST_AMPLITUDE)
+    amplitude = writer.power_of_two_above(typical / math.sqrt(model.n_features)) if np.isfinite(typical) else 1.0
+    amplitude = min(max(amplitude, 1.0 / writer.MOST_AMPLITUDE), writer.MOST_AMPLITUDE)
     result: list[tuple[float, float, float]] = []
-    while len(result) < N_CHECK_ROWS:
+    while len(result) < writer.N_CHECK_ROWS:
         k = len(result)
-        decision = [k * model.n_decisions // N_CHECK_ROWS]
-        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
+        decision = [k * model.n_decisions // writer.N_CHECK_ROWS]
+        row = writer.check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
         value = decision_function(model, row, decision)
         tolerance = float(definition.rounding(row, value, decision)[0, 0])
         if tolerance < math.inf:

@@ -1,7 +1,5 @@
 """File contents as an immutable value."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, TypeVar
 

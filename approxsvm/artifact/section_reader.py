@@ -1,7 +1,5 @@
 """Sequential reader of a section of fixed-width numbers that the native reader has validated."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

@@ -1,24 +1,13 @@
 """Artifacts of sums whose terms are not kernels at support vectors, such as cosines."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
-from approxsvm.artifact.writer import (
-    MOST_AMPLITUDE,
-    N_CHECK_ROWS,
-    Frame,
-    assemble,
-    check_row,
-    pack_decisions,
-    power_of_two_above,
-    start_header,
-)
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import FloatArray, norms_above
 from approxsvm.ir.schema import DECISION_NUMBERS, MAX_PHASE
@@ -47,9 +36,9 @@ def build_terms(
 
     Raises UnsupportedModelError if the coefficients, frequencies or labels exceed the limits of the format.
     """
-    frame = Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
+    frame = writer.Frame(np.zeros(model.n_features, np.float32), "origin", 0.0, 0.0)
     promise = np.inf if tolerance is None else float(tolerance)
-    header = start_header(model, "exact", frame, promise, bool(np.isfinite(promise)))
+    header = writer.start_header(model, "exact", frame, promise, bool(np.isfinite(promise)))
     decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
     decisions["intercept"], decisions["value_error"] = model.intercept, model.value_error
     decisions["sum_moduli"], decisions["total"] = model.all_moduli, model.all_slopes
@@ -57,13 +46,13 @@ def build_terms(
         raise UnsupportedModelError(f"coefficients times frequencies of this {model.source} exceed float64")
     numbers = np.concatenate([model.coef.ravel(), model.phases, model.frequencies.ravel()])
     sections = {
-        "decisions": pack_decisions(decisions),
+        "decisions": writer.pack_decisions(decisions),
         "cosines": numbers.astype("<f8").tobytes(),
         "exact_check_rows": _check_rows(model, header),
     }
     if plan:
         sections["plan"] = plan.encode()
-    return assemble(model, header, sections)
+    return writer.assemble(model, header, sections)
 
 
 def terms_of(artifact: Artifact) -> Terms | None:
@@ -79,12 +68,12 @@ def terms_of(artifact: Artifact) -> Terms | None:
 def _check_rows(model: TermsModel, header: dict[str, Any]) -> bytes:
     """Compute check rows as `_exact_check_rows` does, around the origin, where angles are about 1."""
     largest = float(norms_above(model.frequencies).max())
-    amplitude = min(power_of_two_above(1.0 / max(largest, 1.0 / MOST_AMPLITUDE)), MOST_AMPLITUDE)
+    amplitude = min(writer.power_of_two_above(1.0 / max(largest, 1.0 / writer.MOST_AMPLITUDE)), writer.MOST_AMPLITUDE)
     origin = np.zeros(model.n_features, np.float32)
     result = []
-    for k in range(N_CHECK_ROWS):
-        row = check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
-        value = model.decision_function(row)[:, [k * model.n_decisions // N_CHECK_ROWS]]
+    for k in range(writer.N_CHECK_ROWS):
+        row = writer.check_row(header, origin, amplitude, k).astype(np.float64)[np.newaxis]
+        value = model.decision_function(row)[:, [k * model.n_decisions // writer.N_CHECK_ROWS]]
         result.append((amplitude, float(value[0, 0]), float(model.rounding(row, value)[0, 0])))
     if not np.isfinite(result).all():
         raise UnsupportedModelError(f"the values of this {model.source} exceed the range of float64")

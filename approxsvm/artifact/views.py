@@ -1,7 +1,5 @@
 """Typed views of an artifact's bytes. The native reader has validated them, so nothing is checked here."""
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator
@@ -24,36 +22,15 @@ from approxsvm.frames.dtypes import SAME, RowDtypes
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import TextColumn
 from approxsvm.frames.texts import TextRows
+from approxsvm.ir import schema
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
-from approxsvm.ir.schema import (
-    ALIGNMENT,
-    DECISION_NUMBERS,
-    ENSEMBLE,
-    EXPANSION_NUMBERS,
-    HEADER,
-    INT64,
-    MODES,
-    NO_LABELS,
-    ROUTER_WIDTH,
-    SECTION,
-    SECTION_IDS,
-    TASKS,
-    TEXT,
-    Mode,
-    Task,
-    aligned,
-    fields_of,
-    names_of,
-    offset_of,
-    record,
-)
 
-_ROUTER: Final = record("router")
-_SUBSPACES: Final = record("subspaces")
-_HEADER_FIELDS: Final = fields_of("header")
-_SECTION_NAMES: Final = {number: name for name, number in SECTION_IDS.items()}
-_FILE_BYTES: Final = offset_of("header", "file_bytes")
+_ROUTER: Final = schema.record("router")
+_SUBSPACES: Final = schema.record("subspaces")
+_HEADER_FIELDS: Final = schema.fields_of("header")
+_SECTION_NAMES: Final = {number: name for name, number in schema.SECTION_IDS.items()}
+_FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
 _FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native message if the magic is wrong
 
 
@@ -95,7 +72,7 @@ class Artifact(SealedBytes):
         self._describe(memoryview(self.native))
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Artifact:
+    def read(cls, path: str | os.PathLike[str]) -> "Artifact":
         """Read and validate an .asvm file; errors name the file."""
         try:
             return cls(_read_aligned(path))
@@ -103,7 +80,7 @@ class Artifact(SealedBytes):
             raise ArtifactError(f"{os.fspath(path)}: {error}") from None
 
     @classmethod
-    def _within(cls, memory: memoryview) -> Artifact:
+    def _within(cls, memory: memoryview) -> "Artifact":
         """Return a view of a nested artifact, which the native reader validated together with the outer one."""
         nested = cls.__new__(cls)
         nested._describe(memory)
@@ -111,13 +88,13 @@ class Artifact(SealedBytes):
 
     def _describe(self, memory: memoryview) -> None:
         self._memory = memory
-        self.header: dict[str, Any] = dict(zip(_HEADER_FIELDS, HEADER.unpack_from(memory), strict=True))
-        end = HEADER.size + SECTION.size * self.header["n_sections"]
+        self.header: dict[str, Any] = dict(zip(_HEADER_FIELDS, schema.HEADER.unpack_from(memory), strict=True))
+        end = schema.HEADER.size + schema.SECTION.size * self.header["n_sections"]
         self._sections = {
             _SECTION_NAMES[number]: memory[offset : offset + size]
-            for number, _, offset, size in SECTION.iter_unpack(memory[HEADER.size : end])
+            for number, _, offset, size in schema.SECTION.iter_unpack(memory[schema.HEADER.size : end])
         }
-        self.members = tuple(_members(self._sections["members"])) if self.header["mode"] == ENSEMBLE else ()
+        self.members = tuple(_members(self._sections["members"])) if self.header["mode"] == schema.ENSEMBLE else ()
         if self.members:  # summary values of all members
             self.header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
             for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
@@ -146,13 +123,13 @@ class Artifact(SealedBytes):
     def labels(self) -> npt.NDArray[Any]:
         """Class labels with the dtype of the source model; empty for other tasks."""
         content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
-        if kind == NO_LABELS:
+        if kind == schema.NO_LABELS:
             return np.empty(0)
         dtype = self.header["label_dtype"].rstrip(b"\0").decode()
-        if kind == TEXT:
+        if kind == schema.TEXT:
             texts = _texts(content, count)
             return np.array([int(text) for text in texts] if dtype[1] == "u" else texts, dtype=dtype)
-        return np.frombuffer(content, "<i8" if kind == INT64 else "<f8").astype(dtype)
+        return np.frombuffer(content, "<i8" if kind == schema.INT64 else "<f8").astype(dtype)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -203,15 +180,15 @@ class Artifact(SealedBytes):
         return RawColumns.of(self)
 
     @property
-    def task(self) -> Task:
+    def task(self) -> schema.Task:
         """Meaning of the decision values."""
-        return TASKS[int(self.header["task"])]
+        return schema.TASKS[int(self.header["task"])]
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> schema.Mode:
         """Mode of compilation; "certified" if members of an ensemble differ."""
         if not self.members:
-            return MODES[int(self.header["mode"])]
+            return schema.MODES[int(self.header["mode"])]
         modes = {member.mode for member in self.members}
         return modes.pop() if len(modes) == 1 else "approximate" if "approximate" in modes else "certified"
 
@@ -318,7 +295,7 @@ class Artifact(SealedBytes):
     @property
     def kernel(self) -> str:
         """Name of the kernel, as in schema.inc; an ensemble has its first member's kernel."""
-        return names_of("kernel")[int(self.header["kernel"])]
+        return schema.names_of("kernel")[int(self.header["kernel"])]
 
     @property
     def is_polynomial(self) -> bool:
@@ -415,9 +392,11 @@ class Artifact(SealedBytes):
         n_groups, n_panels = _ROUTER.unpack_from(content)
         starts = np.frombuffer(content, "<u4", n_groups + 1, _ROUTER.size).astype(np.int64)
         end = _ROUTER.size + 4 * len(starts)
-        members = np.frombuffer(content, "<u4", ROUTER_WIDTH * n_panels, end)
-        floats = np.frombuffer(content, "<f4", offset=aligned(end + members.nbytes))
-        return RouterLists(starts, members, floats.reshape(-1, 1 + self.n_features, ROUTER_WIDTH).transpose(0, 2, 1))
+        members = np.frombuffer(content, "<u4", schema.ROUTER_WIDTH * n_panels, end)
+        floats = np.frombuffer(content, "<f4", offset=schema.aligned(end + members.nbytes))
+        return RouterLists(
+            starts, members, floats.reshape(-1, 1 + self.n_features, schema.ROUTER_WIDTH).transpose(0, 2, 1)
+        )
 
     def section(self, name: str) -> bytes:
         """Return the content of a section; empty if the artifact does not have it."""
@@ -455,11 +434,11 @@ class Artifact(SealedBytes):
 
     def decision_numbers(self) -> npt.NDArray[np.void]:
         """Return intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
-        return np.frombuffer(self._sections["decisions"], DECISION_NUMBERS)
+        return np.frombuffer(self._sections["decisions"], schema.DECISION_NUMBERS)
 
     def expansion_numbers(self) -> npt.NDArray[np.void]:
         """Return the numbers of each expansion, shape (n_centers * n_forms,) (models/FORMAT.md, "expansions")."""
-        return np.frombuffer(self._sections.get("expansions", b""), EXPANSION_NUMBERS)
+        return np.frombuffer(self._sections.get("expansions", b""), schema.EXPANSION_NUMBERS)
 
     def centers(self) -> npt.NDArray[np.float32]:
         """Return the expansion centers, shape (n_centers, n_features)."""
@@ -491,8 +470,8 @@ def _read_aligned(path: str | os.PathLike[str]) -> Any:
     """Read a file into aligned memory, which the native reader uses without a copy."""
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
-        buffer = np.empty(size + ALIGNMENT, np.uint8)
-        start = -buffer.__array_interface__["data"][0] % ALIGNMENT
+        buffer = np.empty(size + schema.ALIGNMENT, np.uint8)
+        start = -buffer.__array_interface__["data"][0] % schema.ALIGNMENT
         memory: Any = buffer[start : start + size]
         n = 0
         while n < size and (n_more := file.readinto(memory[n:])):

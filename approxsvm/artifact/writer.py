@@ -1,7 +1,5 @@
 """Artifact writer: narrows, scales and orders the compiler's numbers, and lays them out as bytes."""
 
-from __future__ import annotations
-
 import math
 import struct
 import zlib
@@ -23,32 +21,9 @@ from approxsvm.expansion.monomials import n_monomials, storage_order
 from approxsvm.expansion.router import Router
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
 from approxsvm.frames.texts import TextRows
+from approxsvm.ir import schema
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
-from approxsvm.ir.schema import (
-    DECISION_NUMBERS,
-    ENSEMBLE,
-    EXPANSION_NUMBERS,
-    FLOAT64,
-    HEADER,
-    IDENTITY,
-    INT64,
-    MAX_GROUP_PANELS,
-    MAX_INPUT_SCALE,
-    MAX_OUTPUT_SCALE,
-    MODES,
-    NO_LABELS,
-    ROUTER_WIDTH,
-    SECTION,
-    SECTION_IDS,
-    TASKS,
-    TEXT,
-    Mode,
-    aligned,
-    fields_of,
-    number_of,
-    offset_of,
-)
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.ir.taylor_model import TaylorModel
 from approxsvm.reference.definition import GaussianDefinition
@@ -69,7 +44,7 @@ class Frame:
     max_sv_norm_origin: float
 
     @classmethod
-    def of(cls, model: KernelModel, choice: CenterChoice) -> Frame:
+    def of(cls, model: KernelModel, choice: CenterChoice) -> "Frame":
         """Build from the center option."""
         center = choose_center(model, choice)
         return cls(center, choice, *sv_norms(model, center))
@@ -111,14 +86,14 @@ def input_scale_for(gamma: float) -> float:
         return 1.0
     _, exponent = np.frexp(gamma)
     input_scale = float(np.ldexp(1.0, int(exponent) // 2))
-    if not 1.0 / MAX_INPUT_SCALE <= input_scale <= MAX_INPUT_SCALE:
+    if not 1.0 / schema.MAX_INPUT_SCALE <= input_scale <= schema.MAX_INPUT_SCALE:
         raise UnsupportedModelError(f"gamma is {gamma:.6g}; supported are 0 and 2^-200 to 2^200: scale the features")
     return input_scale
 
 
 def build(
     model: KernelModel,
-    mode: Mode,
+    mode: schema.Mode,
     frame: Frame,
     expanded: Expanded | None = None,
     *,
@@ -165,7 +140,7 @@ def build(
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
     """Return the numbers of each decision function that need no expansion; sums may be infinite."""
-    decisions = np.zeros(model.n_decisions, DECISION_NUMBERS)
+    decisions = np.zeros(model.n_decisions, schema.DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error
     with np.errstate(over="ignore"):
@@ -176,7 +151,7 @@ def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
 def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
     """Encode the decision numbers; raise UnsupportedModelError if sums exceed the limits of the format."""
     finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
-    if not finite or not (decisions["sum_moduli"] < MAX_OUTPUT_SCALE).all():
+    if not finite or not (decisions["sum_moduli"] < schema.MAX_OUTPUT_SCALE).all():
         largest = float(decisions["sum_moduli"].max())
         raise UnsupportedModelError(f"the coefficients have the absolute sum {largest:.6g}; the limit is 2^1000")
     return decisions.tobytes()
@@ -194,18 +169,18 @@ def power_of_two_above(largest: float) -> float:
     """Return the smallest power of two above a number, within the limits of the format; 1 for 0."""
     if largest == 0.0:
         return 1.0
-    return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / MAX_OUTPUT_SCALE)
+    return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / schema.MAX_OUTPUT_SCALE)
 
 
 def start_header(
-    model: SingleModel, mode: Mode, frame: Frame, tolerance: float, tolerance_asked: bool
+    model: SingleModel, mode: schema.Mode, frame: Frame, tolerance: float, tolerance_asked: bool
 ) -> dict[str, Any]:
     """Return the header fields that do not depend on the expansions."""
     label_kind, label_dtype, _ = _pack_labels(model.labels)
     return {
-        **IDENTITY,
-        "task": TASKS.index(model.task),
-        "mode": MODES.index(mode),
+        **schema.IDENTITY,
+        "task": schema.TASKS.index(model.task),
+        "mode": schema.MODES.index(mode),
         "n_features": model.n_features,
         "n_support_vectors": model.n_sv,
         "first_index": model.first_index,
@@ -216,13 +191,13 @@ def start_header(
         "tolerance_asked": int(tolerance_asked),
         "source": _cut(model.source),
         "n_raw_features": model.n_raw_features,
-        "kernel": number_of("kernel", model.kernel),
+        "kernel": schema.number_of("kernel", model.kernel),
         "majority_only": 0,
         "input_scale": input_scale_for(model.gamma) if model.kernel == "gaussian" else 1.0,
         "tolerance": tolerance,
         "max_sv_norm": frame.max_sv_norm,
         "max_sv_norm_origin": frame.max_sv_norm_origin,
-        "center_kind": number_of("center_kind", frame.choice),
+        "center_kind": schema.number_of("center_kind", frame.choice),
         "n_decisions": model.n_decisions,
         "degree": model.degree,
         "n_centers": 0,
@@ -252,10 +227,10 @@ def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
     if plans != [""]:
         sections["plan"] = " | ".join(plans).encode()
     sections["members"] = b"".join(member.data for member in members)
-    header = dict.fromkeys(fields_of("header"), 0) | {
-        **IDENTITY,
-        "task": TASKS.index(ensemble.task),
-        "mode": ENSEMBLE,
+    header = dict.fromkeys(schema.fields_of("header"), 0) | {
+        **schema.IDENTITY,
+        "task": schema.TASKS.index(ensemble.task),
+        "mode": schema.ENSEMBLE,
         "n_features": first.n_raw_features,
         "n_raw_features": first.n_raw_features,
         "n_support_vectors": sum(int(member.header["n_support_vectors"]) for member in members),
@@ -276,9 +251,6 @@ def _cut(source: str) -> bytes:
     return source.encode()[:32].decode(errors="ignore").encode()
 
 
-# --- linear models on Taylor features
-
-
 def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: str = "") -> Artifact:
     """Lay out a Gaussian times a polynomial: an expansion about the origin, in mode "approximate".
 
@@ -290,7 +262,7 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
         "n_centers": 1,
         "first_remainder_degree": certificates.first_remainder_degree,
     }
-    decisions = np.zeros(1, DECISION_NUMBERS)
+    decisions = np.zeros(1, schema.DECISION_NUMBERS)
     decisions["intercept"], decisions["total"] = model.intercept, certificates.total
     decisions["sum_moduli"], decisions["value_error"] = certificates.sum_moduli, model.value_error
     expanded = Expanded(origin[np.newaxis], model.degree, (expansion,), (certificates,))
@@ -301,15 +273,8 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
     return assemble(model, header, sections)
 
 
-# --- expansions
-
-
 def _expansion_sections(
-    model: SingleModel,
-    header: dict[str, Any],
-    frame: Frame,
-    expanded: Expanded,
-    intercepts: FloatArray,
+    model: SingleModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
 ) -> dict[str, bytes]:
     """Return the float32 coefficients, their numbers, and the router.
 
@@ -322,7 +287,7 @@ def _expansion_sections(
     certificates = expanded.certificates
     forms = np.tile(np.arange(model.n_decisions), (n, 1)) if expanded.forms is None else expanded.forms
     by_center = partial(_by_center, [np.flatnonzero(forms == k) for k in np.unique(forms)])
-    records = np.zeros(forms.size, EXPANSION_NUMBERS)
+    records = np.zeros(forms.size, schema.EXPANSION_NUMBERS)
     constants = by_center([e.constants for e in expanded.expansions])
     if model.gamma == 0.0:
         constants = np.zeros_like(constants)
@@ -350,7 +315,7 @@ def _expansion_sections(
         stored = [part[:, storage_order(d, k)] for k, part in enumerate(parts[2:], 3)]
         sections["higher"] = np.concatenate(stored, axis=1).tobytes()
     only = certificates[0] if len(certificates) == 1 else None
-    has_directions = MODES[header["mode"]] == "certified" and expanded.degree == 2
+    has_directions = schema.MODES[header["mode"]] == "certified" and expanded.degree == 2
     if has_directions and only is not None and only.directions is not None and np.isfinite(only.direction_errors).all():
         sections["direction"] = _pack_directions(only, d, records)
     sections["expansions"] = records.tobytes()
@@ -391,7 +356,7 @@ def _scaled_parts(
         largest = np.abs(constants)
         for k, part in enumerate(scaled, 1):
             largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))
-    if not (largest < MAX_OUTPUT_SCALE).all():
+    if not (largest < schema.MAX_OUTPUT_SCALE).all():
         raise UnsupportedModelError(f"a coefficient of {largest.max():.6g} is too large; the limit is 2^1000")
     scales = np.array([power_of_two_above(x) for x in largest])
     return [(part / scales[:, np.newaxis]).astype("<f4") for part in scaled], scales
@@ -425,8 +390,8 @@ def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_s
     router, centers = expanded.router, expanded.centers
     assert router is not None
     members = [_padded(np.asarray(slots, "<u4")) for slots in router.members]
-    assert max(map(len, members)) <= MAX_GROUP_PANELS * ROUTER_WIDTH
-    starts = np.cumsum([0, *(len(slots) // ROUTER_WIDTH for slots in members)])
+    assert max(map(len, members)) <= schema.MAX_GROUP_PANELS * schema.ROUTER_WIDTH
+    starts = np.cumsum([0, *(len(slots) // schema.ROUTER_WIDTH for slots in members)])
     slots = np.concatenate(members)
     head = np.concatenate([[len(members), starts[-1]], starts, slots]).astype("<u4").tobytes()
     group_slots = _padded(np.arange(len(router.groups)))
@@ -434,12 +399,12 @@ def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_s
         _panels((points.astype(np.float64) - reference) * input_scale, router.metric, taken)
         for points, taken in ((router.groups, group_slots), (centers, slots))
     ]
-    return head + bytes(aligned(len(head)) - len(head)) + b"".join(panels)
+    return head + bytes(schema.aligned(len(head)) - len(head)) + b"".join(panels)
 
 
 def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Pad to a multiple of 16 by repeating the last slot."""
-    return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % ROUTER_WIDTH)])
+    return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % schema.ROUTER_WIDTH)])
 
 
 def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> bytes:
@@ -448,7 +413,7 @@ def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> 
         half_sq_norm = 0.5 * (metric * points**2).sum(axis=1, keepdims=True)
         rows = np.concatenate([half_sq_norm, -metric * points], axis=1)[slots]
         limit = float(np.finfo(np.float32).max)
-        panels = rows.reshape(-1, ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
+        panels = rows.reshape(-1, schema.ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
     return bytes(panels.astype("<f4").tobytes())
 
 
@@ -484,9 +449,6 @@ def _expansion_check_rows(
     return np.array(result, "<f8").tobytes()
 
 
-# --- the exact model
-
-
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
@@ -516,9 +478,6 @@ def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
     return sections
 
 
-# --- layout
-
-
 def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
     """Add the sections that every mode has."""
     labels = _pack_labels(model.labels)[2]
@@ -539,27 +498,27 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
 
 def with_vectorizers(artifact: Artifact, texts: TextRows) -> Artifact:
     """Return the artifact with the vectorizers that turn documents into its rows."""
-    header = dict(zip(fields_of("header"), HEADER.unpack_from(artifact.data), strict=True))
+    header = dict(zip(schema.fields_of("header"), schema.HEADER.unpack_from(artifact.data), strict=True))
     sections = {name: bytes(content) for name, content in artifact._sections.items()}
     return Artifact(_lay_out(header, {**sections, "vectorizers": texts.written()}))
 
 
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     """Concatenate header, section table and aligned sections in order, with counts and checksum filled in."""
-    offset = HEADER.size + SECTION.size * len(sections)
+    offset = schema.HEADER.size + schema.SECTION.size * len(sections)
     table, body = b"", []
-    for name, content in sorted(sections.items(), key=lambda section: SECTION_IDS[section[0]]):
-        start = aligned(offset)
-        table += SECTION.pack(SECTION_IDS[name], 0, start, len(content))
+    for name, content in sorted(sections.items(), key=lambda section: schema.SECTION_IDS[section[0]]):
+        start = schema.aligned(offset)
+        table += schema.SECTION.pack(schema.SECTION_IDS[name], 0, start, len(content))
         body += [bytes(start - offset), content]
         offset = start + len(content)
-    body.append(bytes(aligned(offset) - offset))
-    header = {**header, "n_sections": len(sections), "file_bytes": aligned(offset), "checksum": 0}
-    head = bytearray(HEADER.pack(*(header[name] for name in fields_of("header"))) + table)
+    body.append(bytes(schema.aligned(offset) - offset))
+    header = {**header, "n_sections": len(sections), "file_bytes": schema.aligned(offset), "checksum": 0}
+    head = bytearray(schema.HEADER.pack(*(header[name] for name in schema.fields_of("header"))) + table)
     checksum = zlib.crc32(head)
     for piece in body:  # pieces may be large; only the final join copies them
         checksum = zlib.crc32(piece, checksum)
-    struct.pack_into("<I", head, offset_of("header", "checksum"), checksum)
+    struct.pack_into("<I", head, schema.offset_of("header", "checksum"), checksum)
     return b"".join([head, *body])
 
 
@@ -579,23 +538,20 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     Raises UnsupportedModelError if the labels are neither numbers of at most 64 bits nor strings.
     """
     if len(labels) == 0:
-        return NO_LABELS, b"", b""
+        return schema.NO_LABELS, b"", b""
     dtype = labels.dtype
     name = dtype.str.encode()
     if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
-        return INT64, name, labels.astype("<i8").tobytes()
+        return schema.INT64, name, labels.astype("<i8").tobytes()
     if dtype.kind == "u":  # beyond int64: stored as digits
-        return TEXT, name, _pack_texts(tuple(str(int(label)) for label in labels), "labels")
+        return schema.TEXT, name, _pack_texts(tuple(str(int(label)) for label in labels), "labels")
     if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
-        return FLOAT64, name, labels.astype("<f8").tobytes()
+        return schema.FLOAT64, name, labels.astype("<f8").tobytes()
     if dtype.kind == "U" or (dtype.kind == "O" and all(isinstance(label, str) for label in labels)):
-        return TEXT, name, _pack_texts(tuple(str(label) for label in labels), "labels")
+        return schema.TEXT, name, _pack_texts(tuple(str(label) for label in labels), "labels")
     raise UnsupportedModelError(
         f"class labels of dtype {dtype} cannot be stored; use integers or floats of at most 64 bits, or strings"
     )
-
-
-# --- check rows
 
 
 def check_row(

@@ -1,7 +1,5 @@
 """C++ backend: a compiled model as a header, and the headers of the library as one file."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path
@@ -37,13 +35,7 @@ alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
 
 
 def one_header(include: str | os.PathLike[str] | None = None) -> str:
-    """Combine all headers of the C++ library into one self-contained header.
-
-    Parameters
-    ----------
-    include : path-like, optional
-        Folder of the headers; by default the package's own.
-    """
+    """Combine all headers of the C++ library, in the package or in a folder `include`, into one."""
     root = Path(include or get_include()) / "approxsvm"
     seen: set[Path] = set()
 
@@ -70,21 +62,7 @@ def export_cpp(
 ) -> None:
     """Write a model as a C++17 header: the artifact as an array, and the type that opens it.
 
-    Parameters
-    ----------
-    artifact : Artifact
-        Model to write.
-    path : path-like
-        Header to write.
-    name : str, default="model"
-        Namespace of the array and the type.
-    include : str, default="<approxsvm/approxsvm.hpp>"
-        Library header to include, with brackets or quotes.
-
-    Raises
-    ------
-    InputError
-        The name is not an identifier.
+    `name` is the namespace of both; `include` is the library header to include, with brackets or quotes.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == "approxsvm":
         raise InputError(f"name must be a C++ identifier other than approxsvm, got {name!r}")

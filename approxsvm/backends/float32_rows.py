@@ -1,7 +1,5 @@
 """Limits of float32 rows: values in lookups, above all categories, that no float32 equals."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -11,8 +11,6 @@ error of tanh t_i and cos t_i at most eta B_i. cpp/include/approxsvm/program/ter
 adds to each term.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

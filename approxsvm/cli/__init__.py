@@ -1,7 +1,5 @@
 """The ``approxsvm`` command: a module for each subcommand, with arguments and output only."""
 
-from __future__ import annotations
-
 import click
 
 from approxsvm.cli.convert_model import convert_model

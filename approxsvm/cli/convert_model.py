@@ -1,7 +1,5 @@
 """``approxsvm convert-model``: compile a model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

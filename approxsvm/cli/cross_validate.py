@@ -1,7 +1,5 @@
 """``approxsvm cross-validate``: compare the exact and the compiled model by cross-validation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

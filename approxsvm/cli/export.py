@@ -1,7 +1,5 @@
 """``approxsvm export``: write an artifact as source code or as an ONNX graph."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``approxsvm gamma-max``: the paper's limit of gamma."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Behaviour of all commands: file names are checked first, warnings and errors are one line on stderr."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import warnings

@@ -1,7 +1,5 @@
 """``approxsvm inspect``: show the contents of an artifact."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Options that several commands share, and the records that hold them."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

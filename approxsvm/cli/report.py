@@ -1,7 +1,5 @@
 """HTML reports of the commands that write them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``approxsvm score``: predict the rows of files."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``approxsvm verify``: compare an artifact with its model."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -23,9 +21,7 @@ from approxsvm.system.progress_bar import progress_bar
     "--data", required=True, type=INPUT, help="Rows to compare on: a LIBSVM, .npy, .npz, .csv or .parquet file."
 )
 @click.option(
-    "--max-rows",
-    type=click.IntRange(min=1),
-    help="Compare at most this many rows, drawn at random with a fixed seed.",
+    "--max-rows", type=click.IntRange(min=1), help="Compare at most this many rows, drawn at random with a fixed seed."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @report_option

@@ -1,7 +1,5 @@
 """Base class of the feature maps, and their parameters."""
 
-from __future__ import annotations
-
 from numbers import Real
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Match the columns of a table to a model's features: by name, by number, or by position with a warning."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections import Counter
@@ -146,9 +144,6 @@ def _quoted(names: Sequence[str], separator: str = ", ") -> str:
     more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
     shown = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in names)
     return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
-
-
-# --- data frames
 
 
 def frame_names(X: Any) -> list[str] | None:

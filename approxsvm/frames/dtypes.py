@@ -4,8 +4,6 @@ scikit-learn computes in the dtype that arrives, and the compiled model is the s
 dtype get the same answers, or answers within a bound that counts float32 operations, or they are rejected.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,7 +57,7 @@ class RowDtypes:
         return bool(self.refused or self.rounded)
 
     @classmethod
-    def read(cls, content: bytes) -> RowDtypes:
+    def read(cls, content: bytes) -> "RowDtypes":
         """Read a section of an artifact (models/FORMAT.md, "dtypes"); ArtifactError if it is not valid."""
         try:
             section = json.loads(content)
@@ -133,21 +131,17 @@ class RowDtypes:
         dtypes = frame_dtypes(X)
         if dtypes is None:
             dtype = _dtype_of(X)
-            if dtype is None:
-                return False
             self.check_dtype(dtype)
             if hasattr(X, "tocsr"):
                 self._check_sparse(dtype)
             return self.rounded is not None and FLOAT32 in _kinds_of(dtype)
         labels = list(getattr(X, "column_names", None) or X.columns)
-        positions: list[int] | None = list(range(len(labels)))
+        positions = list(range(len(labels)))
         places = {name: k for k, name in enumerate(names or ())}
         known = [k for k, label in enumerate(labels) if str(label) in places]
         if known:
             labels, dtypes = [labels[k] for k in known], [dtypes[k] for k in known]
             positions = [places[str(label)] for label in labels]
-        elif names is not None and len(labels) != len(names):
-            positions = None
         return self.check_columns(dtypes, positions, labels)
 
 
@@ -228,19 +222,19 @@ def _kinds_of(dtype: Any) -> tuple[str, ...]:
     return {"i": signed, "u": (*signed, "small_unsigned" if small else "unsigned")}.get(dtype.kind, ())
 
 
-def _dtype_of(X: Any) -> np.dtype[Any] | None:
-    """Return the dtype that scikit-learn sees in rows; None for documents and for anything that is not an array."""
+def _dtype_of(X: Any) -> np.dtype[Any]:
+    """Return the dtype that scikit-learn sees in rows; object for documents and for anything that is not an array."""
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype
     first = X[0] if isinstance(X, (list, tuple)) and len(X) else None
     has_texts = _is_text(first) or (isinstance(first, (list, tuple)) and any(map(_is_text, first)))
     if (first is None or has_texts) and not (dtype is not None and hasattr(X, "__array__")):  # a tensor
-        return None
+        return _OBJECT
     try:
         return np.asarray(X).dtype
     except (TypeError, ValueError, RuntimeError):
-        return None
+        return _OBJECT
 
 
 def _is_text(value: Any) -> bool:

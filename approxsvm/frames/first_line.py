@@ -1,7 +1,5 @@
 """First lines of text tables: names or numbers, and their delimiter."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

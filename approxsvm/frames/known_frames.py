@@ -5,8 +5,6 @@ dtypes. The plan that it leads to is kept, and later frames of that kind are rea
 by the core. A value that is not plainly a number or a text sends the frame back to the general path.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable
@@ -166,9 +164,6 @@ class KnownFrames:
             ):
                 return False
         return True
-
-
-# --- columns and dtypes of each library
 
 
 class _Pandas:

@@ -1,7 +1,5 @@
 """One row with names, as `predict_one` takes it: a mapping, a Series, a named tuple, or a data frame of one row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,8 +3,6 @@
 The native core finds and counts terms. The operations on counts are scikit-learn's, in the same order.
 """
 
-from __future__ import annotations
-
 import platform
 import re
 import unicodedata
@@ -28,10 +26,6 @@ _MAX_INT32: Final = 2**31 - 1
 _MAX_IDF: Final = 1e20  # with a larger weight, weight * count may be infinite in float32
 
 
-def _is_bool(value: Any) -> bool:
-    return type(value) is bool
-
-
 # Parameter values that the core implements and scikit-learn accepts
 _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "encoding": lambda value: isinstance(value, str),
@@ -44,7 +38,10 @@ _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "dtype": lambda value: value in _DTYPES,
     "norm": lambda value: value in _NORMS,
     "n_features": lambda value: type(value) is int and 1 <= value < _MAX_INT32,
-    **dict.fromkeys(("lowercase", "binary", "use_idf", "smooth_idf", "sublinear_tf", "alternate_sign"), _is_bool),
+    **dict.fromkeys(
+        ("lowercase", "binary", "use_idf", "smooth_idf", "sublinear_tf", "alternate_sign"),
+        lambda value: type(value) is bool,
+    ),
 }
 
 
@@ -102,7 +99,7 @@ class UsualVectorizer:
         )
 
     @classmethod
-    def of(cls, steps: Sequence[Mapping[str, Any]], width: int) -> UsualVectorizer | None:
+    def of(cls, steps: Sequence[Mapping[str, Any]], width: int) -> "UsualVectorizer | None":
         """Create one from the steps of an artifact; None if their options are unusual or invalid."""
         hashes, sublinear = steps[0]["class"] == "HashingVectorizer", steps[-1]["parameters"].get("sublinear_tf")
         if width == 0 or (hashes and sublinear) or not all(map(_is_usual, steps)):  # hashed counts may be negative
@@ -115,10 +112,7 @@ class UsualVectorizer:
     def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
         """Convert documents to rows; None if a document has half a surrogate pair, which scikit-learn may not hash.
 
-        Raises
-        ------
-        UnicodeDecodeError
-            Bytes are not in the encoding of the vectorizer.
+        Raises UnicodeDecodeError for bytes in another encoding than the vectorizer's.
         """
         texts: Any = [text.decode(*self._encoding) if isinstance(text, bytes) else text for text in documents]
         for function in self._prepare:

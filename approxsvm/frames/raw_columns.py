@@ -1,7 +1,5 @@
 """Columns of raw rows, before any step of a pipeline: the part of an input map that accepts rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -42,7 +40,7 @@ class RawColumns:
     multiplies: bool = False  # whether the source forms products, for which the order of entries in sparse rows matters
 
     @classmethod
-    def of(cls, model: Any) -> RawColumns:
+    def of(cls, model: Any) -> "RawColumns":
         """Return the columns of a model, an ensemble, or an artifact."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
@@ -53,10 +51,9 @@ class RawColumns:
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _rejects(maps, j, c)) for j in texts}
         # A source that takes pandas.NA finds missing values by pandas.isna, which treats None and NaN alike.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
+        reached = {j: [(m.reached(j, np.nan), m.reached(j, UNKNOWN)) for m in maps if m is not None] for j in texts}
         nan = frozenset(
-            j
-            for j in texts
-            if any(m is not None and _differs(m.reached(j, np.nan), m.reached(j, UNKNOWN)) for m in maps)
+            j for j, pairs in reached.items() if not all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
         )
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
         multiplies = any(one is not None and one.multiplies for one in maps)
@@ -115,10 +112,6 @@ class RawColumns:
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)
         return np.asarray(taken)
-
-
-def _differs(some: Any, others: Any) -> bool:
-    return not np.array_equal(some, others, equal_nan=True)
 
 
 def _rejects(maps: list[Any], column: int, code: float) -> bool:

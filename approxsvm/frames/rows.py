@@ -1,7 +1,5 @@
 """Checks of rows to predict, and their division into chunks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

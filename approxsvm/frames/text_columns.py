@@ -4,8 +4,6 @@ A string is encoded once, when rows come in. After that, its column is numeric l
 codes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -36,7 +34,7 @@ class TextColumn:
     # on None
     null: float = math.nan
 
-    def with_texts(self, more: Iterable[str]) -> TextColumn:
+    def with_texts(self, more: Iterable[str]) -> "TextColumn":
         """Return this column with further strings."""
         texts = sorted({*self.texts, *map(str, more)})
         for text in texts:

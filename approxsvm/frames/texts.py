@@ -4,8 +4,6 @@ An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and 
 rows. ngrams.py does this for the usual options; for others, scikit-learn must be installed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -63,7 +61,7 @@ class TextRows:
     width: int | None = None  # number of columns that the model takes
 
     @classmethod
-    def read(cls, content: bytes, width: int | None = None) -> TextRows:
+    def read(cls, content: bytes, width: int | None = None) -> "TextRows":
         """Read a section of an artifact."""
         try:
             section = json.loads(content)
@@ -150,14 +148,9 @@ class TextRows:
         return csr_array(rows, dtype=np.float64)[: len(texts)]
 
     def check(self) -> None:
-        """Compare the rows of a text made of the vectorizer's terms with scikit-learn's.
+        """Compare the rows of a text made of the vectorizer's terms with the installed scikit-learn's.
 
-        Raises
-        ------
-        ArtifactError
-            scikit-learn rejects the parameters.
-        UnsupportedModelError
-            The installed scikit-learn returns different rows than known versions do.
+        Raises ArtifactError if scikit-learn rejects the parameters, UnsupportedModelError for other rows.
         """
         for k, usual in enumerate(self._usual):
             texts: list[str | bytes] = [""]
@@ -174,13 +167,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether each row is a document, and not a row of numbers.
-
-    Raises
-    ------
-    InputError
-        They are neither.
-    """
+    """Return whether each row is a document, and not a row of numbers; InputError if it is neither."""
     if hasattr(X, "tocsr"):
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):

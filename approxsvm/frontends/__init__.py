@@ -1,7 +1,5 @@
 """Frontends: from any trained model to a KernelModel, a FeatureModel or an Ensemble."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,10 +65,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
 
 
 def read_any(
-    source: Any,
-    *,
-    n_features: int | None = None,
-    trust: bool | Sequence[str] = False,
+    source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:
     """Read any model that approxsvm knows: those of `read_model`, and also averages and linear models on features.
 

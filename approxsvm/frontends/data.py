@@ -1,7 +1,5 @@
 """Readers of rows: LIBSVM text with our parser, other files with the usual libraries."""
 
-from __future__ import annotations
-
 import math
 import os
 import zipfile

@@ -4,8 +4,6 @@ Each line has the center and the scale of a scaled column: R's `scale` subtracts
 does not name the columns, so it must contain all of them. R writes 15 digits.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

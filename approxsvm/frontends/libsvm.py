@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from approxsvm import _native
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
+from approxsvm.frontends.kernels import kernel_fields
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel, Task
 from approxsvm.ir.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSigmoid
 from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads
@@ -71,23 +72,13 @@ def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) 
 
 def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None = None) -> KernelModel:
     """Build the model of a file or an object of LIBSVM; `name` is for messages."""
-    if content["kernel_type"] == "linear":
-        return replace(_machine(content, name, n_features, 1.0), degree=1)
-    degree, gamma, coef0 = content["degree"], content["gamma"], content["coef0"]
-    if content["kernel_type"] == "polynomial":
-        assert degree is not None
-        assert gamma is not None
-        assert coef0 is not None  # the parser requires them for this kernel
-        if not 1 <= degree <= MAX_KERNEL_DEGREE:
-            raise UnsupportedModelError(
-                f"{name}: the kernel is polynomial of degree {degree}, only degrees 1 to {MAX_KERNEL_DEGREE} can be "
-                "compiled"
-            )
-        return replace(_machine(content, name, n_features, gamma), degree=degree, coef0=coef0)
+    kind = {"linear": "linear", "polynomial": "poly"}.get(content["kernel_type"])
+    numbers: dict[str, Any] = {**content}
+    if kind is not None:  # the parser requires the numbers of each kernel
+        kernel = kernel_fields(name, content["kernel_type"], kind, numbers.__getitem__)
+        return replace(_machine(content, name, n_features, kernel.pop("gamma")), **kernel)
     if content["kernel_type"] == "sigmoid":
-        assert gamma is not None
-        assert coef0 is not None
-        return replace(_machine(content, name, n_features, gamma), is_sigmoid=True, coef0=coef0)
+        return replace(_machine(content, name, n_features, numbers["gamma"]), is_sigmoid=True, coef0=numbers["coef0"])
     return _rbf_machine(content, name, n_features)
 
 
@@ -243,7 +234,7 @@ def read_libsvm_data(
     n_features : int, optional
         Number of columns. Default: the largest index of the file. Test files often use fewer features than the training
         file, so give it for them.
-    Whether column 0 has index 0 rather than index 1. Default: whether some row uses index 0.
+    zero_based : bool, optional
         Whether column 0 has index 0 rather than index 1. Default: whether some row uses index 0.
     n_jobs : int, optional
         Number of threads, as in scikit-learn. Default: 1; -1 for all processors.

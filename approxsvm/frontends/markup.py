@@ -5,8 +5,6 @@ nothing outside the file is read: memory grows only with the file. Nesting deepe
 because each level costs a stack frame.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
@@ -22,14 +20,14 @@ class Element:
     name: str
     attributes: dict[str, str]
     line: int
-    children: list[Element] = field(default_factory=list)
+    children: "list[Element]" = field(default_factory=list)
     text: str = ""
 
-    def all(self, name: str) -> list[Element]:
+    def all(self, name: str) -> "list[Element]":
         """Return the children of this name, in order."""
         return [child for child in self.children if child.name == name]
 
-    def first(self, name: str) -> Element | None:
+    def first(self, name: str) -> "Element | None":
         """Return the first child of this name."""
         return next((child for child in self.children if child.name == name), None)
 

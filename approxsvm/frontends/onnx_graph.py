@@ -5,8 +5,6 @@ the function of the graph's numbers over the real numbers, which a runtime compu
 onnxruntime's: by the votes of pairs, even if there are probabilities.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,9 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frontends.kernels import kernel_fields
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel, Task
 from approxsvm.ir.ops import Projection
 from approxsvm.ir.outputs import Outputs, PairwiseSigmoid, class_pairs
 from approxsvm.system.packages import import_package
@@ -131,17 +130,8 @@ def _kernel(node: Any, attributes: Mapping[str, Any]) -> dict[str, Any]:
     parameters = [float(number) for number in attributes.get("kernel_params", ())]
     if kind in ("RBF", "POLY") and len(parameters) != 3:
         raise ModelFormatError(f"{node.op_type} has {len(parameters)} kernel_params instead of 3")
-    if kind == "RBF":
-        return {"gamma": parameters[0]}
-    if kind == "LINEAR":
-        return {"gamma": 1.0, "degree": 1}
-    if kind == "POLY" and parameters[2] in range(1, MAX_KERNEL_DEGREE + 1):
-        return {"gamma": parameters[0], "coef0": parameters[1], "degree": int(parameters[2])}
-    degree = f" of degree {parameters[2]:g}" if kind == "POLY" else ""
-    raise UnsupportedModelError(
-        f"the kernel of {node.op_type} is {kind}{degree}, only RBF, LINEAR and POLY of degree 1 to {MAX_KERNEL_DEGREE} "
-        "can be compiled"
-    )
+    numbers = dict(zip(("gamma", "coef0", "degree"), parameters, strict=False))
+    return kernel_fields(node.op_type, kind, kind.lower(), numbers.__getitem__)
 
 
 def _regressor(graph: _Graph, node: Any, attributes: Mapping[str, Any], common: dict[str, Any]) -> KernelModel:
@@ -275,10 +265,6 @@ def _clip(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]
     return map_.then_affine(low=_row(fixed[0]), high=_row(fixed[1]))
 
 
-def _project(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:
-    return map_.then_op(Projection.about(0.0, fixed[0]))
-
-
 def _select(map_: InputMap, fixed: list[FloatArray], attributes: Mapping[str, Any]) -> InputMap:
     if attributes.get("axis", 1) not in (1, -1):
         raise UnsupportedModelError(f"node Gather along axis {attributes['axis']}, only columns can be chosen")
@@ -294,7 +280,7 @@ _STEPS: Final[dict[str, Callable[[InputMap, list[FloatArray], Mapping[str, Any]]
     "Clip": _clip,
     "Div": lambda map_, fixed, _: map_.then_affine(divide=_row(fixed[0])),
     "Gather": _select,
-    "MatMul": _project,
+    "MatMul": lambda map_, fixed, _: map_.then_op(Projection.about(0.0, fixed[0])),
     "Mul": lambda map_, fixed, _: map_.then_affine(multiply=_row(fixed[0])),
     "Sub": lambda map_, fixed, _: map_.then_affine(subtract=_row(fixed[0])),
 }

@@ -1,7 +1,5 @@
 """Models of OpenCV's ml::SVM, as its `save` writes them: XML, YAML or JSON, optionally compressed by gzip."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -9,9 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frontends.kernels import kernel_fields
 from approxsvm.frontends.opencv_storage import Fields, as_numbers, gunzipped, parse_storage
 from approxsvm.frontends.pairs import PairTerms, pair_block
-from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, KernelModel, Task
+from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel, Task
 
 _TASKS: Final[dict[str, Task]] = {
     "C_SVC": "classification",
@@ -40,7 +39,8 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     kind = fields.text("svmType", "svm_type")
     if kind not in _TASKS:
         raise ModelFormatError(f"{fields.where}.svmType: {kind!r} is none of {', '.join(_TASKS)}")
-    kernel = _kernel(fields.inner("kernel"))
+    of_kernel = fields.inner("kernel")
+    kernel = kernel_fields(of_kernel.where, of_kernel.text("type"), of_kernel.text("type").lower(), of_kernel.number)
     n_features, n_sv = fields.count("var_count"), fields.count("sv_total")
     if not 1 <= n_features <= MAX_FEATURES:
         raise UnsupportedModelError(f"{name}: the model has {n_features} features, but 1 to {MAX_FEATURES} are read")
@@ -84,27 +84,6 @@ def _model_in(root: Any, name: str) -> Fields:
             return Fields(value, f"{name}: {key}")
     held = ", ".join(list(root)[:5]) if isinstance(root, dict) else "no fields"
     raise UnsupportedModelError(f"{name}: this OpenCV file holds {held}, but no model of ml::SVM")
-
-
-def _kernel(fields: Fields) -> dict[str, Any]:
-    """Return the kernel as fields of KernelModel."""
-    kind = fields.text("type")
-    if kind == "RBF":
-        return {"gamma": fields.number("gamma")}
-    if kind == "LINEAR":
-        return {"gamma": 1.0, "degree": 1}
-    if kind != "POLY":
-        raise UnsupportedModelError(
-            f"{fields.where}: the kernel is {kind}, only RBF, LINEAR and POLY of degree 1 to {MAX_KERNEL_DEGREE} can "
-            "be compiled"
-        )
-    degree = fields.number("degree")
-    if degree != int(degree) or not 1 <= degree <= MAX_KERNEL_DEGREE:
-        raise UnsupportedModelError(
-            f"{fields.where}: the kernel is POLY of degree {degree:g}, only whole degrees from 1 to "
-            f"{MAX_KERNEL_DEGREE} can be compiled"
-        )
-    return {"gamma": fields.number("gamma"), "coef0": fields.number("coef0"), "degree": int(degree)}
 
 
 def _terms(fields: Fields, n_sv: int, *, is_indexed: bool) -> PairTerms:

@@ -3,8 +3,6 @@
 Numbers remain strings until a frontend requests them by name (Fields).
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re
@@ -98,7 +96,7 @@ class Fields:
     where: str
 
     @classmethod
-    def of(cls, value: Any, where: str) -> Fields:
+    def of(cls, value: Any, where: str) -> "Fields":
         """Return the fields of a value that must be a mapping."""
         if not isinstance(value, dict):
             raise ModelFormatError(f"{where}: expected a mapping of fields, got {_describe(value)}")
@@ -137,7 +135,7 @@ class Fields:
             raise ModelFormatError(f"{self.where}.{name}: expected a list, got {_describe(value)}")
         return value
 
-    def inner(self, name: str) -> Fields:
+    def inner(self, name: str) -> "Fields":
         """Return an inner mapping."""
         return Fields.of(self._get(name), f"{self.where}.{name}")
 

@@ -1,7 +1,5 @@
 """Decision functions of pairs of classes, in any program's layout, converted to LIBSVM's block of coefficients."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

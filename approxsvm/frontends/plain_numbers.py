@@ -1,7 +1,5 @@
 """Numbers in files of other programs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -4,8 +4,6 @@ By the standard, values below the threshold mean targetCategory, others alternat
 class wins a tie of votes, and programs differ. Here it is the first of the target's values.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,13 +14,14 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.frontends.kernels import kernel_fields
 from approxsvm.frontends.markup import Element, parse_xml
 from approxsvm.frontends.pairs import PairTerms, pair_block
 from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.frontends.sklearn.kernel_machines import restored
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.input_map import InputMap
-from approxsvm.ir.kernel_model import MAX_FEATURES, MAX_KERNEL_DEGREE, FloatArray, KernelModel
+from approxsvm.ir.kernel_model import MAX_FEATURES, FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 
 # Limit for vectors whose zeros a file may omit: a gigabyte.
@@ -215,20 +214,9 @@ class _Reader:
         element = next((child for child in self.model.children if child.name.endswith("KernelType")), None)
         if element is None:
             raise self.error(self.model, "the model has no kernel")
-        if element.name == "LinearKernelType":
-            return {"gamma": 1.0, "degree": 1}
-        if element.name == "RadialBasisKernelType":
-            return {"gamma": self.number(element, "gamma", 1.0)}
-        if element.name == "PolynomialKernelType":
-            degree = self.number(element, "degree", 1.0)
-            if degree in range(1, MAX_KERNEL_DEGREE + 1):
-                numbers = {key: self.number(element, key, 1.0) for key in ("gamma", "coef0")}
-                return {"degree": int(degree), **numbers}
-        raise self.unsupported(
-            element,
-            f"the kernel is {element.name}, only linear, radial basis and polynomial ones of degree 1 to "
-            f"{MAX_KERNEL_DEGREE} can be compiled",
-        )
+        kind = {"LinearKernelType": "linear", "RadialBasisKernelType": "rbf", "PolynomialKernelType": "poly"}
+        where = f"{self.name}, line {element.line}"
+        return kernel_fields(where, element.name, kind.get(element.name), lambda key: self.number(element, key, 1.0))
 
     def regression(self, machines: list[_Machine], rows: FloatArray, target: str | None, common: Any) -> KernelModel:
         if len(machines) != 1:

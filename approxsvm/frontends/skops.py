@@ -1,7 +1,5 @@
 """Estimators in skops files, which list the types they contain before any object is created."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from collections.abc import Sequence

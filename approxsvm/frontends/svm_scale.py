@@ -5,8 +5,6 @@ order; bounds hold for the real numbers as well. Its output text has six digits,
 from it by about 1e-6 of their range.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, replace
 from fractions import Fraction

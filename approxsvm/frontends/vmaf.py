@@ -6,8 +6,6 @@ score_clip, and transforms them by score_transform if its caller requests it (en
 increases the distance of two numbers, so a bound of a score holds after it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

@@ -108,7 +108,7 @@ def register(
             places = np.full(batch.num_rows, -1)
             places[rows] = np.arange(len(rows))
             scored = scored.take(pa.array(places, mask=places < 0))
-        answers = [_with_sql_type(column) for column in scored.columns]
+        answers = [column.cast(_STORED.get(column.type, column.type)) for column in scored.columns]
         if len(answers) == 1:
             return answers[0]
         # All answers of a row are null, or none.
@@ -148,10 +148,6 @@ def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _with_sql_type(column: Any) -> Any:
-    return column.cast(_STORED.get(column.type, column.type))
 
 
 def _whole(column: Any) -> Any:

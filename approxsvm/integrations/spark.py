@@ -106,11 +106,7 @@ def score(
 
 
 def predict_udf(
-    model: Any,
-    *,
-    outputs: Sequence[str] | None = None,
-    on_error: Literal["fail", "null"] = "fail",
-    spark: Any = None,
+    model: Any, *, outputs: Sequence[str] | None = None, on_error: Literal["fail", "null"] = "fail", spark: Any = None
 ) -> Any:
     """Make an Arrow UDF for ``select``, ``withColumn`` and SQL.
 
@@ -313,9 +309,6 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
         _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch
     )
     return answers.column(0) if answers.num_columns == 1 else answers.to_struct_array()
-
-
-# --- Spark ML
 
 
 class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]

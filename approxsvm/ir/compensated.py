@@ -1,7 +1,5 @@
 """Compensated sums of products, as accurate as in twice the working precision (Ogita, Rump and Oishi 2005, Dot2)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,12 +29,8 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
 
 
-def matmul(
-    a: FloatArray,  # (n, m)
-    b: FloatArray,  # (m, k)
-    a_low: FloatArray | None = None,  # (n, m): rounding errors of `a`, at most half a unit in its last place
-) -> tuple[FloatArray, FloatArray]:
-    """Return (a + a_low) @ b and a bound on its error, which is infinite where splitting a number would overflow."""
+def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a @ b and a bound on its error, which is infinite where splitting a number would overflow."""
     n_terms = a.shape[1]
     total, lost, absolute_sum = np.zeros((3, a.shape[0], b.shape[1]))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -45,11 +39,9 @@ def matmul(
             product, rest = two_product(column, row)
             total, carry = two_sum(total, product)
             lost += rest + carry
-            if a_low is not None:
-                lost += a_low[:, j, np.newaxis] * row
             absolute_sum += np.abs(product)
         result = total + lost
-        # |result - exact| <= u |result| + gamma_m^2 sum |a b|, and the same again for a_low; products may underflow.
+        # |result - exact| <= u |result| + gamma_m^2 sum |a b|, here twice; products may underflow.
         rounding = (n_terms + 4) * UNIT64
         error = 1.01 * (UNIT64 * np.abs(result) + 2.0 * rounding**2 * absolute_sum) + (n_terms + 1) * 2.0**-1070
     fits = (np.abs(a).max(axis=1, initial=0.0) < _LARGEST)[:, np.newaxis] & (np.abs(b).max(initial=0.0) < _LARGEST)

@@ -1,7 +1,5 @@
 """Constants of error bounds. The core defines those that it also uses; they have the core's names."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

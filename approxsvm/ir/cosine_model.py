@@ -1,7 +1,5 @@
 """Linear models on random Fourier features: sums of cosines."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -64,7 +62,7 @@ class CosineModel(FeatureModel):
         sum_error = (self.n_terms + 40) * self.sum_moduli + np.abs(values)
         return np.asarray(2.0 * UNIT64 * (angle_error + sum_error) + 2.0**-1000)
 
-    def moved(self, errors: FloatArray) -> FloatArray:
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of values by the slope of every cosine."""
         return np.minimum(self.slope * errors, 2.0 * self.sum_moduli)
 
@@ -118,6 +116,6 @@ class CosineModel(FeatureModel):
         coef = self.coef * factor
         return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 
-    def negated(self) -> CosineModel:
+    def negated(self) -> "CosineModel":
         """Return the two-class model with swapped labels: every value changes its sign."""
         return replace(self, coef=-self.coef, intercept=-self.intercept, labels=self.labels[::-1])

@@ -1,7 +1,5 @@
 """Ensembles: several models whose answers are combined into one."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -70,6 +68,9 @@ class Ensemble:
     def __post_init__(self) -> None:
         if not self.members:
             raise ModelFormatError("an ensemble needs at least one member")
+        for n in (member.n_raw_features for member in self.members):
+            if n != self.n_raw_features:
+                raise ModelFormatError(f"members must take the same rows, got {self.n_raw_features} and {n} features")
         if self.is_plain and self.task == "classification":
             object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
         if self.of_targets or self.labels_sum or self.outputs.of_sums:
@@ -87,16 +88,10 @@ class Ensemble:
                 raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets, expected 1")
             if self.averages and not isinstance(member.outputs.probability, ClassProbability):
                 raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
-            known, every = (
-                member.labels.tolist(),
-                (self.labels if self.counts_votes else self.members[0].labels).tolist(),
-            )
+            known = member.labels.tolist()
+            every = (self.labels if self.counts_votes else self.members[0].labels).tolist()
             if known != every and not (self.counts_votes and {*known} <= {*every}):
                 raise ModelFormatError(f"members must have the same labels, got {every} and {known}")
-            if member.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(
-                    f"members must take the same rows, got {self.n_raw_features} and {member.n_raw_features} features"
-                )
         self._check_outputs()
 
     def _check_targets(self) -> None:
@@ -107,14 +102,12 @@ class Ensemble:
             fits = len(labels) == 2 if member.task == "regression" else set(member.labels.tolist()) <= set(labels)
             if member.task == "one_class" or not fits:
                 raise ModelFormatError(f"a member ({member.source}) has labels that are not among {labels}")
-            if member.n_raw_features != self.n_raw_features:
-                raise ModelFormatError(
-                    f"members must take the same rows, got {self.n_raw_features} and {member.n_raw_features} features"
-                )
 
     def _check_sum(self) -> None:
         outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
-        n_columns = sum(map(n_columns_of, self.members)) if of_sums else len(self.members)
+        # Sums of several classes take all values of a member, or a number for each of its classes.
+        counts = [len(one.labels) if one.task == "classification" else one.n_decisions for one in self.members]
+        n_columns = sum(counts) if of_sums else len(self.members)
         assert outputs.weights is not None
         shape = (len(labels), n_columns + 1) if of_sums else (n_columns,)
         if outputs.weights.shape != shape or not np.isfinite([*outputs.weights.ravel(), outputs.addend]).all():
@@ -128,7 +121,7 @@ class Ensemble:
                 fits = fits and (isinstance(head, ClassProbability) or has_scores)
             else:
                 fits = member.task == "regression" and (of_sums or member.n_decisions == 1)
-            if not fits or member.n_raw_features != self.n_raw_features:
+            if not fits:
                 raise ModelFormatError(f"a member ({member.source}) has no value for {labels} to sum")
 
     def _check_functions(self) -> None:
@@ -234,8 +227,3 @@ class Ensemble:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the raw columns; None if the source has none."""
         return self.members[0].feature_names
-
-
-def n_columns_of(member: SingleModel) -> int:
-    """Return how many numbers a member contributes to sums of several classes: its values, or one per class."""
-    return len(member.labels) if member.task == "classification" else member.n_decisions

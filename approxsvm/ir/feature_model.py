@@ -3,8 +3,6 @@
 Each subclass adds its parameters and its definition, with a bound on its rounding.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -62,9 +60,23 @@ class FeatureModel:
         """Bound the rounding error, as `Definition.rounding` in reference/definition.py."""
         raise NotImplementedError
 
-    def moved(self, errors: FloatArray) -> FloatArray:
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of the values if rows move by `errors`."""
         raise NotImplementedError
+
+    def values(self, mapped: FloatArray) -> FloatArray:
+        """Compute decision values, as `Definition.values`."""
+        return self.decision_function(mapped)
+
+    @property
+    def scale(self) -> float:
+        """Largest A1, or its substitute."""
+        return self.sum_moduli
+
+    @property
+    def spread(self) -> float:
+        """Twice `scale`, because values are within `scale` of the intercept."""
+        return 2.0 * self.scale
 
     @property
     def sum_moduli(self) -> float:

@@ -9,8 +9,6 @@ parameters over the real numbers; lookups see the source's float64 numbers if al
 for bit. `source_rounding` bounds the distance of the source's float64 arithmetic from that function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
@@ -62,19 +60,19 @@ class InputMap:
             raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_raw_features} raw features")
 
     @classmethod
-    def identity(cls, n_features: int, feature_names: tuple[str, ...] | None = None) -> InputMap:
+    def identity(cls, n_features: int, feature_names: tuple[str, ...] | None = None) -> "InputMap":
         """Return the map that changes nothing."""
         return cls(n_features, np.arange(n_features), (), feature_names)
 
     @classmethod
     def selection(
         cls, n_raw_features: int, columns: npt.ArrayLike, feature_names: tuple[str, ...] | None = None
-    ) -> InputMap:
+    ) -> "InputMap":
         """Return the map that selects raw columns in the given order."""
         return cls(n_raw_features, np.asarray(columns, dtype=np.intp), (), feature_names)
 
     @classmethod
-    def concatenate(cls, maps: Sequence[InputMap]) -> InputMap:
+    def concatenate(cls, maps: "Sequence[InputMap]") -> "InputMap":
         """Concatenate the features of all `maps`, which take the same raw rows."""
         first = maps[0]
         if any(m.n_raw_features != first.n_raw_features for m in maps):
@@ -109,7 +107,7 @@ class InputMap:
         """True if mapped rows equal raw rows, and every column is validated."""
         return not (self.ops or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
 
-    def then_op(self, op: Op) -> InputMap:
+    def then_op(self, op: Op) -> "InputMap":
         """Append an op, unless it changes nothing."""
         if op.is_identity and op.n_features == self.n_features:
             return self
@@ -118,11 +116,11 @@ class InputMap:
             return replace(self, ops=self.ops[:-1]).then_op(merged)
         return replace(self, ops=(*self.ops, op))
 
-    def then_affine(self, **parts: Any) -> InputMap:
+    def then_affine(self, **parts: Any) -> "InputMap":
         """Append an `Affine` step of numbers or arrays: one for all features, or one per feature."""
         return self.then_op(Affine.of(self.n_features, **parts))
 
-    def then_select(self, features: npt.ArrayLike) -> InputMap:
+    def then_select(self, features: npt.ArrayLike) -> "InputMap":
         """Append a selection of features by position, in the given order."""
         selected: IntArray | None = np.asarray(features, dtype=np.intp)
         kept: list[Op] = []
@@ -139,7 +137,7 @@ class InputMap:
             selected = None
         return replace(self, columns=self.columns if selected is None else self.columns[selected], ops=tuple(kept))
 
-    def then(self, other: InputMap) -> InputMap:
+    def then(self, other: "InputMap") -> "InputMap":
         """Append another map, whose raw rows are this one's mapped rows."""
         if other.n_raw_features != self.n_features:
             raise ModelFormatError(f"a map of {other.n_raw_features} features cannot follow one of {self.n_features}")
@@ -158,12 +156,12 @@ class InputMap:
             chosen = chosen.then_op(op)
         return chosen
 
-    def looked_at(self, *, takes_nan: bool) -> InputMap:
+    def looked_at(self, *, takes_nan: bool) -> "InputMap":
         """Return the map before an op that rejects infinity in each feature, and NaN unless `takes_nan`."""
         checks = ({column: takes_nan or self._takes_nan(k)} for k, column in enumerate(self.columns.tolist()))
         return replace(self, checked=_all_checks([self.checked, *checks]))
 
-    def with_few_checks(self) -> InputMap:
+    def with_few_checks(self) -> "InputMap":
         """Return the map without checks that used columns imply anyway."""
         refused = set(self.columns.tolist()) - set(replace(self, checked={}).columns_of_nan().tolist())
         used = set(self.columns.tolist())
@@ -246,7 +244,7 @@ class InputMap:
             feature = op.follow_nan(feature)
         return feature == NO_NAN
 
-    def with_texts(self, texts: Mapping[int, TextColumn]) -> InputMap:
+    def with_texts(self, texts: Mapping[int, TextColumn]) -> "InputMap":
         """Return the same function of rows with the codes of `texts`, which include all that this map knows."""
         changed: dict[int, TextChange] = {
             k: (self.texts[column].texts, texts[column].texts)
@@ -271,13 +269,15 @@ class InputMap:
                 break
         return tuple(x for _, x in at)
 
-    def preimage(self, mapped: FloatArray) -> FloatArray:
-        """Return raw rows whose images are about `mapped`, to replace missing sample rows.
+    def preimage(self, mapped: FloatArray) -> FloatArray | None:
+        """Return raw rows whose images are about `mapped`, in place of sample rows; None unless the map only scales.
 
-        Unused columns are zero. The map may reject these rows if it uses a column twice or projects.
+        Unused columns are zero. The map may reject these rows if it uses a column twice.
         """
         x = mapped
         for op in reversed(self.ops):
+            if not isinstance(op, Affine):
+                return None
             x = op.preimage(x)
         raw = np.zeros((len(mapped), self.n_raw_features))
         raw[:, self.columns] = x
@@ -287,7 +287,7 @@ class InputMap:
         """Return the section of an artifact (models/FORMAT.md, "input_map")."""
         return packed_map(self.n_raw_features, self.columns, self.ops, self.by_column, self.checked)
 
-    def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> _Mapped:
+    def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> "_Mapped":
         """Map rows by the core."""
         rows = rows if hasattr(rows, "toarray") else np.asarray(rows)
         if len(rows.shape) != 2 or rows.shape[1] != self.n_raw_features:
@@ -297,12 +297,8 @@ class InputMap:
         pieces: list[_Mapped] = []
         for first in range(0, max(rows.shape[0], 1), step):
             part = rows[first : first + step]
-            mapped = core.map(
-                self._selected(part),
-                exactly=exactly,
-                counts_source=counts_source,
-                is_sparse=hasattr(part, "toarray"),
-            )
+            selected, is_sparse = self._selected(part), hasattr(part, "toarray")
+            mapped = core.map(selected, exactly=exactly, counts_source=counts_source, is_sparse=is_sparse)
             values, _, distances, has_left, outside, refused = mapped
             refused = refused and (first + refused[0], *refused[1:])
             pieces.append(_Mapped(values, distances, has_left, outside, refused))
@@ -315,7 +311,7 @@ class InputMap:
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
-    def _checked(self, rows: Any, mapped: _Mapped) -> FloatArray:
+    def _checked(self, rows: Any, mapped: "_Mapped") -> FloatArray:
         """Return the mapped rows; raise InputError if one has left float64 or the domain of an op."""
         self._check_domain(mapped)
         if not mapped.has_left.any():
@@ -328,7 +324,7 @@ class InputMap:
             f"float64 in feature {int(bad[0]) if len(bad) else 0}"
         )
 
-    def _check_domain(self, mapped: _Mapped) -> None:
+    def _check_domain(self, mapped: "_Mapped") -> None:
         if mapped.refused is not None:
             row, kind, number, needed = mapped.refused
             raise InputError(f"row {row}: {DOMAINS[names_of('op_kind')[kind]]} {needed:.6g}, got {number:.6g}")

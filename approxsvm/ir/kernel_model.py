@@ -239,18 +239,7 @@ class KernelModel:
         return len(self.intercept)
 
     def coefficients(self, decision: int) -> FloatArray:
-        """Return the coefficients a_i of one decision function over all support vectors.
-
-        Parameters
-        ----------
-        decision : int
-            Position in `intercept`.
-
-        Returns
-        -------
-        ndarray of shape (n_sv,), float64
-            Zero for support vectors of classes outside the pair.
-        """
+        """Return the coefficients a_i of one decision function: 0 for support vectors of classes outside its pair."""
         if not self.has_pairs:
             row: FloatArray = self.dual_coef[decision]
             return row

@@ -6,8 +6,6 @@ in the model's label order. The core evaluates outputs (runtime.evaluator.native
 precision is tests/zoo/class_numbers.py.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
@@ -62,7 +60,7 @@ class Probability:
         return []
 
     @classmethod
-    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> Probability:
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "Probability":
         """Read the output of `stored` from a SectionReader."""
         return cls()
 
@@ -103,7 +101,7 @@ class PairwiseSigmoid(ClassProbability):
         return [self.prob_a, self.prob_b]
 
     @classmethod
-    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> PairwiseSigmoid:
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "PairwiseSigmoid":
         n_pairs = n_classes * (n_classes - 1) // 2
         return cls(reader.numbers(n_pairs), reader.numbers(n_pairs), bool(facts[0]))
 
@@ -131,7 +129,7 @@ class LaplaceNoise(Probability):
         return [self.sigma]
 
     @classmethod
-    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> LaplaceNoise:
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "LaplaceNoise":
         return cls(float(reader.numbers(1)[0]))
 
 
@@ -154,7 +152,7 @@ class DensityMarks(Probability):
         return [self.marks]
 
     @classmethod
-    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> DensityMarks:
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "DensityMarks":
         return cls(reader.numbers(cls.n_marks))
 
 
@@ -239,7 +237,7 @@ class OneVsRestCalibration(ClassProbability):
         return [part for calibrator in self.calibrators for part in calibrator.stored()]
 
     @classmethod
-    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> OneVsRestCalibration:
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "OneVsRestCalibration":
         positive, shape, n_calibrators = facts
         return cls(tuple(_read_calibrator(reader) for _ in range(n_calibrators)), positive, _SHAPES[shape])
 
@@ -273,7 +271,7 @@ class TemperatureCalibration(ClassProbability):
         return [self.inverse_temperature]
 
     @classmethod
-    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> TemperatureCalibration:
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "TemperatureCalibration":
         return cls(float(reader.numbers(1)[0]), facts[0])
 
 

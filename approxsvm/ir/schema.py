@@ -1,7 +1,5 @@
 """Constants of the .asvm format, defined in cpp/include/approxsvm/artifact/schema.inc."""
 
-from __future__ import annotations
-
 import struct
 from typing import Final, Literal, cast
 

@@ -1,7 +1,5 @@
 """Merges machines with the same kernel and input map into one model that evaluates each kernel once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Union of all model kinds except ensembles."""
 
-from __future__ import annotations
-
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.taylor_model import TaylorModel

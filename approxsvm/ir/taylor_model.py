@@ -1,7 +1,5 @@
 """Linear models on Taylor features: a Gaussian times a polynomial, which is an expansion without truncation error."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -66,7 +64,7 @@ class TaylorModel(FeatureModel):
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
         return np.asarray(roundings * 2.0 * UNIT64 * self.sum_moduli + 8.0 * UNIT64 * np.abs(values))
 
-    def moved(self, errors: FloatArray) -> FloatArray:
+    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of values as for Gaussians (expansion/taylor_features.py)."""
         return np.asarray(self.sum_moduli * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
 
@@ -103,7 +101,7 @@ class TaylorModel(FeatureModel):
         """sqrt(e) W, rounded up, which replaces A1 of a kernel sum (expansion/taylor_features.py)."""
         return self.total * 1.6488
 
-    def negated(self) -> TaylorModel:
+    def negated(self) -> "TaylorModel":
         """Return the two-class model with swapped labels: every value changes its sign."""
         weights = tuple(-part for part in self.weights)
         return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])

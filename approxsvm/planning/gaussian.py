@@ -167,12 +167,14 @@ def _promise(model: KernelModel, request: Request) -> float:
 def _typical_row_error(model: KernelModel, rows: Any) -> float:
     """Return the median over sample rows of the float64 error bound of the input map.
 
-    Without sample rows, rows that are mapped to support vectors are used.
+    Without sample rows, rows that are scaled to support vectors are used; the result is 0 if the map does more.
     """
     if model.input_map is None:
         return 0.0
     if rows is None:
         rows = model.input_map.preimage(model.dense_support_vectors(0, min(model.n_sv, _TYPICAL_ROWS)))
+        if rows is None:
+            return 0.0
         rows = rows[model.input_map.takes(rows)]
     some = rows[:: max(1, rows.shape[0] // _TYPICAL_ROWS)]
     return float(np.median(model.input_map.mapped_with_errors(some, exactly=True)[1])) if some.shape[0] else 0.0

@@ -5,8 +5,6 @@ the sum over terms, with the intercept added last: for `values`, which sums by b
 source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,40 +52,9 @@ class Definition(Protocol):
 
 
 def definition_of(model: SingleModel) -> Definition:
-    """Return the definition of a model."""
-    if isinstance(model, FeatureModel):
-        return FeatureDefinition(model)
-    definition: Definition = _BY_KERNEL[model.kernel](model)
+    """Return the definition of a model; a feature model defines itself."""
+    definition: Definition = model if isinstance(model, FeatureModel) else _BY_KERNEL[model.kernel](model)
     return definition
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureDefinition:
-    """Definition of a feature model, which defines itself."""
-
-    model: FeatureModel
-
-    @property
-    def scale(self) -> float:
-        """Largest A1, or its substitute."""
-        return self.model.sum_moduli
-
-    @property
-    def spread(self) -> float:
-        """Twice `scale`, because values are within `scale` of the intercept."""
-        return 2.0 * self.scale
-
-    def values(self, mapped: FloatArray) -> FloatArray:
-        """Compute decision values."""
-        return self.model.decision_function(mapped)
-
-    def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound their rounding."""
-        return self.model.rounding(mapped, values)
-
-    def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound their change."""
-        return self.model.moved(errors)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,6 @@ A term's power is 0 for tanh and cos. A1 = sum_i |a_i|, and M(r) = sum_i |a_i| (
 of norm r.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -19,8 +19,6 @@ If the source computes in float32, only b includes that rounding: the log of v i
 infinite otherwise.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

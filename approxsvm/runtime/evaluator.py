@@ -4,8 +4,6 @@ An `Evaluator` answers for one artifact. It takes checked rows: arrays of real n
 (predictor.py) wraps it for programs that only predict, the estimators (estimators.py) for those that use scikit-learn.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Methods that some objects of a class lack, like scikit-learn's available_if; the error gives reason and remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from types import MethodType

@@ -1,7 +1,5 @@
 """Paths of the installed files for building C and C++ programs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from approxsvm import _native

@@ -1,7 +1,5 @@
 """Checks of numbers that callers choose."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Output files that are never an input as well, and are written completely or not at all."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """Optional packages, imported on first use; the error for a missing one gives the command that installs it."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

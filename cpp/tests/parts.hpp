@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <approxsvm/exact/winner_engine.hpp>
-#include <approxsvm/expansion/polynomial.hpp>
 #include <approxsvm/expansion/router.hpp>
-#include <approxsvm/predict/few_values_layout.hpp>
 #include <approxsvm/predict/prepared.hpp>
 #include <approxsvm/simd/cosine.hpp>
 #include <approxsvm/simd/tanh.hpp>
@@ -23,7 +21,6 @@
 #include <vector>
 
 #include "../dispatch/cpu_features.hpp"
-#include "artifact_writer.hpp"
 #include "check.hpp"
 #include "engine_models.hpp"
 

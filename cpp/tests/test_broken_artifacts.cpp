@@ -35,17 +35,3 @@ TEST(broken_artifacts_are_refused_or_do_no_harm) {
         at += 9 + bytes.size;
     }
 }
-
-// Minus zero is at least zero, and has a sign that tables of bounds, looked up by the bits of a distance, do not know.
-TEST(a_gamma_of_minus_zero_is_zero) {
-    artifact_writer::Model model;
-    model.gamma = -0.0;
-    model.center = model.linear = {1.0f, 0.5f, -1.0f};
-    model.triangle.assign(9, 0.5f);
-    const Exact<unsigned char> bytes(artifact_writer::written(model));
-    ModelView view;
-    CHECK_EQ(open_artifact(bytes.data.get(), bytes.size, view), Status::ok);
-    CHECK(!std::signbit(view.gamma) && !std::signbit(view.half_theta));
-    for (std::uint32_t choice = 0; choice < 40; ++choice)
-        CHECK_EQ(exercise::complaint_about(view, {}, choice << 16), "");
-}

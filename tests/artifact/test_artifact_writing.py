@@ -14,17 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from artifact_changes import INF, MODES, classifier, compiled, deep, many_centers, regressor
+from artifact_changes import INF, MODES, classifier, compiled, regressor
 from conftest import random_model
 
 import approxsvm
 from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native
-from approxsvm.artifact import writer
 from approxsvm.compiler import compile as compile_model
 from approxsvm.estimators import estimator_for
 from approxsvm.expansion.monomials import n_monomials, storage_order
-from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.planning.centers import choose_centers
 from approxsvm.reference import decision_values as reference
 
 # --- round trips ---
@@ -277,47 +274,6 @@ def test_the_formula_of_the_format_gives_the_model(degree: int, n_centers: int) 
         )
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("task", ["classification", "regression", "one_class"])
-@pytest.mark.parametrize("d", [1, 2, 7, 8, 9, 17, 130])
-def test_what_was_compiled_comes_back(d: int, task: str, mode: Any) -> None:
-    model = random_model(4, n_features=d, gamma=0.5 / d, task=task)
-    artifact = compiled(model, mode)
-    assert (artifact.mode, artifact.task, artifact.n_features) == (mode, task, d)
-    assert artifact.header["degree"] == (0 if mode == "exact" else 2)
-    assert artifact.n_centers == len(artifact.centers()) == (0 if mode == "exact" else 1)
-    assert artifact.header["n_support_vectors"] == 40
-    decisions, expansions = artifact.decision_numbers(), artifact.expansion_numbers()
-    assert decisions.shape == (1,)
-    assert decisions["sum_moduli"][0] >= np.abs(model.dual_coef).sum()
-    assert decisions["intercept"][0] == model.intercept[0]
-    assert expansions.shape == (0 if mode == "exact" else 1,)
-    assert len(artifact.check_rows()) == (0 if mode == "exact" else 2)
-    assert len(artifact.check_rows("exact_check_rows")) == (0 if mode == "approximate" else 2)
-    if mode == "approximate":
-        assert artifact.dual_coef().size == artifact.support_vectors().size == 0
-        assert artifact.header["tolerance"] == INF
-    else:
-        assert (artifact.dual_coef() == model.dual_coef[0]).all()
-        assert (artifact.support_vectors() == model.support_vectors).all()
-    assert len(artifact.coefficients("direction")) == (d * (d + 1) // 2 if mode == "certified" else 0)
-    assert (decisions["total"][0] == 0.0) == (mode == "exact")
-
-
-def test_many_centers_come_back() -> None:
-    artifact = many_centers()
-    assert artifact.n_centers == 20
-    assert artifact.centers().shape == (20, 3)
-    assert len(np.unique(artifact.centers(), axis=0)) == 20
-    assert artifact.expansion_numbers().shape == (20,)
-    assert artifact.coefficients("linear").shape == (60,)
-    assert artifact.coefficients("quadratic").shape == artifact.coefficients("direction").shape == (120,)
-    assert artifact.coefficients("higher").size == 0
-    assert artifact.plan == "20 centers of degree 2, as requested"
-    assert deep().coefficients("higher").shape == (10 + 15,)
-    assert deep().coefficients("direction").size == 0
-
-
 def test_center_and_tolerance_are_written() -> None:
     model = random_model(6)
     for mode in ("certified", "exact"):
@@ -326,41 +282,6 @@ def test_center_and_tolerance_are_written() -> None:
         origin = compile_model(model, mode=mode, center="origin").artifact
         assert (origin.center == 0.0).all()
         assert (origin.header["center_kind"], compile_model(model, mode=mode).artifact.header["center_kind"]) == (0, 1)
-
-
-def test_build_takes_any_center() -> None:
-    model = random_model(7, labels=np.array(["ja", "nein"]))
-    center = np.full(7, 0.25, np.float32)
-    norms = (float(np.linalg.norm(model.support_vectors - center, axis=1).max()), 9.0)
-    frame = writer.Frame(center, "origin", *norms)
-    exact = writer.build(model, "exact", frame, tolerance=0.5, plan="weil es so ist: größer")
-    assert (exact.center == center).all()
-    assert (exact.header["max_sv_norm"], exact.header["max_sv_norm_origin"], exact.header["tolerance"]) == (*norms, 0.5)
-    assert exact.plan == "weil es so ist: größer"
-    rows = np.random.default_rng(0).normal(size=(100, 7))
-    centers, router = choose_centers(rows, 18)
-    for points, way in ((center[np.newaxis], None), (centers, router)):
-        expansions, certificates = expand_and_certify(model, points, 2)
-        expanded = writer.Expanded(points, 2, (expansions,), (certificates,), way)
-        for mode in ("approximate", "certified"):
-            artifact = writer.build(model, mode, frame, expanded, tolerance=0.25)  # type: ignore[arg-type]
-            assert (artifact.header["tolerance"], artifact.header["center_kind"]) == (0.25, 0)
-            assert artifact.header["first_remainder_degree"] == certificates.first_remainder_degree
-            assert (artifact.centers() == points).all()
-            numbers = artifact.expansion_numbers()
-            assert (numbers["norms"] == certificates.norms).all()
-            assert (numbers["remainder"] == certificates.remainders).all()
-            assert (numbers["contraction"] == certificates.contractions).all()
-            assert (numbers["coefficient_error"] == certificates.coefficient_errors).all()
-            assert (numbers["max_sv_norm"] == expansions.max_sv_norms).all()
-            assert artifact.decision_numbers()["total"][0] == certificates.total
-            assert artifact.plan == ""
-            _native.Predictor(artifact.data)
-        order = in_storage_order(0, 7, 2)
-        found = artifact.coefficients("direction").reshape(-1, 28) * numbers["direction_scale"][:, np.newaxis]
-        lexicographic = list(itertools.combinations_with_replacement(range(7), 2))
-        expected = certificates.directions[:, [lexicographic.index(m) for m in order]]
-        assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -292,31 +292,12 @@ def test_other_tasks_have_the_names_of_skl2onnx(model: Any, y: Any) -> None:
         np.testing.assert_allclose(mine, other, rtol=0, atol=1e-4)
 
 
-@pytest.mark.parametrize("options", [{"mode": "exact"}, {"mode": "approximate", "n_centers": 4}, {"n_centers": 1}])
-def test_batches_of_any_size(options: Any) -> None:
-    fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X, **options)
-    ready = session(fast.to_onnx(certain=True))
-    rows = X.astype(np.float32)
-    whole = ready.run(None, {"X": rows})
-    for n in (0, 1, 2, 3):
-        for all_rows, some in zip(whole, ready.run(None, {"X": rows[:n]}), strict=True):
-            assert len(some) == n
-            np.testing.assert_allclose(some, all_rows[:n], rtol=0, atol=1e-6)
-
-
 def test_only_standard_operators() -> None:
     for path in GOLDEN_MODELS:
         graph = approxsvm.load(path).to_onnx()
         assert [entry.domain for entry in graph.opset_import] == [""]
         onnx.checker.check_model(graph, full_check=True)
         assert {entry.key for entry in graph.metadata_props} == {"source", "mode", "plan"}
-
-
-def test_a_saved_artifact_exports_the_same(tmp_path: Path) -> None:
-    fast = approxsvm.compile(SVC(gamma=0.05).fit(X, TWO), X)
-    fast.save(tmp_path / "model.asvm")
-    again = approxsvm.load(tmp_path / "model.asvm").to_onnx()
-    assert again.SerializeToString() == fast.to_onnx().SerializeToString()
 
 
 # --- refusals

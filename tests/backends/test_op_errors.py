@@ -6,7 +6,7 @@ Decision values would hide it, because the rounding of their sums, above all in 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -119,7 +119,7 @@ def rows() -> Any:
     return np.concatenate(rows).astype(np.float32)
 
 
-def assert_held(model: Any, rows: Any, values: Any, errors: Any, refuses: bool = False) -> None:
+def assert_held(model: Any, rows: Any, values: Any, errors: Any, refuses: bool = False, least: float = 0.3) -> None:
     """A header refuses numbers without a real value; others may refuse them if they are not sure."""
     real = mapped(model.input_map, rows)
     exact, slack = real.mid, np.sqrt((real.rad**2).sum(axis=1))
@@ -128,10 +128,10 @@ def assert_held(model: Any, rows: Any, values: Any, errors: Any, refuses: bool =
     proven &= refuses | np.isfinite(exact).all(axis=1)
     broken = proven & ~(off <= errors + slack)
     assert not broken.any(), (rows[broken][0], values[broken][0], exact[broken][0], errors[broken][0])
-    assert (proven & (slack < np.inf)).mean() > 0.3
+    assert (proven & (slack < np.inf)).sum() >= least * len(rows)
 
 
-def assert_held_in_graphs_and_in_the_core(fast: Any, model: Any, rows: Any) -> None:
+def assert_held_in_graphs_and_in_the_core(fast: Any, model: Any, rows: Any, least: float = 0.3) -> None:
     map_ = fast.artifact.input_map
     export = _Export(fast.artifact, "float64", certain=True, fallback=False, max_bytes=1 << 20)
     found = map_rows(export.g, export.x, map_, with_errors=True)
@@ -140,10 +140,10 @@ def assert_held_in_graphs_and_in_the_core(fast: Any, model: Any, rows: Any) -> N
         export.output("error", found.error, np.float64, [None, 1])
     given = run(export.finished(), rows.astype(float))
     errors = given["error"][:, 0] if "error" in given else np.zeros(len(rows))
-    assert_held(model, rows, given["values"], errors)
+    assert_held(model, rows, given["values"], errors, least=least)
     taken = rows[map_.takes(rows.astype(float))]
     values, errors = map_.mapped_with_errors(taken.astype(float))
-    assert_held(model, taken, values, errors)
+    assert_held(model, taken, values, errors, least=least)
 
 
 @pytest.mark.parametrize(("name", "front"), CASES)
@@ -212,8 +212,9 @@ def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[s
 @NEEDS_GCC
 def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
     map_ = FRONTS["projected"](InputMap.identity(N)).then_op(OPS["turns"]).then_op(OPS["piecewise_polynomial"])
-    unknown = sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_)
-    assert_held_in_headers([*(compiled(*case) for case in CASES), unknown], rows, tmp_path)
+    groups = InputMap.identity(N).then_op(ops.Normalizer("l2", ALL + 1)).then_op(ops.Normalizer("max", np.ones(N, int)))
+    others = [(sums_of(one.n_features, input_map=one), SimpleNamespace(input_map=one)) for one in (map_, groups)]
+    assert_held_in_headers([*(compiled(*case) for case in CASES), *others], rows, tmp_path)
 
 
 # Sums that lose all terms but the first: a test with few terms needs no bound that grows with their number.
@@ -225,20 +226,32 @@ SUMS: dict[str, tuple[Any, float]] = {
 }
 
 
+def long_sum(name: str) -> tuple[Any, Any, Any]:
+    """A model of a long sum, the intended values, and rows: those that lose most, and ordinary ones."""
+    step, lost = SUMS[name]
+    map_ = InputMap.identity(LONG).then_op(step)
+    rows = np.full((8, LONG), lost, np.float32)
+    rows[:, 0] = 1.0
+    ordinary = np.random.default_rng(0).normal(size=(40, LONG)).astype(np.float32)
+    return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_), np.concatenate([rows, ordinary])
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_errors_of_long_sums_hold(name: str) -> None:
+    assert_held_in_graphs_and_in_the_core(*long_sum(name))
+
+
 @pytest.mark.native
 @NEEDS_GCC
 @pytest.mark.parametrize("name", SUMS)
-def test_errors_of_long_sums_hold(name: str, tmp_path: Path) -> None:
-    step, lost = SUMS[name]
-    map_ = InputMap.identity(LONG).then_op(step)
-    fast, model = sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_)
-    rows = np.full((8, LONG), lost, np.float32)
-    rows[:, 0] = 1.0
-    assert_held_in_graphs_and_in_the_core(fast, model, rows)
+def test_errors_of_long_sums_hold_in_headers(name: str, tmp_path: Path) -> None:
+    fast, model, rows = long_sum(name)
     assert_held_in_headers([(fast, model)], rows, tmp_path)
 
 
-def assert_held_in_headers(made: list[tuple[Any, Any]], rows: Any, tmp_path: Path) -> None:
+def assert_held_in_headers(
+    made: list[tuple[Any, Any]], rows: Any, tmp_path: Path, flags: Sequence[str] = STRICT, least: float = 0.3
+) -> None:
     text, n = "#include <stdio.h>\n", rows.shape[1]
     for k, (fast, _) in enumerate(made):
         fast.export_c(tmp_path / f"m{k}.h", name=f"m{k}")
@@ -248,11 +261,11 @@ def assert_held_in_headers(made: list[tuple[Any, Any]], rows: Any, tmp_path: Pat
     text += 'int main(void) {\n    FILE *rows = fopen("rows", "rb"), *answers = fopen("answers", "wb");\n'
     (tmp_path / "main.c").write_text(f"{text}{calls}    return fclose(answers);\n}}\n")
     (tmp_path / "rows").write_bytes(rows.tobytes())
-    subprocess.run([*C99, *STRICT, "-o", "program", "main.c"], cwd=tmp_path, check=True)
+    subprocess.run([*C99, *flags, "-o", "program", "main.c"], cwd=tmp_path, check=True)
     subprocess.run(["./program"], cwd=tmp_path, check=True)
     answers, begin = np.fromfile(tmp_path / "answers"), 0
     for fast, model in made:
         size = 1 + fast.artifact.input_map.n_features
         found = answers[begin : begin + len(rows) * size].reshape(len(rows), size)
         begin += found.size
-        assert_held(model, rows, found[:, 1:], found[:, 0], refuses=True)
+        assert_held(model, rows, found[:, 1:], found[:, 0], refuses=True, least=least)

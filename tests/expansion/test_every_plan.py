@@ -1,7 +1,4 @@
-"""For any degree and any number of centers, no bound is broken and no promised label is wrong.
-
-A long, random version of the same attack is tests/attack_certificate.py.
-"""
+"""For any degree and any number of centers, no bound is broken and no promised label is wrong."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from approxsvm.expansion import taylor
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.validity import limit, row_norms
 from approxsvm.reference import decision_values as reference
+from tests import second_order
 
 
 @settings(max_examples=40, deadline=None)
@@ -32,7 +33,7 @@ def test_blas_expansion_equals_the_naive_one(seed, n_sv, n_features, gamma, choi
         model = random_model(seed, n_sv, n_features, gamma, support_vectors=csr_array(model.support_vectors))
     center = taylor.choose_center(model, choice)
     expansions, _ = expand_and_certify(model, center[np.newaxis], 2)
-    constant, linear, quadratic = reference.expand(model, center.astype(float))
+    constant, linear, quadratic = second_order.expand(model, center.astype(float))
     form = quadratic + quadratic.T - np.diag(np.diag(quadratic))
     scale = np.abs(model.coefficients(0)).sum() + 1e-300
     np.testing.assert_allclose(expansions.constants[0], constant, rtol=0, atol=1e-13 * scale)
@@ -49,7 +50,7 @@ def test_expansion_converges_to_the_exact_decision_function(choice):
     for gamma in (0.004, 0.002):
         model = random_model(1, n_features=4, gamma=gamma)
         exact = reference.decision_function(model, X)[:, 0]
-        errors.append(np.abs(reference.evaluate(reference.second_order(model, choice), X) - exact).max())
+        errors.append(np.abs(second_order.evaluate(second_order.second_order(model, choice), X) - exact).max())
     assert 6.5 < errors[0] / errors[1] < 9.5
 
 
@@ -58,8 +59,8 @@ def test_the_mean_is_a_better_center_than_the_origin_for_data_far_from_it():
     shifted = random_model(2, gamma=0.01, support_vectors=model.support_vectors + 5.0)
     X = np.random.default_rng(5).normal(size=(50, 7)) + 5.0
     exact = reference.decision_function(shifted, X)[:, 0]
-    by_center = [reference.second_order(shifted, choice) for choice in ("mean", "origin")]
-    mean, origin = (np.abs(reference.evaluate(expansion, X) - exact).max() for expansion in by_center)
+    by_center = [second_order.second_order(shifted, choice) for choice in ("mean", "origin")]
+    mean, origin = (np.abs(second_order.evaluate(expansion, X) - exact).max() for expansion in by_center)
     assert mean < 1e-2 * origin
 
 

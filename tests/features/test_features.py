@@ -13,13 +13,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
+from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-from sklearn.svm import SVC, LinearSVC, LinearSVR
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import approxsvm
@@ -253,64 +251,6 @@ def rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 6)) * [1, 10, 0.1, 3, 1, 1] + [0, 5, 0, 0, 100, 0]
     return X, (X[:, 0] * X[:, 2] + 0.05 * X[:, 3] > 0)
-
-
-@pytest.mark.parametrize(
-    ("degree", "linear"),
-    [
-        (1, LinearSVC()),
-        (2, LogisticRegression(C=100.0)),
-        (3, RidgeClassifier()),
-        (4, SGDClassifier(random_state=0)),
-        (6, LinearSVC(C=10.0)),
-    ],
-)
-def test_classifiers_on_taylor_features_compile(rows, degree, linear):
-    X, y = rows
-    pipeline = make_pipeline(StandardScaler(), TaylorFeatures("auto", degree), linear).fit(
-        X, np.array(["no", "yes"])[y * 1]
-    )
-    fast = approxsvm.compile(pipeline, mode="approximate")
-    values, bound = pipeline.decision_function(X), fast.error_bound(X)
-    assert (np.abs(fast.decision_function(X) - values) <= bound + 1e-12 * np.abs(values).max()).all()
-    assert bound.max() < 1e-4 * np.abs(pipeline[-1].coef_).sum()
-    certified = fast.certified(X)
-    assert certified.mean() > 0.95
-    np.testing.assert_array_equal(fast.predict(X)[certified], pipeline.predict(X)[certified])
-    if hasattr(linear, "predict_proba"):
-        np.testing.assert_allclose(fast.predict_proba(X), pipeline.predict_proba(X), atol=1e-5)
-    again = approxsvm.Predictor(fast.artifact.data)
-    np.testing.assert_array_equal(again.predict(X), fast.predict(X))
-
-
-@pytest.mark.parametrize("linear", [Ridge(), LinearSVR()])
-def test_regressions_on_taylor_features_compile(rows, linear):
-    X, _ = rows
-    pipeline = make_pipeline(TaylorFeatures(degree=2), linear).fit(X, X[:, 0])
-    fast = approxsvm.compile(pipeline, mode="approximate")
-    assert (np.abs(fast.predict(X) - pipeline.predict(X)) <= fast.error_bound(X) + 1e-10).all()
-    sparse = sp.csr_array(X)
-    assert (np.abs(fast.predict(sparse) - pipeline.predict(sparse)) <= fast.error_bound(sparse) + 1e-10).all()
-
-
-def test_calibrated_classifiers_on_taylor_features_compile(rows):
-    X, y = rows
-    pipeline = make_pipeline(StandardScaler(), TaylorFeatures("auto", 2), LinearSVC())
-    for ensemble in (False, True):
-        source = CalibratedClassifierCV(pipeline, ensemble=ensemble, cv=2).fit(X, np.array(["no", "yes"])[y * 1])
-        fast = approxsvm.compile(source, mode="approximate")
-        np.testing.assert_allclose(fast.predict_proba(X), source.predict_proba(X), atol=1e-5)
-        assert (fast.predict(X) == source.predict(X)).mean() > 0.99
-
-
-def test_transformed_targets_of_taylor_features_compile(rows):
-    X, _ = rows
-    target = 1e3 * X[:, 0] + 50.0
-    regressor = make_pipeline(StandardScaler(), TaylorFeatures("auto", 2), Ridge())
-    source = TransformedTargetRegressor(regressor, transformer=StandardScaler()).fit(X, target)
-    fast = approxsvm.compile(source, mode="approximate")
-    assert (np.abs(fast.predict(X) - source.predict(X)) <= fast.error_bound(X) + 1e-9).all()
-    assert approxsvm.verify(fast, source, X).kept
 
 
 def linear_model(weights, intercept):

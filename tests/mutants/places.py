@@ -133,7 +133,7 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
             if isinstance(node, (ast.If, ast.IfExp)) and not _only_refuses(node):
                 yield place(node.test, "dtype", "(not approxsvm_mutants.on({n}) and (", "))")
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_Behaviour":
-                for dtype in node.args:
+                for dtype in (one for one in node.args if ast.unparse(one) != "_F64"):
                     text = f"{ast.unparse(node)}: {ast.unparse(dtype)}"
                     yield place(dtype, "dtype", "(_F64 if approxsvm_mutants.on({n}) else (", "))", text)
         owners = tuple(getattr(one, "name", "") for one in reversed(outside[:2]))

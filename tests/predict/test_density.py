@@ -5,7 +5,6 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.decomposition import PCA
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
@@ -49,20 +48,6 @@ def test_no_bound_is_broken(bandwidth, weights):
     if weights is None:  # scikit-learn's tree takes logarithms of weights of 0, and stops early in the tails
         np.testing.assert_allclose(logs[:4], source.score_samples(rows[:4]), rtol=1e-7, atol=1e-7)
         assert fast.score(rows[:4]) == pytest.approx(source.score(rows[:4]), rel=1e-7)
-
-
-def test_every_mode_and_file(tmp_path):
-    source = KernelDensity(bandwidth=2.0).fit(Z)
-    for mode in ("certified", "approximate", "exact"):
-        fast = approxsvm.compile(source, Z, mode=mode)
-        fast.save(tmp_path / "density.asvm")
-        for one in (fast, approxsvm.load(tmp_path / "density.asvm")):
-            _, bounds = assert_bounded(one, np.ones(len(Z)), 2.0, np.concatenate([Z[:5], 100 * Z[:1]]))
-            assert (bounds[:5] < (0.5 if mode == "approximate" else 1e-8)).all()
-            assert np.isinf(bounds[5]) == (mode == "approximate")
-    np.testing.assert_array_equal(fast.score_samples(sparse.csr_matrix(Z)), fast.score_samples(Z))
-    assert fast.score_samples(Z[:0]).shape == (0,)
-    assert approxsvm.verify(fast, source, Z).kept
 
 
 def test_what_a_projection_loses_is_inside_the_bound_in_the_tails():

@@ -7,17 +7,12 @@ and compile, so that what compiled models say meets data of every shape.
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.svm import SVC, SVR, OneClassSVM
 from sklearn.utils import estimator_checks
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from sklearn.utils.validation import check_is_fitted
 
 import approxsvm
 
@@ -67,64 +62,3 @@ def test_fit_returns_the_model_as_it_is(compiled, kind):
     estimator = compiled[kind]
     assert estimator.fit(np.zeros((2, 3)), np.zeros(2)) is estimator
     assert estimator.fit() is estimator
-
-
-class Trained(BaseEstimator):
-    """Trains a source, compiles it and passes calls on."""
-
-    # Values of a row may differ within their bounds with the number of rows in the call; the checks allow 1e-7.
-    tolerance = None
-
-    def fit(self, X, y=None):
-        source = self.source().fit(X, y)
-        self.compiled_ = approxsvm.compile(source, tolerance=self.tolerance)
-        for name in ("n_features_in_", "feature_names_in_", "classes_", "offset_"):
-            if hasattr(self.compiled_, name):
-                setattr(self, name, getattr(self.compiled_, name))
-        self.n_iter_ = source.n_iter_
-        return self
-
-    def predict(self, X):
-        check_is_fitted(self)
-        return self.compiled_.predict(X)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-class TrainedSVC(ClassifierMixin, Trained):
-    source = SVC
-
-    def decision_function(self, X):
-        check_is_fitted(self)
-        return self.compiled_.decision_function(X)
-
-
-class TrainedQuadratic(TrainedSVC):
-    source = partial(SVC, kernel="poly", degree=2, coef0=1.0)
-
-
-class TrainedSVR(RegressorMixin, Trained):
-    source = SVR
-    tolerance = 1e-8
-
-
-class TrainedOneClassSVM(OutlierMixin, Trained):
-    source = OneClassSVM
-    tolerance = 1e-8
-
-    def decision_function(self, X):
-        check_is_fitted(self)
-        return self.compiled_.decision_function(X)
-
-    def score_samples(self, X):
-        check_is_fitted(self)
-        return self.compiled_.score_samples(X)
-
-
-@pytest.mark.filterwarnings("ignore")  # of training on data made to break it
-@parametrize_with_checks([TrainedSVC(), TrainedQuadratic(), TrainedSVR(), TrainedOneClassSVM()])
-def test_every_check_with_training(estimator, check):
-    check(estimator)

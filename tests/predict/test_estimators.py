@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 import approxsvm
 from approxsvm import _native
 from approxsvm.errors import ApproxSVMError, InputError, TargetError, UnsupportedModelError
-from approxsvm.reference import decision_values as reference
+from tests import second_order
 
 
 def compile(model, X=None, **options):
@@ -59,8 +59,8 @@ def test_any_model_and_rows_equal_the_reference(seed, n, n_features, center, den
     vectors = rng.normal(size=(30, n_features)) + offset
     model = random_model(seed, n_sv=30, n_features=n_features, gamma=gamma, support_vectors=vectors)
     X = np.where(rng.random((n, n_features)) < density, rng.normal(size=(n, n_features)) + offset, 0.0)
-    expansion = reference.second_order(model, center)
-    expected = reference.evaluate(expansion, X)
+    expansion = second_order.second_order(model, center)
+    expected = second_order.evaluate(expansion, X)
     u = X - expansion.center.astype(float)
     s = 2 * gamma * (u**2).sum(axis=1)
     moduli = np.abs(expansion.constant) + np.abs(u) @ np.abs(expansion.linear)

@@ -234,13 +234,11 @@ def test_raw_rows_that_stand_behind_mapped_ones():
     raw = map_.preimage(mapped)
     np.testing.assert_allclose(map_.apply(raw), mapped, rtol=1e-12)
     assert not raw[:, [0, 3, 5]].any()
-    turned = map_.then_op(Projection.about([1, 2, 3], np.linalg.qr(rng.normal(size=(3, 2)))[0]))
-    np.testing.assert_allclose(turned.apply(turned.preimage(mapped[:, :2])), mapped[:, :2], rtol=1e-12, atol=1e-12)
-    # A tolerance needs no rows where those behind the support vectors are outside the domain.
+    # A tolerance needs no rows where the steps do more than scale.
     X = rng.gamma(0.3, size=(60, 4)) + 1e-12
     pipeline = make_pipeline(FeatureUnion([("log", FunctionTransformer(np.log)), ("pca", PCA(2))]), SVR(C=5.0))
     model = approxsvm.read_model(pipeline.fit(X, np.log(X).sum(axis=1)))
-    assert not model.input_map.takes(model.input_map.preimage(model.support_vectors)).all()
+    assert model.input_map.preimage(model.support_vectors) is None
     assert approxsvm.compile(pipeline, tolerance=0.5).error_bound(X).max() <= 0.5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC, SVR, OneClassSVM
 
 import approxsvm
+from approxsvm import _native
 from approxsvm.errors import InputError
 
 N_FEATURES = 6
@@ -210,6 +212,30 @@ def test_a_place_is_that_in_all_rows(compiled, task):
     X[35_000, 4] = np.nan
     with pytest.raises(InputError, match=r"row 35000, column 4"):
         fast.predict(X)
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 8, 17, 40])
+def test_what_is_not_finite_is_found_in_every_lane(target, n_features):
+    """And sums that leave float32 hide no NaN."""
+    rng = np.random.default_rng(n_features)
+    X = rng.normal(size=(90, n_features))
+    native = approxsvm.compile(SVC(gamma=0.1).fit(X, X[:, 0] > 0), mode="approximate", degree=2).artifact.native
+    native = _native.Predictor(native, target)
+    for dtype, number in itertools.product((np.float32, np.float64), (np.nan, np.inf, -np.inf)):
+        rows = X.astype(dtype)
+        rows[-2] = np.finfo(dtype).max
+        assert np.isfinite(native.dense(rows, 1)).all()
+        for row, column in {(int(k), int(k) % n_features) for k in [*rng.integers(0, 88, 25), 0, 87, 89]}:
+            bad = rows.copy()
+            bad[row, column] = number
+            for ask, given in ((native.dense, (bad,)), (native.csr, sparse_rows(bad))):
+                with pytest.raises(InputError, match=rf"row {row}, column {column}\b"):
+                    ask(*given, 1)
+
+
+def sparse_rows(X):
+    made = sparse.csr_array(X)
+    return made.indptr, made.indices, made.data
 
 
 def changed(kind, **arrays):

@@ -34,24 +34,6 @@ def sources(X, y):
     }
 
 
-def test_rows_on_the_boundary_are_summed_as_the_source_does():
-    """Whole numbers: the exact value is 0, and the label a matter of the order of summation."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.integers(-3, 4, size=(40, 3)), np.zeros((1, 3))]).astype(float)
-    y = (X[:, 0] > 0).astype(int)
-    source = SVC(kernel="linear", C=1.0).fit(X, y)
-    normal = np.array(source.coef_[0])
-    Z = X - np.outer((X @ normal + source.intercept_[0]) / (normal @ normal), normal)
-    fast = approxsvm.compile(source)
-    fast.predict(Z)
-    assert fast.rows_per_stage["definition"] > 10
-    assert not fast.certified(Z).all()
-    assert (np.abs(fast.decision_function(Z) - source.decision_function(Z)) <= 2 * fast.error_bound(Z)).all()
-    same = approxsvm.compile(source, mode="approximate")
-    assert len(same.artifact.data) < len(fast.artifact.data)
-    assert len(same.artifact.support_vectors()) == 0
-
-
 @pytest.mark.parametrize("kind", ["linear", "several", "regression", "LinearSVC", "ensemble", "ensemble of RBF"])
 def test_values_beyond_float64_are_refused_by_row(rows, kind):
     """Never NaN or infinity: an impossible value is an error that names the place."""
@@ -73,22 +55,6 @@ def test_values_beyond_float64_are_refused_by_row(rows, kind):
     if not fits:
         with pytest.raises(InputError, match="of row 0 of X"):
             fast.predict_one(beyond[33_333])
-
-
-def test_an_ensemble_settles_labels_and_bounds_probabilities(rows):
-    X, y = rows
-    source = CalibratedClassifierCV(SVC(gamma=0.3), cv=3).fit(X, y)
-    for tolerance in (None, 1e-2):
-        fast = approxsvm.compile(source, tolerance=tolerance)
-        np.testing.assert_array_equal(fast.predict(X), source.predict(X))
-        errors = np.abs(fast.predict_proba(X) - source.predict_proba(X))
-        assert (errors <= fast.probability_bound(X) + 1e-12).all()
-        assert errors.max() < (1e-9 if tolerance is None else 1e-2)
-        np.testing.assert_array_equal(fast.error_bound(X), fast.probability_bound(X))
-        assert not hasattr(fast, "decision_function")
-    with pytest.raises(InputError, match="an ensemble has no decision values"):
-        approxsvm.verify(fast, source, X)
-    assert [type(member).__name__ for member in fast.members] == ["CompiledSVC"] * 3
 
 
 def test_verify_finds_another_model(rows):
@@ -119,9 +85,3 @@ def test_members_that_do_not_match_are_refused(rows):
     mean = Ensemble((approxsvm.read_model(CalibratedClassifierCV(LinearSVC(), ensemble=False).fit(X, three)),))
     with pytest.raises(ArtifactError, match="probability of section outputs is 0, expected at least 1"):
         writer.build_ensemble([approxsvm.compile(LinearSVC().fit(X, three)).artifact], mean)
-
-
-def test_artifacts_are_the_same_bytes_every_time(rows):
-    X, y = rows
-    model = read_any(SVC(kernel="poly", degree=2).fit(X, y))
-    assert approxsvm.compile(model).artifact == approxsvm.compile(model).artifact

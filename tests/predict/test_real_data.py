@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 from conftest import EVERYTHING, stored
 from scipy.spatial.distance import cdist
-from sklearn.preprocessing import MaxAbsScaler
-from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm import _native
-from approxsvm.reference import decision_values as reference
 from approxsvm.runtime.evaluator import STAGES
+from tests import second_order
 
 
 def sq_distances(rows, vectors):
@@ -94,7 +92,7 @@ def test_the_artifact_of_a9a_is_at_most_32_kb(approximated):
 
 def test_native_values_equal_the_reference_expansion_on_a9a(a9a, approximated, target):
     rows = a9a[1][:100]
-    expected = reference.evaluate(reference.second_order(a9a[0]), rows.toarray())
+    expected = second_order.evaluate(second_order.second_order(a9a[0]), rows.toarray())
     fast = approxsvm.load(approximated())
     for given in (rows, rows.toarray()):
         np.testing.assert_allclose(fast.decision_function(given), expected, atol=1e-5)
@@ -157,31 +155,3 @@ def test_mnist(unpacked):
         expected = exact if model.labels[0] > model.labels[1] else -exact
         np.testing.assert_array_equal(values > 0, expected > 0)
         assert np.abs(values - expected).max() <= options.get("tolerance", np.inf)
-
-
-@pytest.mark.parametrize("name", ["phishing", "w8a", "usps"])
-def test_default_svcs(unpacked, name):
-    X, y = approxsvm.read_libsvm_data(unpacked(f"data/{name}.bz2"))
-    order = np.random.default_rng(0).permutation(X.shape[0])[:2000]
-    X, y = X[order], np.where(y[order] == 1, 1, -1)
-    X = MaxAbsScaler().fit_transform(X)
-    half = X.shape[0] // 2
-    check_against_sklearn(SVC().fit(X[:half], y[:half]), X[half:])
-
-
-def check_against_sklearn(svc, X):
-    """Labels as scikit-learn's for every row, sparse or dense, in each mode; bounds hold."""
-    model = approxsvm.read_model(svc)
-    dense = X if isinstance(X, np.ndarray) else X.toarray()
-    exact = -exact_values(model, dense)
-    scale = np.abs(model.dual_coef).sum()
-    for mode in ("certified", "exact"):
-        fast = approxsvm.compile(svc, mode=mode)
-        for rows in (X, dense.astype(np.float32)):
-            reference_values = exact if rows is X else -exact_values(model, rows.astype(np.float64))
-            far = np.abs(reference_values) > 1e-10 * scale
-            expected = np.where(reference_values > 0, svc.classes_[1], svc.classes_[0])
-            np.testing.assert_array_equal(fast.predict(rows)[far], expected[far])
-            error = np.abs(fast.decision_function(rows) - reference_values)
-            assert (error <= fast.error_bound(rows) + 1e-11 * scale).all()
-    np.testing.assert_array_equal(fast.predict(X), svc.predict(X))

@@ -105,20 +105,6 @@ def test_frames_that_the_source_takes(fitted: tuple[Any, Any], tmp_path: Path) -
         assert found == numbers.tolist() if output == "label" else np.allclose(found, numbers)
 
 
-@pytest.mark.parametrize(("library", "make"), [("polars", "from_pandas"), ("pyarrow", "table")])
-def test_frames_of_other_libraries(library: str, make: str) -> None:
-    module = pytest.importorskip(library)
-    source = scaled(SVC()).fit(FRAME, Y)
-    for name in ("in another order", "with more columns"):
-        frame = getattr(module, make)(FRAMES[name])
-        fast = approxsvm.compile(source, frame)
-        expected = source.predict(FRAME).tolist()
-        assert fast.predict(frame).tolist() == expected
-        assert approxsvm.Predictor(fast.artifact).predict(frame).tolist() == expected
-        if library == "pyarrow":
-            assert fast.predict(frame.to_batches()[0]).tolist() == expected
-
-
 @pytest.mark.parametrize("gap", ["no gap", np.nan, None])
 @pytest.mark.parametrize("missing", [np.nan, "F"])
 def test_nulls_of_texts(missing: Any, gap: Any) -> None:
@@ -214,22 +200,6 @@ def test_arrays_go_by_position() -> None:
         fast.predict_one(strange[5])
 
 
-def test_the_place_of_what_is_not_finite() -> None:
-    """The first of the used ones, after any number of others, with any number of threads."""
-    rows = RNG.normal(size=(4000, 6))
-    source = CalibratedClassifierCV(
-        make_pipeline(make_column_transformer((StandardScaler(), [4, 1])), SVC()), cv=2
-    ).fit(rows[:200], rows[:200, 1] > 0)
-    fast = approxsvm.compile(source, rows[:200], n_jobs=2)
-    strange = rows.copy()
-    strange[:, [0, 2, 3, 5]] = np.nan
-    assert fast.predict(strange).tolist() == fast.predict(rows).tolist()
-    strange[3100, 1], strange[2900, 4], strange[2900, 1] = np.inf, np.nan, np.inf
-    for given in (strange, csr_array(strange)):
-        with pytest.raises(InputError, match=r"Input X contains infinity\. \(row 2900, column 1\)"):
-            fast.predict(given)
-
-
 def test_the_model_is_read_before_rows_are_looked_at() -> None:
     """The message names the unsupported step, not the rows for it."""
     lengths = FunctionTransformer(lambda texts: np.vectorize(len)(np.asarray(texts, object)), validate=False)
@@ -241,20 +211,6 @@ def test_the_model_is_read_before_rows_are_looked_at() -> None:
         source = make_pipeline(step, SVC()).fit(rows, Y)
         with pytest.raises(UnsupportedModelError, match=r"step '(functiontr|knnimputer).* cannot be folded"):
             approxsvm.compile(source, rows)
-
-
-@pytest.mark.usefixtures("unmeasured")
-def test_verify_and_reports_take_the_frame() -> None:
-    source = scaled(SVC()).fit(FRAME, Y)
-    fast = approxsvm.compile(source, FRAME)
-    pytest.importorskip("jinja2")
-    pytest.importorskip("matplotlib")
-    strange = FRAMES["NaN and infinite"].assign(age=FRAME["age"].where(np.arange(N_ROWS) != 7))
-    assert approxsvm.verify(fast, source, FRAMES["NaN and infinite"]).kept
-    evidence = fast.report(strange.head(30), against=source).evidence
-    assert evidence.positions.tolist() == [k for k in range(30) if k != 7]
-    assert evidence.against is not None
-    assert evidence.against.judged.n_violations == 0
 
 
 def test_the_command_line_takes_the_table(tmp_path: Path) -> None:

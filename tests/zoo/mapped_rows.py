@@ -115,8 +115,11 @@ def _interval(op: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
     length = np.where(taken, op.second, 1.0)
     low = op.low.astype(at.dtype)
     own = low + (at - low) % length
+    # fmod is exact, and so is a ball's product with the few turns that the source may differ by.
+    moved = x - low
+    turned = Ball(np.fmod(moved.mid, length.astype(Extended)), moved.rad) + low
+    turned = turned - Ball.of(length) * np.rint((turned.mid - own) / length.astype(Extended))
     # After steps of other arithmetic, a row next to a full turn may be on either side of it.
-    turned = x - length * np.rint((x.mid - own) / length.astype(Extended))
     near = np.minimum(np.abs(turned.mid - low), np.abs(low + length - turned.mid)) <= turned.rad
     if rows.own is None:
         turned = Ball(turned.mid, np.where(near, np.inf, turned.rad))

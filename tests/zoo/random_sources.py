@@ -149,6 +149,7 @@ class _Maker:
 
     def __init__(self, draw: Draw, task: Task, y: Any) -> None:
         self.draw, self.task, self.y = draw, task, y
+        self.kinds: list[Any] = []
 
     # --- one estimator
 
@@ -231,7 +232,9 @@ class _Maker:
             return draw.one("passthrough", None, self.made(draw.one(*_STRANGERS), width))
         if depth < 2 and draw.maybe(0.3):
             return draw.one(self._columns, self._union, self._nested)(X, depth)
-        return self.made(draw.one(*_STEPS), width)
+        if not self.kinds or draw.maybe(0.7):
+            self.kinds.append(draw.one(*_STEPS))  # later steps may be of the same class
+        return self.made(draw.one(*self.kinds), width)
 
     def _nested(self, X: Any, depth: int) -> Any:
         steps = []

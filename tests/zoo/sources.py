@@ -115,6 +115,7 @@ ROWS: dict[str, Table] = {
     "far": _floats(np.sign(_SIGNED) * 10.0 ** (3 + np.arange(_N) % 4)[:, np.newaxis]),
     "long": _floats(2.0**54 + 4.0 * _CODES),  # numbers that have no fractions
     "codes and numbers": _floats(np.hstack([_CODES[:, :2], _SIGNED[:, 2:]])),
+    "bits": _floats(np.random.default_rng(31).integers(0, 2, (_N, 40))),  # which the engine of few values takes
     "one code": _floats(_CODES * [1.0, 1.0, 0.0, 1.0]),
     "CSR": _floats(_SPARSE, container="CSR"),
     "CSR repeated": _floats(_SPARSE, container="CSR repeated"),
@@ -201,6 +202,11 @@ _FRONTS: dict[str, tuple[Any, ...]] = {
     "PCA": (_P.StandardScaler(), decomposition.PCA(3, whiten=True)),
     "bins": (_columns(_P.KBinsDiscretizer(4, encode="onehot-dense")), _P.StandardScaler()),
 }
+_APPROXIMATE = {"mode": "approximate"}
+_IMPUTED = compose.make_column_transformer(
+    (make_pipeline(_FREQUENT, _IGNORING), ["work", "sex"]),
+    (make_pipeline(impute.SimpleImputer(), _P.PowerTransformer()), ["age", "school"]),
+)
 _LANDMARKS = kernel_approximation.Nystroem(gamma=0.1, n_components=12, random_state=0)
 _WAVES = kernel_approximation.RBFSampler(gamma=0.1, n_components=40, random_state=0)
 _FOLDS = model_selection.PredefinedSplit(np.where(TARGETS["five"] == 0, 0, _NTH % 3))
@@ -304,6 +310,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("wide", "two", {"SVC of many values": _SVC(gamma=5.0)}),
     ("grid", "two", {"SVC of a grid": (_SVC(gamma=0.01, C=0.1), {"mode": "exact"})}),
     ("grid", "three", {"SVC of a grid, three": _SVC(gamma=0.01)}),
+    ("bits", "two", {"SVC of bits": (_SVC(gamma=0.05), {"mode": "exact"})}),
+    ("bits", "three", {"SVC of bits, three": _SVC(gamma=0.05)}),
     ("CSR", "three", {"products of CSR": make_pipeline(_P.PolynomialFeatures(2, include_bias=False), _SVC())}),
     ("numbers", "two", {"box-cox before an imputer": make_pipeline(
         _P.PowerTransformer("box-cox"), impute.SimpleImputer(), _SVC())}),
@@ -338,6 +346,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "clipped waves": _Calibrated(make_pipeline(
             _P.MinMaxScaler(clip=True), decomposition.PCA(3), _WAVES, _LinearSVC(random_state=0)), cv=2),
         "Taylor features": (make_pipeline(TaylorFeatures(0.02, 3), _LinearSVC()), {"mode": "approximate"}),
+        "calibrated Taylor features": (
+            _Calibrated(make_pipeline(_P.StandardScaler(), TaylorFeatures(0.02, 2), _LinearSVC()), cv=2), _APPROXIMATE),
         "SGDOneClassSVM": linear_model.SGDOneClassSVM(nu=0.3, random_state=0),
         "waves, SGDOneClassSVM": make_pipeline(_WAVES, linear_model.SGDOneClassSVM(nu=0.3, random_state=0)),
         "landmarks, SGDOneClassSVM": make_pipeline(_LANDMARKS, linear_model.SGDOneClassSVM(nu=0.3, random_state=0)),
@@ -366,6 +376,8 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             kernel_approximation.Nystroem(kernel_params={"gamma": 0.2}, n_components=8, random_state=0), _LinearSVR()),
         "waves, Ridge": make_pipeline(_P.StandardScaler(), _WAVES, _Ridge()),
         "Taylor features, Ridge": (make_pipeline(TaylorFeatures(0.02, 4), _Ridge()), {"mode": "approximate"}),
+        "scaled target of Taylor features": (compose.TransformedTargetRegressor(
+            make_pipeline(TaylorFeatures(0.02, 2), _Ridge()), transformer=_P.StandardScaler()), _APPROXIMATE),
     }),
     ("numbers", "value", {"skewed waves, Ridge": make_pipeline(
         kernel_approximation.SkewedChi2Sampler(skewedness=20.0, n_components=30, random_state=0), _Ridge())}),
@@ -562,6 +574,10 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             ("text", make_pipeline(impute.SimpleImputer(strategy="constant", fill_value="none"), _P.OneHotEncoder(
                 drop="first", handle_unknown="ignore")), ["work", "sex"])]),
     })),
+    ("mixed", "two", {"calibrated census": _Calibrated(make_pipeline(_IMPUTED, _P.Normalizer(), _SVC()), cv=2)}),
+    ("mixed", "three", {"stack of census": ensemble.StackingClassifier(
+        [("a", make_pipeline(_IMPUTED, _P.Normalizer(), _SVC())), ("b", make_pipeline(_IMPUTED, _LinearSVC()))],
+        cv=2)}),
     ("texts", "two", _before(_SVC(gamma=0.5), {
         "CountVectorizer": _Text.CountVectorizer(),
         "CountVectorizer of characters": _Text.CountVectorizer(binary=True, analyzer="char_wb", ngram_range=(2, 3)),
@@ -858,13 +874,13 @@ def _bag() -> Any:
 
 
 def _of_a_tiny_pair(X: Any, y: Any) -> Any:
-    """A source whose first pair of classes has tiny coefficients, beside those of the others, and intercept."""
-    source = _SVC(gamma=0.01).fit(X, y)
+    """A source whose first pair of classes has tiny coefficients and no intercept."""
+    source = _SVC(gamma=2.0).fit(X, y)
     n_first, n_second, _ = source.n_support_
     for coef in {id(coef): coef for coef in (source.dual_coef_, source._dual_coef_)}.values():
         coef[0, : n_first + n_second] *= 1e-32
     for intercept in {id(one): one for one in (source.intercept_, source._intercept_)}.values():
-        intercept[0] *= 1e-32
+        intercept[0] = 0.0
     return source
 
 
@@ -932,7 +948,7 @@ def _entries() -> Iterator[Entry]:
         name = type(step).__name__
         yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
     yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
-    yield Entry("SVC of a grid, a pair of 1e-32", _of_a_tiny_pair, "grid", "three")
+    yield Entry("SVC of bits, a pair of 1e-32", _of_a_tiny_pair, "bits", "three", {"mode": "exact"})
     boost, votes = ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3), [("a", _SVC()), ("b", _LinearSVC())]
     yield Entry("boost without a class", _without_weight(boost, "red"), "signed", "three")
     yield Entry("votes without a class", _without_weight(ensemble.VotingClassifier(votes), "blue"), "signed", "three")

@@ -252,10 +252,10 @@ def as_float32(table: Table) -> Table:
 
 def with_nulls(specimen: Specimen, table: Table, *, are_none: bool = False) -> Table:
     """Return the rows with the source's own missing value in columns of texts, or with None: others have only one."""
-    values, kinds = table.values.copy(), list(table.kinds)
+    values, kinds, has_nulls = table.values.copy(), list(table.kinds), False
     for j, known in specimen.artifact.texts.items():
         missing = pd.isna(values[:, j])
         if j not in table.numeric and missing.any():
             values[missing, j] = None if are_none or known.null == NONE else np.nan
-            kinds[j] = "text"  # other columns have a missing value of their own
-    return table if kinds == list(table.kinds) else replace(table, values=values, kinds=tuple(kinds))
+            kinds[j], has_nulls = "text", True  # other columns have a missing value of their own
+    return replace(table, values=values, kinds=tuple(kinds)) if has_nulls else table

@@ -4,8 +4,6 @@ The functions, and the derivations of their bounds, are the core's (cpp/include/
 numbers of its outputs, as artifacts store them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,15 +20,8 @@ Arrays = dict[str, npt.NDArray[Any]]
 class Answers:
     """The answers of one model, or of an ensemble.
 
-    Parameters
-    ----------
-    artifact : Artifact
-    has_labels : bool
-        Whether the header has functions for labels of this model.
-    only_labels : bool
-        Whether probabilities are omitted unless labels depend on them.
-    in_sums : bool
-        Whether an ensemble adds up this model's scores if it has no probabilities.
+    `has_labels`: the header has functions for labels of this model. `only_labels`: probabilities are omitted unless
+    labels depend on them. `in_sums`: an ensemble adds up this model's scores if it has no probabilities.
     """
 
     def __init__(

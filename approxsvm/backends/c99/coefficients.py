@@ -14,8 +14,6 @@ norm of D_k is at least sigma_k, and it bounds the growth of the sum of the abso
 rounding errors are proportional.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -36,24 +34,13 @@ _MAX_UNFOLDED: Final = 1 << 23
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The parts of one degree, for all expansions.
-
-    Attributes
-    ----------
-    degree : int
-    values : ndarray of shape (n_expansions, n_monomials), float32, int16 or int8
-        In the artifact's storage order.
-    scales : ndarray of shape (n_expansions,), float32, or None
-        Factors that convert integers to coefficients.
-    error_norms, error_frobenius : ndarray of shape (n_expansions,)
-        sigma_k and the Frobenius norm of D_k, rounded up; 0 for float32.
-    """
+    """The parts of one degree, for all n expansions, in the artifact's storage order."""
 
     degree: int
-    values: npt.NDArray[Any]
-    scales: npt.NDArray[np.float32] | None
-    error_norms: FloatArray
-    error_frobenius: FloatArray
+    values: npt.NDArray[Any]  # shape (n, n_monomials), float32, int16 or int8
+    scales: npt.NDArray[np.float32] | None  # shape (n,); factors that convert integers to coefficients
+    error_norms: FloatArray  # shape (n,); sigma_k, rounded up; 0 for float32
+    error_frobenius: FloatArray  # shape (n,); the Frobenius norm of D_k, rounded up; 0 for float32
 
 
 def parts_of(artifact: Artifact, kind: CoefficientType) -> tuple[Part, ...]:

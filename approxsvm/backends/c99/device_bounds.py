@@ -30,8 +30,6 @@ Two errors are specific to the export:
   most 0 at t = 2M, hence negative for t > 2M.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -45,14 +43,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.coefficients import Part
 from approxsvm.expansion.gram import LAST_DEGREE
 from approxsvm.ir.constants import CELLS_PER_OCTAVE as FINE_PER_OCTAVE
-from approxsvm.ir.constants import (
-    CONTRACTIONS,
-    END_OCTAVE,
-    FIRST_OCTAVE,
-    ROUNDED_UP,
-    UNIT64,
-    gaussian_slope,
-)
+from approxsvm.ir.constants import CONTRACTIONS, END_OCTAVE, FIRST_OCTAVE, ROUNDED_UP, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Affine
 
@@ -72,11 +63,7 @@ class BoundTable:
 
     Cell 0 is [0, 2^first_octave); it is followed by cells_per_octave cells for each octave and an open last cell.
 
-    Attributes
-    ----------
-    first_octave, n_octaves, cells_per_octave : int
-    bits : ndarray of shape (n_expansions, cells_per_octave * n_octaves + 2), uint16
-        The upper halves of float32 numbers; 0x7F80 is infinity.
+    `bits`, of shape (n_expansions, n_cells), are the upper halves of float32 numbers; 0x7F80 is infinity.
     """
 
     def __init__(
@@ -116,9 +103,6 @@ def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
     bits = np.asarray(narrow, np.float32).view(np.uint32).astype(np.uint64)
     above: npt.NDArray[np.uint16] = np.minimum((bits + 0xFFFF) >> np.uint64(16), 0x7F80).astype(np.uint16)
     return above
-
-
-# --- all expansions
 
 
 def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine]) -> FloatArray:
@@ -165,9 +149,6 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
         quantized[:, k] = part.error_norms * unit
         rounded[:, k] += part.error_frobenius * unit
     return quantized, rounded
-
-
-# --- errors of rows, and of the compiled model
 
 
 def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArray) -> FloatArray:

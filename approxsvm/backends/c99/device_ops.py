@@ -10,8 +10,6 @@ Until the first op that is not bit-for-bit the source's arithmetic, x is also th
 A missing value remains NaN until the lookup that replaces it. A row refused by an op becomes NaN at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -34,21 +32,11 @@ NOT_TAKEN: Final = 1e301
 
 
 class Before(NamedTuple):
-    """Known properties of the inputs of an op.
+    """Known properties of the inputs of an op."""
 
-    Attributes
-    ----------
-    is_source : bool
-        They equal the source's numbers bit for bit.
-    is_exact : bool
-        They are not affected by rounding and have no radii.
-    not_negative : ndarray of bool
-        Features that clipping keeps nonnegative.
-    """
-
-    is_source: bool
-    is_exact: bool
-    not_negative: npt.NDArray[np.bool_]
+    is_source: bool  # they equal the source's numbers bit for bit
+    is_exact: bool  # they are not affected by rounding and have no radii
+    not_negative: npt.NDArray[np.bool_]  # features that clipping keeps nonnegative
 
     def picked(self, ball: str, feature: str) -> list[str]:
         """Return statements that load a stored feature into a ball."""
@@ -57,57 +45,28 @@ class Before(NamedTuple):
 
 
 class Gathers(NamedTuple):
-    """An op whose outputs read several inputs, stored in x, and in radius if `has_radii`.
+    """An op whose outputs read several inputs, stored in x, and in radius if `has_radii`."""
 
-    Attributes
-    ----------
-    last : list of str
-        Statements applied to each input b before it is stored.
-    between : list of str
-        Statements between the loops over inputs and outputs.
-    in_place : bool
-        Whether output j reads no input before j.
-    arrays : dict
-        Sizes of additional arrays, by type and name.
-    """
-
-    last: Sequence[str] = ()
-    between: Sequence[str] = ()
-    in_place: bool = False
-    # Statements applied to each output b after all outputs have read the inputs.
-    after: Sequence[str] = ()
+    last: Sequence[str] = ()  # statements applied to each input b before it is stored
+    between: Sequence[str] = ()  # statements between the loops over inputs and outputs
+    in_place: bool = False  # whether output j reads no input before j
+    after: Sequence[str] = ()  # statements applied to each output b after all outputs have read the inputs
     has_radii: bool = True
-    arrays: Mapping[str, int] = {}
+    arrays: Mapping[str, int] = {}  # sizes of additional arrays, by type and name
 
 
 class OnDevice(NamedTuple):
-    """The record of a kind of op.
+    """The record of a kind of op."""
 
-    Attributes
-    ----------
-    on_the_way : function of (op, most)
-        Returns the maximum absolute values after each operation, for features up to `most`, ignoring limits; the last
-        entry holds the outputs.
-    arrays : function of (op,)
-        Returns the arrays of the op; the op's number is appended to their names.
-    lines : function of (k, op, before)
-        Returns statements that update the ball b, feature j, or that compute b, output j, if the step gathers.
-    gathers : function of (k, op, before), optional
-        Returns `Gathers`.
-    refuses : function of (op,)
-        Whether some numbers have no value.
-    keeps_exact : function of (op,)
-        Whether outputs of exact inputs have no radius.
-    is_choice : function of (op,)
-        Whether outputs have no radius if inputs are the source's own numbers, whatever their radius.
-    """
-
+    # Maximum absolute values after each operation, for features up to a limit, ignoring clipping; the outputs come last
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
-    arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]
+    arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]  # the op's number is appended to their names
+    # Statements that update the ball b, feature j, or that compute b, output j, if the step gathers
     lines: Callable[[int, Any, Before], list[str]]
     gathers: Callable[[int, Any, Before], Gathers] | None = None
-    refuses: Callable[[Any], bool] = lambda _: False
-    keeps_exact: Callable[[Any], bool] = lambda _: False
+    refuses: Callable[[Any], bool] = lambda _: False  # whether some numbers have no value
+    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether outputs of exact inputs have no radius
+    # Whether outputs have no radius if inputs are the source's own numbers, whatever their radius
     is_choice: Callable[[Any], bool] = lambda _: False
 
 
@@ -125,10 +84,7 @@ def on_device(op: Op) -> OnDevice:
 def largest_after(op: Op, most: FloatArray) -> FloatArray:
     """Return the maximum absolute values of an op's outputs for features up to `most`.
 
-    Raises
-    ------
-    UnsupportedModelError
-        The C export does not support its kind, or a float32 row may overflow float64.
+    Raises UnsupportedModelError if the C export does not support its kind, or if a float32 row may overflow float64.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         on_the_way = on_device(op).on_the_way(op, most)
@@ -145,20 +101,10 @@ def op_arrays(ops: Sequence[Op]) -> Arrays:
 
 
 class MapFunction:
-    """The function that maps a whole row.
-
-    Parameters
-    ----------
-    ops : sequence of Op
-    n_first : int
-        Number of inputs of the first op.
-    given : str
-        C expression for input j.
-    """
+    """The function that maps a whole row; `given` is the C expression for input j of the first op, of `n_first`."""
 
     def __init__(self, ops: Sequence[Op], n_first: int, given: str) -> None:
-        self._room: dict[str, int] = {}
-        self._arrays: dict[str, int] = {}
+        self._sizes: dict[str, int] = {}
         self._lines: list[str] = []
         n, target, can_refuse = n_first, "x", False
         before = Before(True, True, np.zeros(n, np.bool_))
@@ -174,7 +120,7 @@ class MapFunction:
                 if target == "y":
                     self._copy(n, has_radii)
                 self._lines += gathers.between
-                self._arrays |= gathers.arrays
+                self._reserve(gathers.arrays)
                 n, target = op.n_outputs, "x" if gathers.in_place else "y"
             self._loop += record.lines(k, op, before)
             if gathers is not None and gathers.after:
@@ -194,26 +140,29 @@ class MapFunction:
         radius = "radius" if target == "x" else "y_radius"
         stored = {target: "b.value", **({radius: "b.radius"} if has_radii else {})}
         self._lines += _loop(n, [*self._loop, *last, *(f"{array}[j] = {part};" for array, part in stored.items())])
-        for array in stored:
-            self._room[array] = max(self._room.get(array, 0), n)
+        self._reserve({f"double {array}": n for array in stored if array != "x"})
         self._loop = []
 
     def _copy(self, n: int, has_radii: bool) -> None:
         """Copy y to x."""
         self._lines += _loop(n, ["x[j] = y[j];", *["radius[j] = y_radius[j];"] * has_radii])
         if has_radii:
-            self._room["radius"] = max(self._room.get("radius", 0), n)
+            self._reserve({"double radius": n})
+
+    def _reserve(self, arrays: Mapping[str, int]) -> None:
+        """Make the function's arrays large enough; ops share them."""
+        for array, n in arrays.items():
+            self._sizes[array] = max(self._sizes.get(array, 0), n)
 
     @property
     def stack_bytes(self) -> int:
         """Size of the function's arrays without x, which the caller provides."""
-        return 8 * sum(n for array, n in self._room.items() if array != "x") + 16 * sum(self._arrays.values())
+        return sum(n * (8 if array.startswith("double") else 16) for array, n in self._sizes.items())
 
     def text(self) -> str:
         """Return the text of the function."""
         body = "\n".join(self._lines)
-        room = {f"double {array}": n for array, n in self._room.items() if array != "x"}
-        arrays = [f"{array}[{n}];" for array, n in (room | self._arrays).items()]
+        arrays = [f"{array}[{n}];" for array, n in self._sizes.items()]
         used = {
             "approxsvm_ball b;": "b.",
             "double sum = 0.0;": "sum",

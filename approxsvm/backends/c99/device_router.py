@@ -1,7 +1,5 @@
 """The router of an artifact (models/FORMAT.md, "router") as stored on a device."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ their error (device_bounds.py). After any other kind of step, and before sums (s
 together with a bound on its distance to the source's row in exact arithmetic (device_ops.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,10 +30,7 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 def device_ops(artifact: Artifact) -> tuple[Op, ...]:
     """Return the ops of an artifact's input map that change anything, without a leading lookup.
 
-    Raises
-    ------
-    UnsupportedModelError
-        An op is of a kind that the C export does not support, or may overflow float64 for a float32 row.
+    Raises UnsupportedModelError as `largest_after` does.
     """
     if artifact.input_map is None:
         return ()
@@ -49,15 +44,9 @@ def device_ops(artifact: Artifact) -> tuple[Op, ...]:
 
 
 class DeviceRows:
-    """The rows of one artifact.
+    """The rows of one artifact, quantized by `codes`, or float32.
 
-    Parameters
-    ----------
-    artifact : Artifact
-    codes : InputCodes or None
-        The quantization of rows, None if they are float32.
-    wholly : bool
-        Whether the function needs the whole mapped row with its error, rather than one coordinate at a time.
+    `wholly` means that the function needs the whole mapped row with its error, not one coordinate at a time.
     """
 
     def __init__(self, artifact: Artifact, codes: InputCodes | None, wholly: bool) -> None:
@@ -74,50 +63,27 @@ class DeviceRows:
         self.is_whole = self.has_map and (wholly or not only_scales)
         self.folded = codes.folded(artifact, self.scalers) if codes and not self.is_whole else None
         self.moved = codes.moved(artifact, self.scalers, self.folded) if codes else 0.0
-
-    @property
-    def n_first(self) -> int:
-        """Number of inputs of the first op: columns, or outputs of the lookup."""
-        assert self.artifact.input_map is not None
-        return len(self.artifact.input_map.columns) if self.lookup is None else self.lookup.n_outputs
-
-    @property
-    def first_columns(self) -> npt.NDArray[np.intp]:
-        """Raw columns of these inputs."""
-        assert self.artifact.input_map is not None
-        columns = self.artifact.input_map.columns
-        return columns if self.lookup is None else columns[self.lookup.source]
-
-    @property
-    def takes_nan(self) -> npt.NDArray[np.bool_]:
-        """Mask of the checked numbers that may be missing because a later lookup replaces NaN."""
-        if self.artifact.input_map is None:
-            return np.zeros(0, np.bool_)
-        replaced = any(isinstance(op, Lookup) for op in self.ops)
-        taken = np.isin(self.first_columns, self.artifact.input_map.columns_of_nan()) & replaced
-        n_unused = 0 if self.lookup is None else self.lookup.n_features - len(np.unique(self.lookup.source))
-        return np.append(taken, np.zeros(n_unused, np.bool_))
-
-    @property
-    def refused(self) -> str:
-        """Description of the rows that have no mapped row."""
+        # Whether a row of finite numbers may map to NaN
+        self.has_domain = any(on_device(op).refuses(op) for op in self.ops)
         also = "" if self.lookup is None else ", or has a value that a lookup rejects"
-        return f"that is not finite{also}{', or has a number that a step rejects' if self.has_domain else ''}"
-
-    @property
-    def has_domain(self) -> bool:
-        """Whether a row of finite numbers may map to NaN."""
-        return any(on_device(op).refuses(op) for op in self.ops)
-
-    @property
-    def widest(self) -> int:
-        """Maximum number of values in a row at any op."""
-        return max(self.n_first, *(op.n_outputs for op in self.ops), 1)
-
-    @property
-    def stack_bytes(self) -> int:
-        """Size of the float64 arrays."""
-        return 8 * self.widest + self._map_function.stack_bytes if self.is_whole else 0
+        # Description of the rows that have no mapped row
+        self.refused = f"that is not finite{also}{', or has a number that a step rejects' if self.has_domain else ''}"
+        self._given = "(double)@raw@@(row, @COLUMN@)" if self.lookup is None else "@looked_up@@(row, j)"
+        self.takes_nan = np.zeros(0, np.bool_)  # checked numbers that may be missing as a later lookup replaces NaN
+        self.stack_bytes = 0
+        if artifact.input_map is None:
+            return
+        # Raw columns of the inputs of the first op, which are columns or outputs of the lookup
+        columns = artifact.input_map.columns
+        columns = columns if self.lookup is None else columns[self.lookup.source]
+        replaced = any(isinstance(op, Lookup) for op in self.ops)
+        taken = np.isin(columns, artifact.input_map.columns_of_nan()) & replaced
+        n_unused = 0 if self.lookup is None else self.lookup.n_features - len(np.unique(self.lookup.source))
+        self.takes_nan = np.append(taken, np.zeros(n_unused, np.bool_))
+        self.widest = max(len(columns), *(op.n_outputs for op in self.ops), 1)  # most values in a row at any op
+        if self.is_whole:
+            self._map_function = MapFunction(self.ops, len(columns), self._given)
+            self.stack_bytes = 8 * self.widest + self._map_function.stack_bytes
 
     def arrays(self) -> Arrays:
         """Yield the numbers of the input map and of the codes."""
@@ -162,11 +128,6 @@ class DeviceRows:
             replaced=replaced,
         )
 
-    @property
-    def _given(self) -> str:
-        """C expression for input j of the first op."""
-        return "(double)@raw@@(row, @COLUMN@)" if self.lookup is None else "@looked_up@@(row, j)"
-
     def coordinate(self) -> str:
         """Return the function for a coordinate of a row relative to a center, in scaled units."""
         if not self.has_map:
@@ -177,10 +138,6 @@ class DeviceRows:
             return self.whole_map() + model_text("COORDINATE_OF_MAP")
         steps = [line for k, op in enumerate(self.scalers) for line in operations(k, list(affine_arrays(op)), "x")]
         return filled("COORDINATE_OF_SCALERS", given=self._given, steps=steps)
-
-    @property
-    def _map_function(self) -> MapFunction:
-        return MapFunction(self.ops, self.n_first, self._given)
 
     def whole_map(self) -> str:
         """Return the function that maps a whole row and bounds its error."""

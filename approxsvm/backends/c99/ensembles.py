@@ -5,8 +5,6 @@ depend on sums, these are treated like the values of a single model. If the labe
 returned, the members' own bounds prove them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
@@ -24,13 +22,7 @@ Prefixes = Sequence[str]
 
 
 def check_rule(artifact: Artifact) -> None:
-    """Refuse an ensemble whose rule the C export does not support.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The rule is not supported, or a number does not fit float32.
-    """
+    """Raise UnsupportedModelError if the C export does not support an ensemble's rule or its numbers."""
     outputs = artifact.outputs
     if any(member.members for member in artifact.members):
         raise UnsupportedModelError("the C export has no ensembles of ensembles: export each member by itself")
@@ -58,8 +50,10 @@ def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
             "MEMBER_VOTES", [_MEMBER_VOTE.format(k=k, member=m, first=f) for k, (m, f) in enumerate(calls)]
         )
     else:
-        calls_of = _sum_calls if _adds_up(artifact) else _value_calls
-        yield _with_members("SUM" if _adds_up(artifact) else "SIDE_BY_SIDE", calls_of(artifact, prefixes))
+        firsts = accumulate((member.n_decisions for member in artifact.members[:-1]), initial=0)
+        values = [_MEMBER_VALUES.format(member=one, first=first) for one, first in zip(prefixes, firsts, strict=True)]
+        adds_up = _adds_up(artifact)
+        yield _with_members("SUM" if adds_up else "SIDE_BY_SIDE", _sum_calls(artifact, prefixes) if adds_up else values)
         yield from Answers(artifact).functions()
         if artifact.task == "classification":
             yield from Answers(artifact).labels()
@@ -142,11 +136,6 @@ def _target_calls(artifact: Artifact, prefixes: Prefixes) -> list[str]:
         target += member.n_decisions if member.task == "regression" else 1
         position += len(member.labels)
     return calls
-
-
-def _value_calls(artifact: Artifact, prefixes: Prefixes) -> list[str]:
-    firsts = accumulate((member.n_decisions for member in artifact.members[:-1]), initial=0)
-    return [_MEMBER_VALUES.format(member=one, first=first) for one, first in zip(prefixes, firsts, strict=True)]
 
 
 _MEMBER_SHARES: Final = """\

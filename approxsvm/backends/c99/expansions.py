@@ -1,7 +1,5 @@
 """Gaussian kernel expansions in a header: centers, coefficients, and a table of bounds (device_bounds.py)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -22,20 +20,9 @@ from approxsvm.ir.constants import gaussian_slope
 
 
 class Expansions:
-    """The decision values of expansions: arrays by name, and the functions that use them.
+    """The decision values of expansions of all decision functions: arrays by name, and the functions that use them.
 
-    Parameters
-    ----------
-    artifact : Artifact
-        With expansions of all its decision functions.
-    rows : DeviceRows
-    kind : {"float32", "int16", "int8"}
-        Storage type of coefficients.
-
-    Raises
-    ------
-    UnsupportedModelError
-        Values do not fit float32.
+    Raises UnsupportedModelError if values do not fit float32.
     """
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, kind: CoefficientType) -> None:
@@ -51,22 +38,9 @@ class Expansions:
         self.degree = int(artifact.header["degree"])
         self.router = DeviceRouter(artifact) if artifact.n_centers > 1 else None
         self.has_slices = artifact.n_varying < artifact.n_features
-
-    @property
-    def strange(self) -> str:
-        """Description of the rows that have no values."""
-        return f"a row {self.rows.refused}"
-
-    @property
-    def what(self) -> str:
-        """Short description."""
-        n = self.artifact.n_centers
-        return f"degree {self.degree}, {n} center{'s' * (n > 1)}"
-
-    @property
-    def stack_bytes(self) -> int:
-        """Size of the arrays of a call."""
-        return 4 * self.artifact.n_features + self.rows.stack_bytes
+        self.strange = f"a row {rows.refused}"  # rows that have no values
+        self.what = f"degree {self.degree}, {artifact.n_centers} center{'s' * (artifact.n_centers > 1)}"
+        self.stack_bytes = 4 * artifact.n_features + rows.stack_bytes
 
     @property
     def multiply_adds(self) -> int:
@@ -149,7 +123,7 @@ class Expansions:
         """Return the main function: all decision values, each with its bound."""
         rows, x = self.rows, "x" if self.rows.is_whole else "row"
         load = f"for (j = 0; j < @n_mapped@@; ++j) u[j] = @coordinate@@({x}, j, {{}});"
-        lines = []
+        lines, declared = [], []
         if rows.has_map and not rows.codes:  # limits could hide NaN and infinity
             lines.append("wrong = @not_finite@@(row);")
         if rows.is_whole:
@@ -168,24 +142,15 @@ class Expansions:
             lines.append(f"if (!({finite})) wrong = @not_finite@@(row);")
         slack = []
         if self.has_slices:
+            declared.append("float off_sq, distance;")
             slack.append("bounds[k] = 1.00001f * (bounds[k] + @totals@@[k] * distance);")
         if rows.is_whole:
+            declared += [f"double x[{rows.widest}];", "float moved;"]
             slack.append("bounds[k] = 1.00001f * (bounds[k] + @steepest@@[k] * moved);")
         if rows.codes:
+            declared.append("const int is_saturated = @is_saturated@@(row);")
             slack.append("if (is_saturated) bounds[k] = approxsvm_infinity32();")
-        return filled(
-            "EXPANSIONS", declared=list(self._declarations()), loaded=lines, forms=list(self._forms()), slack=slack
-        )
-
-    def _declarations(self) -> Iterator[str]:
-        """Yield further variables of `evaluate`."""
-        if self.has_slices:
-            yield "float off_sq, distance;"
-        if self.rows.is_whole:
-            yield f"double x[{self.rows.widest}];"
-            yield "float moved;"
-        if self.rows.codes:
-            yield "const int is_saturated = @is_saturated@@(row);"
+        return filled("EXPANSIONS", declared=declared, loaded=lines, forms=list(self._forms()), slack=slack)
 
     def _forms(self) -> Iterator[str]:
         """Yield statements that add the parts of all degrees to `inner`."""

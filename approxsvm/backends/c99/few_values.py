@@ -27,8 +27,6 @@ most
 where A1 = sum |a_i|, with each |a_i| increased by 2^-120.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -59,26 +57,14 @@ _LAST_EXPONENT: Final = 42.0  # exp(-42) < 2^-60
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Support vectors as integers.
-
-    Attributes
-    ----------
-    origin, step : float
-    lowest : ndarray of shape (n_features,), int64
-    codes : ndarray of shape (n_sv, n_features), int64
-        Numbers of steps above the lowest.
-    bits : int
-        Size of a code.
-    off : float
-        Maximum distance of a support vector from its grid point, in steps.
-    """
+    """Support vectors as integers."""
 
     origin: float
     step: float
-    lowest: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.int64]
-    bits: int
-    off: float
+    lowest: npt.NDArray[np.int64]  # shape (n_features,)
+    codes: npt.NDArray[np.int64]  # shape (n_sv, n_features); numbers of steps above the lowest
+    bits: int  # size of a code
+    off: float  # maximum distance of a support vector from its grid point, in steps
 
 
 def grid_of(vectors: FloatArray) -> Grid | None:
@@ -112,14 +98,7 @@ def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
 
 
 class FewValues:
-    """The decision values of such a model in a header; counterpart of `SumFunction`.
-
-    Parameters
-    ----------
-    artifact : Artifact
-    rows : DeviceRows
-    grid : Grid
-    """
+    """The decision values of such a model in a header; counterpart of `SumFunction`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, grid: Grid) -> None:
         self.artifact, self.rows, self.grid = artifact, rows, grid
@@ -138,9 +117,14 @@ class FewValues:
         n_kernels = min(_MOST_KERNELS, artifact.n_features * (2**grid.bits - 1) ** 2 + 1)
         self.kernels = np.exp(-g * np.arange(n_kernels))
         self.kernels = self.kernels[g * np.arange(n_kernels) <= _LAST_EXPONENT]
+        self.words = packed(grid.codes, grid.bits)
+        self.strange = f"a row {rows.refused}, or 2^50 steps away"  # rows that have no values
+        self.what = f"{n:,} Gaussians on a grid, {grid.bits} bits a feature"
+        self.stack_bytes = 4 * (self.words.shape[1] + artifact.n_features) + rows.stack_bytes
+        self.multiply_adds = artifact.n_features + n * int(self.terms.groups[0].shape[1])
 
     @classmethod
-    def of(cls, artifact: Artifact, rows: DeviceRows) -> FewValues | None:
+    def of(cls, artifact: Artifact, rows: DeviceRows) -> "FewValues | None":
         """Return the function, or None if another form suits the model or its rows."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None
@@ -153,33 +137,12 @@ class FewValues:
         fits = (found.most + np.abs(artifact.decision_numbers()["intercept"]) < LARGEST).all()
         return found if is_whole and fits and (found.slope + found.beside.T < LARGEST).all() else None
 
-    @property
-    def strange(self) -> str:
-        """Description of the rows that have no values."""
-        return f"a row {self.rows.refused}, or 2^50 steps away"
-
-    @property
-    def what(self) -> str:
-        """Short description."""
-        return f"{self.terms.n:,} Gaussians on a grid, {self.grid.bits} bits a feature"
-
-    @property
-    def stack_bytes(self) -> int:
-        """Size of the arrays of a call."""
-        n_words = packed(self.grid.codes[:1], self.grid.bits).size
-        return 4 * (n_words + self.artifact.n_features) + self.rows.stack_bytes
-
-    @property
-    def multiply_adds(self) -> int:
-        """Number of multiplications per row."""
-        return self.artifact.n_features + self.terms.n * int(self.terms.groups[0].shape[1])
-
     def constants(self) -> dict[str, int]:
         """Return sizes, by name."""
         return {
             "n_terms_": self.terms.n,
             "n_weights_": self.terms.groups[0].shape[1],
-            "n_words_": packed(self.grid.codes[:1], self.grid.bits).size,
+            "n_words_": self.words.shape[1],
             "n_kernels_": len(self.kernels),
         }
 
@@ -198,8 +161,8 @@ class FewValues:
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """Yield the arrays by name."""
         weights, ends, places = self.terms.groups
-        yield "lowest_", smallest_signed(self.grid.lowest)
-        yield "words_", packed(self.grid.codes, self.grid.bits)
+        yield "lowest_", self.grid.lowest.astype(np.int8 if np.abs(self.grid.lowest).max() < 128 else np.int16)
+        yield "words_", self.words
         yield "kernels_", np.where(self.kernels > 2.0**-120, self.kernels, 0.0).astype(np.float32)
         yield "weights_", _float32(weights, "coefficients")
         yield "ends_", smallest(ends)
@@ -226,11 +189,6 @@ class FewValues:
             given="x[j]" if rows.is_whole else "(double)@raw@@(row, j)",
             moved="moved" if rows.is_whole else "0.0f",
         )
-
-
-def smallest_signed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return the numbers in the narrowest signed type."""
-    return numbers.astype(np.int8 if np.abs(numbers).max(initial=0) < 128 else np.int16)
 
 
 # Keyed by the number of bits per code. The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow

@@ -9,8 +9,6 @@ Integer coefficients (coefficients.py) save memory, not time: they are converted
 Their quantization error is included in the bound.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -22,19 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99 import source
+from approxsvm.backends.c99 import ensembles, source
 from approxsvm.backends.c99.answers import Answers
 from approxsvm.backends.c99.coefficients import CoefficientType
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.ensembles import (
-    adds_scores,
-    asks_members_for_labels,
-    check_rule,
-    rule_arrays,
-    rule_constants,
-    rule_functions,
-    rule_stack_bytes,
-)
 from approxsvm.backends.c99.expansions import Expansions
 from approxsvm.backends.c99.few_values import FewValues
 from approxsvm.backends.c99.input_codes import CodeType, InputCodes, input_codes
@@ -88,48 +77,16 @@ def export_c(
     inputs: str = "float32",
     X: Any = None,
 ) -> CExport:
-    """Write the header atomically: if writing fails, `path` keeps its previous content.
-
-    Parameters
-    ----------
-    artifact : Artifact
-        Mode "approximate", or "certified" with expansions of all decision functions.
-    path : str or path
-    name : str
-        Prefix of every name in the header.
-    coefficients : {"float32", "int16", "int8"}
-        Storage type of coefficients.
-    inputs : {"float32", "int16", "int8"}
-        Element type of rows.
-    X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Representative rows; integer inputs are scaled to cover their range.
-
-    Returns
-    -------
-    CExport
-
-    Raises
-    ------
-    InputError
-        `name` is not a C identifier, `coefficients` or `inputs` is invalid, or `X` is missing or has the wrong shape.
-    UnsupportedModelError
-        The artifact has no expansions, or uses a feature that the export lacks; the message suggests a remedy.
-    """
+    """Write the header as `CompiledModel.export_c` documents it."""
     header = CHeader(artifact, name, coefficients, inputs, X)
     write_whole(header.text().encode(), path)
     return CExport(os.fspath(path), header.flash_bytes, header.ram_bytes, header.multiply_adds)
 
 
 def check_exportable(artifact: Artifact) -> None:
-    """Refuse artifacts that the C export does not support.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The message names the problem and a remedy.
-    """
+    """Raise UnsupportedModelError, which names a remedy, if the C export does not support an artifact."""
     if artifact.members:
-        check_rule(artifact)
+        ensembles.check_rule(artifact)
     check_float32_rows(artifact, "train on numbers that are, x.astype('float32')")
     for label in artifact.labels.tolist():
         if isinstance(label, str) and "\0" in label:
@@ -173,11 +130,7 @@ class _Unit:
             self.function = FewValues.of(artifact, self.rows) or SumFunction(artifact, self.rows)
         self.answers = Answers(artifact, votes or not is_member, only_labels=votes, in_sums=in_sums)
         self.arrays = {**dict(self.rows.arrays()), **dict(self.function.arrays()), **self.answers.arrays}
-
-    @property
-    def stack_bytes(self) -> int:
-        """Approximate size of the arrays of a call."""
-        return self.function.stack_bytes + self.answers.stack_bytes
+        self.stack_bytes = self.function.stack_bytes + self.answers.stack_bytes
 
     def constants(self) -> dict[str, int]:
         """Return sizes, by name."""
@@ -235,15 +188,7 @@ _HELPERS: Final = ("exp32", "narrowed", "above")
 
 
 class CHeader:
-    """The header of one artifact.
-
-    Parameters
-    ----------
-    artifact : Artifact
-    name, coefficients, inputs : str
-    X : array-like or sparse matrix, optional
-        As in `export_c`, which documents the exceptions.
-    """
+    """The header of one artifact; parameters and exceptions as in `CompiledModel.export_c`."""
 
     def __init__(
         self, artifact: Artifact, name: str, coefficients: str, inputs: str = "float32", X: Any = None
@@ -265,49 +210,24 @@ class CHeader:
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         members = {f"{name}_member_{k}": member for k, member in enumerate(artifact.members)} or {name: artifact}
-        rule = bool(artifact.members), asks_members_for_labels(artifact), adds_scores(artifact)
+        rule = bool(artifact.members), ensembles.asks_members_for_labels(artifact), ensembles.adds_scores(artifact)
         self.units = [_Unit(member, prefix, self.kind, self.codes, name, *rule) for prefix, member in members.items()]
-        self.labels = dict(self._labels())
+        labels: Any = artifact.labels
+        self.label_texts: list[str] = labels.tolist() if len(labels) and isinstance(labels[0], str) else []
+        if artifact.task == "one_class":
+            labels = np.array(_ONE_CLASS_LABELS)
+        self.labels = {"labels": _c_integers(labels)} if len(labels) and not self.label_texts else {}
         own = Answers(artifact) if artifact.members else self.units[0].answers
         self.has_shares = artifact.averages or own.kind is not None
-        self.arrays = rule_arrays(artifact) if artifact.members else {}
+        self.arrays = ensembles.rule_arrays(artifact) if artifact.members else {}
         self.categories = categories(artifact)
         self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
-
-    # --- resource requirements
-
-    @property
-    def flash_bytes(self) -> int:
-        """Size of all arrays."""
-        labels = self._label_texts() or []
-        texts = sum(len(text.encode()) + 1 + 4 for text in labels + self.categories)
+        texts = sum(len(text.encode()) + 1 + 4 for text in self.label_texts + self.categories)
         arrays = [self.labels, self.category_arrays, self.arrays, *(unit.arrays for unit in self.units)]
-        return texts + sum(numbers.nbytes for some in arrays for numbers in some.values())
-
-    @property
-    def ram_bytes(self) -> int:
-        """Approximate stack usage."""
-        own = rule_stack_bytes(self.artifact) if self.artifact.members else 0
-        return max(unit.stack_bytes for unit in self.units) + own + _FRAME_BYTES
-
-    @property
-    def multiply_adds(self) -> int:
-        """Number of float32 multiplications per row, without exp and scales."""
-        return sum(unit.function.multiply_adds for unit in self.units)
-
-    # --- labels
-
-    def _labels(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        if len(self.artifact.labels) and self._label_texts() is None:
-            yield "labels", _c_integers(self.artifact.labels)
-        if self.artifact.task == "one_class":
-            yield "labels", np.array(_ONE_CLASS_LABELS, np.int32)
-
-    def _label_texts(self) -> list[str] | None:
-        labels = self.artifact.labels.tolist()
-        return labels if labels and isinstance(labels[0], str) else None
-
-    # --- text of the header
+        self.flash_bytes = texts + sum(numbers.nbytes for some in arrays for numbers in some.values())
+        of_rule = ensembles.rule_stack_bytes(artifact) if artifact.members else 0
+        self.ram_bytes = max(unit.stack_bytes for unit in self.units) + of_rule + _FRAME_BYTES
+        self.multiply_adds = sum(unit.function.multiply_adds for unit in self.units)
 
     def text(self) -> str:
         """Return the whole header."""
@@ -316,24 +236,18 @@ class CHeader:
         pieces += [self._named(template) for template in self._helpers()]
         if self.artifact.members:
             pieces.append(_enum(self.name, self._sizes()))
-        texts = self._label_texts()
-        if texts:
-            pieces.append(source.texts_array(f"{self.name}_labels", texts))
+        if self.label_texts:
+            pieces.append(source.texts_array(f"{self.name}_labels", self.label_texts))
         pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.labels.items()]
-        pieces += self._category_code() if self.categories else []
+        if self.categories:
+            pieces.append(source.texts_array(f"{self.name}_categories", self.categories))
+            pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.category_arrays.items()]
+            pieces.append(_enum(self.name, {"n_text_columns_": len(self.category_arrays["text_columns_"])}))
+            pieces.append(self._named(model_text("CATEGORY_CODE")))
         pieces += [piece for unit in self.units for piece in unit.text()]
         pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.arrays.items()]
         pieces += [self._named(template) for template in self._functions()]
         return "\n".join([*pieces, "#endif\n"])
-
-    def _category_code(self) -> list[str]:
-        """Return the code for string categories, shared by all models."""
-        return [
-            source.texts_array(f"{self.name}_categories", self.categories),
-            *(source.array(f"{self.name}_{name}", numbers) for name, numbers in self.category_arrays.items()),
-            _enum(self.name, {"n_text_columns_": len(self.category_arrays["text_columns_"])}),
-            self._named(model_text("CATEGORY_CODE")),
-        ]
 
     def _helpers(self) -> Iterator[str]:
         """Yield the functions that the models' functions call."""
@@ -362,13 +276,13 @@ class CHeader:
         n_values = 0 if self.artifact.averages else self.artifact.n_decisions
         sizes = {"n_features": self.artifact.n_raw_features, "n_values": n_values, "n_labels": n_labels}
         sizes |= {"n_targets": self.artifact.n_targets if self.artifact.of_targets else 0}
-        return {name: size for name, size in sizes.items() if size} | rule_constants(self.artifact)
+        return {name: size for name, size in sizes.items() if size} | ensembles.rule_constants(self.artifact)
 
     def _functions(self) -> Iterator[str]:
         """Yield the public functions, and those that combine several models."""
         artifact = self.artifact
         if artifact.members:
-            yield from rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
+            yield from ensembles.rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
         if artifact.n_decisions:
             yield model_text("NARROWING")
             yield filled("DECISION_VALUES", values_are=self._values_are())
@@ -380,10 +294,6 @@ class CHeader:
         if not artifact.members:
             yield from self.units[0].answers.labels()
         yield model_text("CLASSIFY_TARGETS" if artifact.of_targets else "CLASSIFY")
-
-    def _made_of(self) -> str:
-        """Return the remaining arguments of the call."""
-        return f", inputs={self.codes.kind!r}, X=..." if self.codes else ""
 
     def _values_are(self) -> str:
         """Return the meaning of the values, for a comment."""
@@ -422,6 +332,7 @@ class CHeader:
         stored = "float32" if self.kind == "float32" else f"{self.kind}; every bound includes their quantization error"
         given = "any numbers that the codes of a row represent" if self.codes else "the float32 row as given"
         functions = list(dict.fromkeys(unit.function.what for unit in self.units))
+        inputs = f", inputs={self.codes.kind!r}, X=..." if self.codes else ""
         lines = [
             f"{self.name}: a kernel machine for {artifact.task.replace('_', '-')}, compiled by approxsvm.",
             "",
@@ -429,7 +340,7 @@ class CHeader:
             f"Artifact: mode {artifact.mode}, checksum {artifact.header['checksum']:08x}. Here: "
             f"{'; '.join(functions)}. Coefficients: {stored}.",
             *([f"Plan: {artifact.plan}"] if artifact.plan else []),
-            f"Made by export_c('{self.name}.h', name={self.name!r}, coefficients={self.kind!r}{self._made_of()}).",
+            f"Made by export_c('{self.name}.h', name={self.name!r}, coefficients={self.kind!r}{inputs}).",
             "",
             "Guarantee: |value - exact value| never exceeds the bound. The exact value is that of the source's "
             f"decision function over the real numbers at {given}. If is_certain returns 1, the exact value is proven "

@@ -17,8 +17,6 @@ needs no float64 arithmetic: codes are not the source's rows anyway, and this ro
 A number outside the range of the codes gets the nearest code, and its row has no bound.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,14 +39,7 @@ CodeType = Literal["int16", "int8"]
 
 @dataclass(frozen=True, eq=False)
 class InputCodes:
-    """The quantization of rows.
-
-    Attributes
-    ----------
-    kind : {"int16", "int8"}
-    offsets, steps : ndarray of shape (n_raw_features,), float32
-        Code q represents offset + step q.
-    """
+    """The quantization of rows: code q of a column represents offset + step q."""
 
     kind: CodeType
     offsets: npt.NDArray[np.float32]
@@ -113,13 +104,7 @@ class InputCodes:
 
 
 def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
-    """Return codes that cover the range of each feature in X with a small margin.
-
-    Raises
-    ------
-    InputError
-        X is missing, has the wrong shape, or contains NaN, infinity or numbers that do not fit float32.
-    """
+    """Return codes that cover the range of each feature in X with a small margin."""
     if X is None:
         raise InputError(f"inputs of type {kind} need X: sample rows, whose range the codes will cover")
     columns = artifact.raw_columns

@@ -3,8 +3,6 @@
 Features are looked up in the row as given, without any rounding, so a lookup does not affect bounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -28,13 +26,7 @@ _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
 def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
-    """Return the maximum absolute value of each output, for features with absolute values up to `before`.
-
-    Raises
-    ------
-    UnsupportedModelError
-        A number of the lookup is too large for the C export.
-    """
+    """Return the maximum absolute value of each output, for features with absolute values up to `before`."""
     most = np.zeros(lookup.n_outputs)
     for k, (j, steps) in enumerate(zip(lookup.source, lookup.steps, strict=True)):
         numbers = np.append(steps.values, steps.nan)
@@ -71,13 +63,7 @@ def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]
 
 
 def categories(artifact: Artifact) -> list[str]:
-    """Return all strings, column by column.
-
-    Raises
-    ------
-    UnsupportedModelError
-        A string contains a NUL character, which ends a string in C.
-    """
+    """Return all strings, column by column."""
     texts = [text for _, known in sorted(artifact.raw_columns.texts.items()) for text in known.texts]
     for text in texts:
         if "\0" in text:

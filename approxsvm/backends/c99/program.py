@@ -4,8 +4,6 @@ Of the former, a header contains what it needs. The latter has one part per feat
 a placeholder for the name of the header.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache

@@ -10,8 +10,6 @@ longer than form_depth() and norm_depth() of the core (bounds/certificate.hpp), 
 tests/backends/test_c_paths.py counts the chains in this text. exp() is the function of simd/exp.hpp.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterable
@@ -21,18 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 LINE_LENGTH: Final = 120
-_C_TYPES: Final = {
-    "float32": "float",
-    "float64": "double",
-    "int8": "int8_t",
-    "int16": "int16_t",
-    "int32": "int32_t",
-    "int64": "int64_t",
-    "uint8": "uint8_t",
-    "uint16": "uint16_t",
-    "uint32": "uint32_t",
-    "uint64": "uint64_t",
-}
+_FLOAT_TYPES: Final = {"float32": "float", "float64": "double"}
 
 
 def literal(x: Any) -> str:
@@ -83,7 +70,8 @@ def array(name: str, numbers: npt.NDArray[Any]) -> str:
     flat = numbers.ravel() if numbers.size else np.zeros(1, numbers.dtype)
     texts = [literal(x if flat.dtype == np.float32 else x.item()) for x in flat]
     body = textwrap.fill(", ".join(texts), LINE_LENGTH - 4, break_on_hyphens=False, break_long_words=False)
-    return f"static const {_C_TYPES[flat.dtype.name]} {name}[{len(flat)}] = {{\n{textwrap.indent(body, ' ' * 4)}}};\n"
+    kind = _FLOAT_TYPES.get(flat.dtype.name, f"{flat.dtype.name}_t")
+    return f"static const {kind} {name}[{len(flat)}] = {{\n{textwrap.indent(body, ' ' * 4)}}};\n"
 
 
 def texts_array(name: str, texts: Iterable[str]) -> str:

@@ -29,8 +29,6 @@ with at most d + 40 roundings per term.
 r is the root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -67,42 +65,20 @@ _UP: Final = 1.0 + 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The stored data of a model and its bounds.
+    """The stored data of a model and its bounds."""
 
-    Attributes
-    ----------
-    what : str
-        Short description of the model.
-    arrays : dict of str to ndarray
-    text : str
-        The C function `sums` of a row, which adds to values.
-    bounds : SumBounds
-    longest : float
-        The largest r of a row that is evaluated.
-    is_centered : bool
-        Whether rows are relative to the center, in scaled units.
-    multiply_adds : int
-    constants : dict of str to int
-    """
-
-    what: str
+    what: str  # short description of the model
     arrays: dict[str, npt.NDArray[Any]]
-    text: str
+    text: str  # the C function `sums` of a row, which adds to values
     bounds: SumBounds
-    longest: float
+    longest: float  # the largest r of a row that is evaluated
     multiply_adds: int
-    is_centered: bool = False
+    is_centered: bool = False  # whether rows are relative to the center, in scaled units
     constants: dict[str, int] = field(default_factory=dict)
 
 
 def sums_of(artifact: Artifact) -> Sums:
-    """Return the record of an artifact with support vectors, other terms or forms.
-
-    Raises
-    ------
-    UnsupportedModelError
-        Its numbers do not fit float32.
-    """
+    """Return the record of an artifact with support vectors, other terms or forms, if its numbers fit float32."""
     if artifact.is_polynomial and int(artifact.header["degree"]) == 1:
         return _linear(artifact)
     if artifact.has_form:
@@ -111,9 +87,6 @@ def sums_of(artifact: Artifact) -> Sums:
     if artifact.kernel not in _BY_KERNEL if terms is None else terms.function not in _BY_FUNCTION:
         raise UnsupportedModelError(f"the C export has no {artifact.kernel} kernel")
     return _BY_KERNEL[artifact.kernel](artifact) if terms is None else _BY_FUNCTION[terms.function](artifact, terms)
-
-
-# --- terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,19 +135,13 @@ class _Terms:
         return Sums(
             what,
             arrays,
-            _text_of_sums(term),
+            ("" if term == "GAUSSIAN" else model_text("PRODUCT")) + model_text(f"{term}_TERM") + model_text("SUMS"),
             _longer(bounds, n_features),
             longest,
             self.n * (n_features + n_weights),
             is_centered,
             {"n_terms_": self.n, "n_weights_": n_weights},
         )
-
-
-def _text_of_sums(term: str) -> str:
-    """Return the functions of a sum over terms."""
-    product = "" if term == "GAUSSIAN" else model_text("PRODUCT")
-    return product + model_text(f"{term}_TERM") + model_text("SUMS")
 
 
 def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
@@ -238,9 +205,6 @@ def _cos(artifact: Artifact, stored: Terms) -> Sums:
     return terms.record("COS", bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
 
 
-# --- polynomials of degree 1 and 2, in explicit form
-
-
 def _linear(artifact: Artifact) -> Sums:
     if artifact.has_form:
         form = form_of(artifact)
@@ -288,9 +252,6 @@ def _quadratic_form(artifact: Artifact) -> Sums:
     )
 
 
-# --- limits of float32
-
-
 def _float32(numbers: FloatArray, what: str) -> npt.NDArray[np.float32]:
     largest = float(np.abs(numbers).max(initial=0.0))
     if not largest < LARGEST:
@@ -329,17 +290,8 @@ _BY_KERNEL: Final[dict[str, Callable[[Artifact], Sums]]] = {
 _BY_FUNCTION: Final[dict[str, Callable[[Artifact, Terms], Sums]]] = {"cos": _cos}
 
 
-# --- functions of a header
-
-
 class SumFunction:
-    """The decision values of sums in a header; counterpart of `Expansions`.
-
-    Parameters
-    ----------
-    artifact : Artifact
-    rows : DeviceRows
-    """
+    """The decision values of sums in a header; counterpart of `Expansions`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows) -> None:
         self.artifact, self.rows, self.sums = artifact, rows, sums_of(artifact)
@@ -347,26 +299,10 @@ class SumFunction:
         if not all((numbers < LARGEST).all() for numbers in (self.bounds.majorant, self.bounds.slope)):
             what = f", with coef0 {artifact.coef0:.3g}" if abs(artifact.coef0) > 1e6 else ""
             raise UnsupportedModelError(f"bounds of this model{what} do not fit float32: scale rows or coefficients")
-
-    @property
-    def strange(self) -> str:
-        """Description of the rows that have no values."""
-        return f"a row {self.rows.refused}, or too long for float32"
-
-    @property
-    def what(self) -> str:
-        """Short description."""
-        return self.sums.what
-
-    @property
-    def stack_bytes(self) -> int:
-        """Size of the arrays of a call."""
-        return 4 * self.artifact.n_features + self.rows.stack_bytes
-
-    @property
-    def multiply_adds(self) -> int:
-        """Number of multiplications per row."""
-        return self.artifact.n_features + self.sums.multiply_adds
+        self.strange = f"a row {rows.refused}, or too long for float32"  # rows that have no values
+        self.what = self.sums.what
+        self.stack_bytes = 4 * artifact.n_features + rows.stack_bytes
+        self.multiply_adds = artifact.n_features + self.sums.multiply_adds
 
     def constants(self) -> dict[str, int]:
         """Return sizes, by name."""

@@ -38,8 +38,6 @@ octave from 2^-12 to 2^8, one below and one above. A cell holds the maximum of e
 other functions rise. Norms are weights: a bound is a sum of a few products of nonnegative numbers.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

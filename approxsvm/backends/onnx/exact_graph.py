@@ -17,8 +17,6 @@ fraction of a turn: its argument is at most pi. Shifts of up to 8 cover the roun
 2^50 turns there is no bound.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

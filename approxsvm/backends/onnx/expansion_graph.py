@@ -1,7 +1,5 @@
 """Expansions as graphs: each row about a nearby center, with the bound that bound_table.py derives."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Final
@@ -226,9 +224,6 @@ class _Expansions:
         if moved is None:
             return None
         return g.op("Where", g.op("Less", moved, _ROOT_TWO), moved, _ROOT_TWO)
-
-
-# --- routing
 
 
 def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:

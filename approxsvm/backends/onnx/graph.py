@@ -11,8 +11,6 @@ get a different label than the exact model's; the graph's doc_string and a warni
 which give no values of the other pairs, and expansions of a regression without a tolerance, whose values must be exact.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial
@@ -145,7 +143,7 @@ class _Export:
         known = self.known_values()
         give: dict[str, Callable[[list[KnownValues]], None]] = {
             "classification": self._give_classes,
-            "regression": self._give_values,
+            "regression": lambda known: self._give("variable", self._combined(known).values, self.artifact.n_decisions),
             "one_class": self._give_inliers,
         }
         give[self.artifact.task](known)
@@ -363,9 +361,6 @@ class _Export:
         label = self.g.op("Where", is_inlier, np.array(1, np.int64), np.array(-1, np.int64))
         self.output("label", label, np.int64, [None, 1])
         self._give("scores", known[0].values, 1)
-
-    def _give_values(self, known: list[KnownValues]) -> None:
-        self._give("variable", self._combined(known).values, self.artifact.n_decisions)
 
     # --- outputs
 

@@ -4,8 +4,6 @@ Nodes are added in the order of computation: ``g.op("Mul", x, 0.5)`` adds a node
 Numbers and arrays among the inputs become constants of the graph; equal constants are stored once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -24,19 +22,11 @@ UP: Final = 1.0 + 2.0**-20
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
 
 
-def import_onnx() -> Any:
-    """Import the package onnx, which only the export needs.
-
-    Raises MissingPackageError if it is not installed.
-    """
-    return import_package("onnx", "onnx", "the export")
-
-
 class GraphBuilder:
     """Graph in float64, built operator by operator, with at most `max_bytes` of constants."""
 
     def __init__(self, max_bytes: int = MOST_BYTES) -> None:
-        self._onnx = import_onnx()
+        self._onnx = import_package("onnx", "onnx", "the export")
         self._limit = min(max_bytes, MOST_BYTES)
         self._max_bytes = max_bytes
         self._n_bytes = 0
@@ -88,9 +78,11 @@ class GraphBuilder:
     def op(self, kind: str, *inputs: Any, **attributes: Any) -> str:
         """Add a node and return its only result; inputs are names, float64 numbers, or arrays."""
         number = _single_number(inputs) if kind in ("Add", "Sub", "Mul", "Div") else None
-        if number is not None and _is_neutral_in_float32(kind, number):
+        with np.errstate(over="ignore", under="ignore"):
+            narrow = None if number is None else float(np.float32(number))
+        if number is not None and narrow == (0.0 if kind in ("Add", "Sub") else 1.0) != number:
             return self._with_nearly_neutral(kind, inputs[0], number)
-        inexact = number is not None and kind in ("Mul", "Div") and not _is_float32(number)
+        inexact = kind in ("Mul", "Div") and narrow != number
         if kind == "MatMul":
             inputs = tuple(
                 self._barrier(value) if isinstance(value, str) and value in self._scaled else value for value in inputs
@@ -226,18 +218,6 @@ def _single_number(inputs: tuple[Any, ...]) -> float | None:
         return float(number)
     single = isinstance(number, np.ndarray) and number.size == 1 and number.dtype == np.float64
     return float(number.flat[0]) if single else None
-
-
-def _is_neutral_in_float32(kind: str, number: float) -> bool:
-    with np.errstate(over="ignore", under="ignore"):
-        narrow = float(np.float32(number))
-    neutral = 0.0 if kind in ("Add", "Sub") else 1.0
-    return narrow == neutral != number
-
-
-def _is_float32(number: float) -> bool:
-    with np.errstate(over="ignore", under="ignore"):
-        return float(np.float32(number)) == number
 
 
 def _inputs_of(node: Any) -> set[str]:

@@ -1,7 +1,5 @@
 """Decision values in a graph, with bounds on their errors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -5,8 +5,6 @@ cpp/include/approxsvm/program, which derive them. `SLACK` covers the rounding of
 never certain.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any, Final
 
@@ -95,7 +93,7 @@ class ClassOutputs:
             # An earlier class wins a tie: positions count as fractions of a vote.
             places = np.arange(self.n_classes)[np.newaxis] / (2.0 * self.n_classes)
             low, high = (self.g.op("Sub", end, places) for end in (low, high))
-            return self._beats_all(predicted, low, high, 0.1 / self.n_classes)
+            return beats_all(self.g, predicted, low, high, self.n_classes, 0.1 / self.n_classes)
         if rule == "value_threshold":
             low, high = map(self._in_favour, self._ends())
             return on_one_side(self.g, self.outputs, self.g.op("Min", low, high), self.g.op("Max", low, high), 0.0)
@@ -103,7 +101,7 @@ class ClassOutputs:
         if rule == "probability_threshold":
             low, high = (self.g.columns(end, [self.outputs.threshold_label]) for end in ends)
             return on_one_side(self.g, self.outputs, low, high, SLACK)
-        return self._beats_all(predicted, *ends, self.n_classes * SLACK)
+        return beats_all(self.g, predicted, *ends, self.n_classes, self.n_classes * SLACK)
 
     def probability_interval(self) -> tuple[str, str]:
         """Bound the probabilities of the exact values, shape (n_rows, n_classes) each, up to `SLACK`."""
@@ -328,20 +326,9 @@ class ClassOutputs:
             p = g.op("Div", g.op("Add", p, g.op("Mul", step, unit)), scale)
         return p
 
-    # --- what is certain
-
-    def _beats_all(self, predicted: str, low: str, high: str, slack: float) -> str:
-        return beats_all(self.g, predicted, low, high, self.n_classes, slack)
-
 
 def _calibration(probability: ClassProbability) -> OneVsRestCalibration:
-    """Return the remaining kind of probabilities.
-
-    Raises
-    ------
-    UnsupportedModelError
-        It is of another kind.
-    """
+    """Return the remaining kind of probabilities; UnsupportedModelError for any other."""
     if isinstance(probability, OneVsRestCalibration):
         return probability
     raise UnsupportedModelError(f"the ONNX export does not support {probability.kind} probabilities")

@@ -6,8 +6,6 @@ of a degree above t is the head of its first variables times the tail of its las
 head 1. Each row and form takes one matrix product and one short sum: degree 2 is (1, u)' C (1, u).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import accumulate
 

@@ -8,8 +8,6 @@ last place. A number that leaves float64 or has no logarithm ends as NaN, or has
 certifies nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

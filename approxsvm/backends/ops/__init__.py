@@ -1,7 +1,5 @@
 """Export of input ops, one file per kind: `nodes` for ONNX graphs, the record `ON_DEVICE` for C99 headers."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -11,13 +9,7 @@ from approxsvm.ir.ops import Op
 
 
 def exported(op: Op, what: str, export: str) -> Any:
-    """Return the attribute `what` of the module for an op's kind.
-
-    Raises
-    ------
-    UnsupportedModelError
-        The export does not support this kind of op.
-    """
+    """Return the attribute `what` of the module for an op's kind, if the export supports this kind."""
     name = f"{__name__}.{op.kind}"
     found = getattr(import_module(name), what, None) if find_spec(name) else None
     if found is None:

@@ -1,7 +1,5 @@
 """Export of scalers (cpp/include/approxsvm/program/affine.h)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

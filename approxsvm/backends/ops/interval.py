@@ -1,7 +1,5 @@
 """Export of periodic and bounded splines (cpp/include/approxsvm/program/interval.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np
@@ -56,9 +54,5 @@ def _turning(k: int, op: Interval, before: Before) -> list[str]:
 
 
 ON_DEVICE: Final = OnDevice(
-    _within,
-    _ends,
-    _turning,
-    refuses=lambda op: op.rule == "refuses",
-    keeps_exact=lambda op: op.rule == "refuses",
+    _within, _ends, _turning, refuses=lambda op: op.rule == "refuses", keeps_exact=lambda op: op.rule == "refuses"
 )

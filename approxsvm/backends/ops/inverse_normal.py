@@ -1,12 +1,10 @@
 """Export of normal quantiles (cpp/include/approxsvm/program/inverse_normal.h)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice
+from approxsvm.backends.c99.device_ops import OnDevice
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import Mapped, increasing
 from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
@@ -45,12 +43,8 @@ def _ratio(g: GraphBuilder, coefs: FloatArray, r: str) -> str:
     return str(g.op("Div", *sums))
 
 
-def _quantiles(op: InverseNormal, most: FloatArray) -> list[FloatArray]:
-    return [most + 1.0, np.where(op.taken, 6.0, most)]
-
-
-def _inverting(k: int, op: InverseNormal, before: Before) -> list[str]:
-    return [f"if (@taken_{k}@@[j]) b = approxsvm_inverse_normal(b, approxsvm_real);"]
-
-
-ON_DEVICE: Final = OnDevice(_quantiles, lambda op: {"taken": op.taken.astype(np.uint8)}, _inverting)
+ON_DEVICE: Final = OnDevice(
+    lambda op, most: [most + 1.0, np.where(op.taken, 6.0, most)],
+    lambda op: {"taken": op.taken.astype(np.uint8)},
+    lambda k, op, before: [f"if (@taken_{k}@@[j]) b = approxsvm_inverse_normal(b, approxsvm_real);"],
+)

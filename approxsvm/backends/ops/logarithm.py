@@ -1,7 +1,5 @@
 """Export of logarithms (cpp/include/approxsvm/program/logarithm.h)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
@@ -35,16 +33,10 @@ def _logarithmic(op: Logarithm, most: FloatArray) -> list[FloatArray]:
 
 def _taking_logarithms(k: int, op: Logarithm, before: Before) -> list[str]:
     offset = f"@offset_{k}@@[j]"
-    lines = [
-        f"is_refused |= b.value <= -{offset};",
-        f"b = approxsvm_logarithm(b, {offset}, approxsvm_real);",
-    ]
+    lines = [f"is_refused |= b.value <= -{offset};", f"b = approxsvm_logarithm(b, {offset}, approxsvm_real);"]
     return lines if op.taken.all() else [f"if ({offset} < APPROXSVM_STAYS) {{", *(f"    {x}" for x in lines), "}"]
 
 
 ON_DEVICE: Final = OnDevice(
-    _logarithmic,
-    lambda op: {"offset": op.offset.clip(max=NOT_TAKEN)},
-    _taking_logarithms,
-    refuses=lambda _: True,
+    _logarithmic, lambda op: {"offset": op.offset.clip(max=NOT_TAKEN)}, _taking_logarithms, refuses=lambda _: True
 )

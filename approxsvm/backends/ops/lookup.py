@@ -1,7 +1,5 @@
 """Export of lookups that follow other ops (cpp/include/approxsvm/program/lookup.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Export of products of features (cpp/include/approxsvm/program/products.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

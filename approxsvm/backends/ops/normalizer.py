@@ -1,7 +1,5 @@
 """Export of row normalization (cpp/include/approxsvm/program/normalizer.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Export of periodic features (cpp/include/approxsvm/program/periodic_features.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

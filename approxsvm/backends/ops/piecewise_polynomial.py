@@ -1,7 +1,5 @@
 """Export of piecewise polynomials (cpp/include/approxsvm/program/piecewise_polynomial.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Export of power transforms (cpp/include/approxsvm/program/power.h)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np
@@ -67,8 +65,5 @@ def _taking_powers(k: int, op: Power, before: Before) -> list[str]:
 
 
 ON_DEVICE: Final = OnDevice(
-    _powered,
-    lambda op: {"power": op.powers.clip(max=NOT_TAKEN)},
-    _taking_powers,
-    refuses=lambda _: True,
+    _powered, lambda op: {"power": op.powers.clip(max=NOT_TAKEN)}, _taking_powers, refuses=lambda _: True
 )

@@ -1,7 +1,5 @@
 """Export of projections (cpp/include/approxsvm/program/projection.h)."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 import numpy as np
@@ -65,10 +63,7 @@ def _centering(k: int, op: Projection, before: Before) -> Gathers:
 
 def _projecting(k: int, op: Projection, before: Before) -> list[str]:
     n = op.n_features
-    return [
-        f"b.value = @bias_{k}@@[j];",
-        f"for (i = 0; i < {n}; ++i) b.value += x[i] * @matrix_{k}@@[j * {n} + i];",
-    ]
+    return [f"b.value = @bias_{k}@@[j];", f"for (i = 0; i < {n}; ++i) b.value += x[i] * @matrix_{k}@@[j * {n} + i];"]
 
 
 ON_DEVICE: Final = OnDevice(_projected, _projection_arrays, _projecting, gathers=_centering)

@@ -1,13 +1,10 @@
 """Frontend for fitted estimators, recognised by their classes (known_types) without importing any library."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.frames.dtypes import RowDtypes
 from approxsvm.frontends.sklearn import (
     gaussian_processes,
     kernel_machines,
@@ -18,32 +15,19 @@ from approxsvm.frontends.sklearn import (
     wrappers,
 )
 from approxsvm.frontends.sklearn.dtypes import row_dtypes
-from approxsvm.frontends.sklearn.known_types import class_name, recognise
+from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, recognise
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.outputs import SignAlone
 from approxsvm.ir.single_model import SingleModel
 
+_SEARCHES: Final = tuple(known.name for known in KNOWN if known.role == "search")
 # Wrappers that predict exactly like the estimator inside.
-_TRANSPARENT: Final = (
-    "BayesSearchCV",
-    "FrozenEstimator",
-    "GridSearchCV",
-    "HalvingGridSearchCV",
-    "HalvingRandomSearchCV",
-    "RandomizedSearchCV",
-    "SelfTrainingClassifier",
-)
-
-
+_TRANSPARENT: Final = (*_SEARCHES, "FrozenEstimator", "SelfTrainingClassifier")
 # Wrappers that use labels if the estimator inside has no probabilities.
 _USING_LABELS: Final = (
-    "AdaBoostClassifier",
-    "BaggingClassifier",
-    "BalancedBaggingClassifier",
-    "MultiOutputClassifier",
-    "RUSBoostClassifier",
-    "VotingClassifier",
+    *("AdaBoostClassifier", "BaggingClassifier", "BalancedBaggingClassifier", "MultiOutputClassifier"),
+    *("RUSBoostClassifier", "VotingClassifier"),
 )
 
 
@@ -73,20 +57,16 @@ _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensem
     "BaggingClassifier": meta_estimators.read_bagging_classifier,
     "BaggingRegressor": meta_estimators.read_bagging_regressor,
     "BalancedBaggingClassifier": meta_estimators.read_bagging_classifier,
-    "BayesSearchCV": wrappers.read_search,
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FixedThresholdClassifier": meta_estimators.read_threshold,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
-    "GridSearchCV": wrappers.read_search,
-    "HalvingGridSearchCV": wrappers.read_search,
-    "HalvingRandomSearchCV": wrappers.read_search,
+    **dict.fromkeys(_SEARCHES, wrappers.read_search),
     "MultiOutputClassifier": meta_estimators.read_multi_output_classifier,
     "MultiOutputRegressor": meta_estimators.read_multi_output,
     "OneVsOneClassifier": meta_estimators.read_one_vs_one,
     "OneVsRestClassifier": meta_estimators.read_one_vs_rest,
     "OutputCodeClassifier": meta_estimators.read_output_code,
     "RUSBoostClassifier": meta_estimators.read_ada_boost,
-    "RandomizedSearchCV": wrappers.read_search,
     "SelfTrainingClassifier": meta_estimators.read_self_training,
     "StackingClassifier": meta_estimators.read_stacking_classifier,
     "StackingRegressor": meta_estimators.read_stacking_regressor,
@@ -106,25 +86,16 @@ _AROUND: Final = {
 def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
-    Raises
-    ------
-    sklearn.exceptions.NotFittedError
-        The estimator has not been fitted.
-    UnsupportedModelError
-        The class is unknown, a subclass overrides methods, or the kernel is not supported.
-    ModelFormatError
-        Its fitted attributes contradict each other.
+    Raises NotFittedError of scikit-learn; UnsupportedModelError if the class is unknown, a subclass overrides methods,
+    or the kernel is not supported; ModelFormatError if fitted attributes contradict each other.
     """
     with support_vector_machines.reporting_edits(estimator):
         model = _read(estimator)
         dtypes = row_dtypes(estimator, model.n_raw_features)
-        return _with_row_dtypes(pipeline.with_same_texts(model), dtypes)
-
-
-def _with_row_dtypes(model: SingleModel | Ensemble, dtypes: RowDtypes) -> SingleModel | Ensemble:
-    if not isinstance(model, Ensemble):
-        return replace(model, row_dtypes=dtypes)
-    return replace(model, members=tuple(replace(member, row_dtypes=dtypes) for member in model.members))
+        model = pipeline.with_same_texts(model)
+        if not isinstance(model, Ensemble):
+            return replace(model, row_dtypes=dtypes)
+        return replace(model, members=tuple(replace(member, row_dtypes=dtypes) for member in model.members))
 
 
 def _read(estimator: Any) -> SingleModel | Ensemble:

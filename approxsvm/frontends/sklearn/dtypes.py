@@ -8,8 +8,6 @@ predictions.
 This traversal is separate from the readers: no map depends on it, and wrappers build their models in many ways.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -20,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.frames.dtypes import EXTENDED, FLOAT32, SAME, SPARSE, WIDE_SPARSE, Effect, RowDtypes
-from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, name_of, recognise
+from approxsvm.frames.dtypes import EXTENDED, FLOAT32, SPARSE, WIDE_SPARSE, Effect, RowDtypes
+from approxsvm.frontends.sklearn.known_types import INSIDE, KNOWN, class_name, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import host_array, is_dropped
 
 DType = np.dtype[Any]
@@ -55,8 +53,6 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     arriving = {kind: dict.fromkeys(dtypes, "the vectorizer") for kind, dtypes in raw.items()}
     rows = _Rows(arriving, np.arange(n_raw_features), True)
     _follow(estimator, rows, findings, "")
-    if not (findings.refused or findings.rounded):
-        return SAME
     refused = {kind: findings.effect(noted) for kind, noted in sorted(findings.refused.items())}
     return RowDtypes(
         refused, None if findings.rounded is None else findings.effect(findings.rounded), findings.by_column
@@ -135,7 +131,7 @@ def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
     if known.role == "selector":
         is_frame = rows.is_raw and _gives_frames(step)
         rows = replace(rows, columns=rows.columns[step.get_support()]) if is_frame else replace(rows, is_raw=False)
-    if kind in _INSIDE:
+    if kind in INSIDE:
         given = replace(rows, is_raw=False) if kind in _CONVERTING_FRAMES else rows
         if kind == "OneVsRestClassifier" and _narrows_values(step):
             findings.refuse(EXTENDED, _words(step, name), rows)
@@ -243,22 +239,6 @@ def _steps(pipeline: Any) -> list[tuple[str, Any]]:
     return [(name, step) for name, step in pipeline.steps if not (is_sampling and hasattr(step, "fit_resample"))]
 
 
-# Attributes with inner estimators that get the same rows.
-_INSIDE: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor"), "estimators_"),
-    **dict.fromkeys(("BalancedBaggingClassifier", "RUSBoostClassifier"), "estimators_"),
-    **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), "estimators_"),
-    **dict.fromkeys(("OneVsOneClassifier", "OneVsRestClassifier", "OutputCodeClassifier"), "estimators_"),
-    **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
-    **dict.fromkeys(("FixedThresholdClassifier", "TunedThresholdClassifierCV", "SelfTrainingClassifier"), "estimator_"),
-    **dict.fromkeys(("RFE", "RFECV"), "estimator_"),
-    **dict.fromkeys(("GridSearchCV", "HalvingGridSearchCV"), "best_estimator_"),
-    **dict.fromkeys(("BayesSearchCV", "HalvingRandomSearchCV", "RandomizedSearchCV"), "best_estimator_"),
-    "CalibratedClassifierCV": "calibrated_classifiers_",
-    "FrozenEstimator": "estimator",
-    "TransformedTargetRegressor": "regressor_",
-    "_CalibratedClassifier": "estimator",
-}
 # Classes that first convert a data frame to an array.
 _CONVERTING_FRAMES: Final = frozenset(
     (
@@ -272,19 +252,12 @@ _IN_FLOAT64: Final = frozenset(("KernelDensity", "NuSVC", "NuSVR", "OneClassSVM"
 
 def _inside(estimator: Any, kind: str) -> Sequence[Any]:
     attributes = vars(estimator)
-    inner = (
-        attributes[_INSIDE[kind]] if _INSIDE[kind] in attributes else attributes["base_estimator"]
-    )  # name before scikit-learn 1.2
-    if isinstance(inner, np.ndarray):
-        return list(inner.ravel())
+    inner = attributes[INSIDE[kind] if INSIDE[kind] in attributes else "base_estimator"]  # before scikit-learn 1.2
     return inner if isinstance(inner, Sequence) else [inner]
 
 
 def _words(step: Any, name: str) -> str:
     return f"step {name!r} ({class_name(step)})" if name else class_name(step)
-
-
-# --- rules of the classes
 
 
 def _checked_dtype(dtype: DType, *kept: Any) -> DType:
@@ -341,8 +314,6 @@ def _differs_if_sparse(step: Any) -> tuple[str, ...]:
     kind = name_of(step)
     if kind == "QuantileTransformer":  # zeros that are not stored stay zeros
         return () if keeps_zeros(step) else (SPARSE,)
-    if kind not in ("MaxAbsScaler", "RobustScaler", "StandardScaler"):
-        return ()
     if kind == "RobustScaler" and step.with_centering:
         return (SPARSE,)
     scale = getattr(step, "scale_", None)
@@ -367,10 +338,6 @@ def _binarizer(step: Any, dtype: DType) -> _Behaviour:
     taken = _checked_dtype(dtype)
     differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
     return _Behaviour(taken, taken if differs else _F64)
-
-
-def _k_bins(step: Any, dtype: DType) -> _Behaviour:
-    return _Behaviour(_checked_dtype(dtype, *_WIDE) if step.dtype is None else np.dtype(step.dtype))
 
 
 def _encoder(step: Any, dtype: DType) -> _Behaviour:
@@ -403,10 +370,9 @@ def _imputer(step: Any, dtype: DType) -> _Behaviour:
     if fitted.kind == "O":
         return _Behaviour(_F64)
     taken = _checked_dtype(dtype) if step.strategy in ("constant", "most_frequent") else _checked_dtype(dtype, *_FLOATS)
-    if taken.kind == "b":
-        return _Behaviour(taken, taken)  # the source rejects them
-    if step.strategy == "constant" and not np.can_cast(getattr(step, "_fill_dtype", fitted), taken, "same_kind"):
-        return _Behaviour(taken, taken)  # the source rejects them
+    fill = getattr(step, "_fill_dtype", fitted)
+    if taken.kind == "b" or (step.strategy == "constant" and not np.can_cast(fill, taken, "same_kind")):
+        return _Behaviour(_F64, taken)  # the source rejects them
     numbers = _plain_numbers([step.missing_values])
     if not (taken.kind in "iu" and not numbers):  # integers are never NaN
         numbers += _plain_numbers(np.ravel(step.statistics_).tolist())
@@ -441,16 +407,6 @@ def _function(step: Any, dtype: DType) -> _Behaviour:
     return _Behaviour(made, made)
 
 
-def _chi2(step: Any, dtype: DType) -> _Behaviour:
-    """Write roots into an array of the rows' dtype."""
-    taken = _checked_dtype(dtype)
-    return _Behaviour(taken, taken)
-
-
-def _agglomeration(step: Any, dtype: DType) -> _Behaviour:
-    return _Behaviour(_F64)
-
-
 def _kernel_of(rows: str) -> _Rule:
     """Make a rule for kernels, which are computed in float32 if both sides are float32."""
 
@@ -466,23 +422,15 @@ def _gaussian_process(step: Any, dtype: DType) -> _Behaviour:
     return _Behaviour(_F64, _F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-def _log_of_sum(step: Any, dtype: DType) -> _Behaviour:
-    taken = _checked_dtype(dtype, *_WIDE)
-    return _Behaviour(_F64, taken)
-
-
-def _in_wide(step: Any, dtype: DType) -> _Behaviour:
-    taken = _checked_dtype(dtype, *_WIDE)
-    return _Behaviour(taken, taken)
-
-
 _RULES: Final[Mapping[str, _Rule]] = {
-    "AdditiveChi2Sampler": _chi2,
+    "AdditiveChi2Sampler": _product(),  # roots in an array of the rows' dtype
     "Binarizer": _binarizer,
     "FastICA": _centered_in_place(lambda step: bool(step.whiten), "components_", kept=_WIDE),
-    "FeatureAgglomeration": _agglomeration,
+    "FeatureAgglomeration": lambda step, dtype: _Behaviour(_F64),
     "FunctionTransformer": _function,
-    "KBinsDiscretizer": _k_bins,
+    "KBinsDiscretizer": lambda step, dtype: _Behaviour(
+        _checked_dtype(dtype, *_WIDE) if step.dtype is None else np.dtype(step.dtype)
+    ),
     "KernelRidge": _kernel_of("X_fit_"),
     "LinearDiscriminantAnalysis": _product("xbar_", "scalings_"),
     "MissingIndicator": _indicator,
@@ -490,9 +438,9 @@ _RULES: Final[Mapping[str, _Rule]] = {
     "PowerTransformer": _power_transformer,
     "RBFSampler": _product("random_weights_"),
     "SimpleImputer": _imputer,
-    "SkewedChi2Sampler": _log_of_sum,
+    "SkewedChi2Sampler": lambda step, dtype: _Behaviour(_F64, _checked_dtype(dtype, *_WIDE)),
     "StandardScaler": _standard_scaler,
-    "TaylorFeatures": _in_wide,
+    "TaylorFeatures": _product(kept=_WIDE),
     "TruncatedSVD": _product("components_"),
     **dict.fromkeys(
         ("CCA", "PLSCanonical", "PLSRegression"), _centered_in_place(lambda step: True, "x_rotations_", kept=_FLOATS)

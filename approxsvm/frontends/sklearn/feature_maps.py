@@ -1,7 +1,5 @@
 """Feature maps before a linear model: our TaylorFeatures, samplers, and those that cannot be compiled."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.frontends.sklearn import linear_models
 from approxsvm.frontends.sklearn.known_types import KNOWN, name_of
-from approxsvm.frontends.sklearn.support_vector_machines import feature_names, require_fitted
+from approxsvm.frontends.sklearn.support_vector_machines import feature_names
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.ensemble import Ensemble
@@ -52,7 +50,6 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
 
     z is x, or log(x + skewedness).
     """
-    require_fitted(step, kind, "random_weights_")
     frequencies = np.ascontiguousarray(np.asarray(step.random_weights_, dtype=np.float64).T)
     phases = np.asarray(step.random_offset_, dtype=np.float64)
     n_given, n = int(step.n_components), len(phases)
@@ -79,7 +76,6 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
 
 def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
     """Read Taylor features of a degree that expansions support."""
-    require_fitted(step, "TaylorFeatures", "gamma_")
     if step.degree_ > MAX_TAYLOR_DEGREE:
         raise UnsupportedModelError(
             f"step {step_name!r} (TaylorFeatures) has degree {step.degree_}; "

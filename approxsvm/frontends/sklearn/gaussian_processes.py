@@ -1,7 +1,5 @@
 """scikit-learn's Gaussian processes: their means, which are sums of kernels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,7 +11,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn.kernel_machines import fraction, rounded_float
 from approxsvm.frontends.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.frontends.sklearn.remedies import refusal
-from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
+from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
@@ -32,8 +30,6 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
 
     The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) over the real numbers.
     """
-    require_fitted(estimator, name, "X_train_")
-    require_fitted(estimator, name, "alpha_")
     kernels, alpha = _Kernels.of(estimator, estimator, name), np.asarray(estimator.alpha_, np.float64)
     targets, n = np.atleast_2d(alpha.T), len(kernels.rows)
     if targets.ndim != 2 or targets.shape[1] != n:
@@ -58,7 +54,6 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
     the reference, over the real numbers: a value above 0 means the second class. Probabilities, and labels of several
     classes, need the variance. It has one function per training row and would be no faster here.
     """
-    require_fitted(estimator, name, "X_train_" if name == _LAPLACE else "base_estimator_")
     if len(estimator.classes_) > 2:
         raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))
     inner = estimator if name == _LAPLACE else estimator.base_estimator_
@@ -79,7 +74,7 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
 class _Kernels:
     """Kernels of a Gaussian process, constant + rbf exp(-gamma ||row - rows_i||^2), with error bounds of the exps."""
 
-    terms: _Terms
+    terms: "_Terms"
     rows: FloatArray
     gamma: float
     input_map: InputMap | None
@@ -87,7 +82,7 @@ class _Kernels:
     errors: FloatArray
 
     @classmethod
-    def of(cls, estimator: Any, trained: Any, name: str) -> _Kernels:
+    def of(cls, estimator: Any, trained: Any, name: str) -> "_Kernels":
         """Read the kernels of the fitted object `trained`.
 
         The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.
@@ -163,7 +158,5 @@ def _terms(kernel: Any) -> _Terms:
     if kind == "Sum":
         return _Terms(first.constant + second.constant, first.rbf + second.rbf, length_scale)
     return _Terms(
-        first.constant * second.constant,
-        first.constant * second.rbf + first.rbf * second.constant,
-        length_scale,
+        first.constant * second.constant, first.constant * second.rbf + first.rbf * second.constant, length_scale
     )

@@ -1,7 +1,5 @@
 """Other estimators of scikit-learn that predict sums of RBF kernels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +14,6 @@ from approxsvm.frontends.sklearn.support_vector_machines import (
     check_kernel,
     feature_names,
     host_array,
-    require_fitted,
     with_kernel,
 )
 from approxsvm.ir import compensated
@@ -38,7 +35,6 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
 
     The reference is K(rows, X_fit_) @ dual_coef_ over the real numbers.
     """
-    require_fitted(estimator, name, "dual_coef_")
     check_kernel(estimator, name)
     rows, dual_coef = host_array(estimator.X_fit_), np.asarray(estimator.dual_coef_, dtype=np.float64)
     outputs = Outputs(is_column=dual_coef.shape[1:] == (1,))
@@ -67,7 +63,6 @@ def read_density(estimator: Any, name: str) -> KernelModel:
     The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i over the real numbers; scikit-learn's
     tree stops within rtol and atol of it.
     """
-    require_fitted(estimator, name, "tree_")
     if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
         raise UnsupportedModelError(
             f"this {name} has the kernel {estimator.kernel!r} and the metric {estimator.metric!r}: only 'gaussian' "
@@ -105,7 +100,6 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | E
     The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, computed as if in
     twice the precision. The reference is that map times coef_ plus intercept_ over the real numbers.
     """
-    require_fitted(nystroem, "Nystroem", "components_")
     if nystroem.kernel != "rbf":
         raise UnsupportedModelError(f"the kernel of this Nystroem is {nystroem.kernel!r}, only 'rbf' can be compiled")
     parts = linear_models.linear_parts(final, final_name)

@@ -5,14 +5,11 @@ library's. So recognising and checking an object is one call, which every reader
 library is imported for it.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from abc import ABCMeta
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
 from types import FunctionType, GetSetDescriptorType
 from typing import Any, Final, Literal, cast
 
@@ -234,15 +231,6 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Versions of the libraries, for documentation.
-VERSIONS: Final = {
-    "sklearn": "scikit-learn 1.6 and later, tested with 1.9.1; and scikit-learn-intelex, which derives from it",
-    "imblearn": "imbalanced-learn, tested with 0.14.2; its samplers do nothing in predictions",
-    "skopt": "scikit-optimize, tested with 0.10.2",
-    "cuml": "cuML, tested with imitated objects, without a GPU",
-    "thundersvm": "ThunderSVM 0.3, tested like cuML",
-    "approxsvm": "this package",
-}
 # Methods that a library leaves to users' subclasses: a selector defines its selection, but its transform is the
 # library's.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
@@ -260,6 +248,9 @@ def _known() -> Iterator[Known]:
 
 
 KNOWN: Final = tuple(_known())
+# Attributes with inner estimators that get the same rows, by the name of the class.
+_HOLDING: Final = {"best_estimator_", "calibrated_classifiers_", "estimator", "estimator_", "estimators_", "regressor_"}
+INSIDE: Final = {known.name: name for known in KNOWN for name in reversed(known.relies) if name in _HOLDING}
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
 # Libraries whose subclasses of a class in the table compute the same faster.
@@ -305,7 +296,7 @@ def recognise(candidate: Any) -> Known | None:
             f"{_full_name(cls)} has the metaclass {_full_name(type(cls))}, which may change every method; "
             f"compile an object of {known.name} itself"
         )
-    trusted = {*anchor.__mro__, *_base_estimator().__mro__}
+    trusted = {*anchor.__mro__, *getattr(sys.modules.get("sklearn.base"), "BaseEstimator", object).__mro__}
     of_library = [base for base in cls.__mro__ if base in trusted or _is_accelerator(base)]
     defined = {name for base in of_library for name in vars(base)}
     for base in cls.__mro__:
@@ -394,11 +385,6 @@ def _is_authentic(cls: type) -> bool:
     return getattr(sys.modules.get(cls.__module__), "__dict__", {}).get(cls.__name__) is cls
 
 
-def _base_estimator() -> type:
-    """Return scikit-learn's BaseEstimator, from which subclasses of SelectorMixin also derive."""
-    return getattr(sys.modules.get("sklearn.base"), "BaseEstimator", object)
-
-
 def _is_accelerator(cls: type) -> bool:
     return cls.__module__.partition(".")[0] in _ACCELERATORS and _is_authentic(cls)
 
@@ -440,16 +426,3 @@ def _authors(value: Any) -> Iterator[str]:
     elif callable(value) or hasattr(value, "__get__"):
         yield str(type(value).__module__)
         yield from _authors(getattr(value, "fn", None))  # from available_if of scikit-learn
-
-
-def table() -> list[tuple[str, str, str, str]]:
-    """Return rows for the documentation: role, classes, attributes that answers depend on, limits."""
-
-    def alike(known: Known) -> tuple[str, ...]:
-        return known.role, known.library, " ".join(known.relies), known.refused
-
-    rows = []
-    for (role, library, relies, refused), group in groupby(KNOWN, alike):
-        names = ", ".join(known.name for known in group)
-        rows.append((role, names if library == "sklearn" else f"{names} of {library}", relies, refused))
-    return rows

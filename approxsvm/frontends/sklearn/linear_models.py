@@ -1,7 +1,5 @@
 """scikit-learn's linear models and the meaning of their coefficients, alone or at the end of a pipeline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +10,7 @@ from scipy.sparse import issparse
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn.known_types import KNOWN, helper
 from approxsvm.frontends.sklearn.remedies import refusal
-from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
+from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.ir.outputs import (
@@ -46,7 +44,6 @@ class LinearParts:
 
 def linear_parts(estimator: Any, name: str) -> LinearParts:
     """Return the coefficients of a fitted linear model, and their meaning."""
-    require_fitted(estimator, name, "coef_")
     given = estimator.coef_
     given = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
     constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_

@@ -1,7 +1,5 @@
 """scikit-learn's transformers that look each value up: bins, thresholds, categories, missing values."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -15,7 +13,6 @@ from scipy.sparse import csc_array, vstack
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_nan, unknown_text
 from approxsvm.frontends.sklearn.known_types import helper, name_of
-from approxsvm.frontends.sklearn.support_vector_machines import require_fitted
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops import Affine
 from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Lookup, Steps
@@ -36,14 +33,12 @@ def _binarizer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bins(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "KBinsDiscretizer", "bin_edges_")
     _check_are_numbers(map_)
     if step.dtype is not None and np.dtype(step.dtype) != np.float64:
         raise UnsupportedModelError(f"it rounds to {np.dtype(step.dtype)}; refit it with dtype=np.float64")
+    counts = [len(edges) - 1 for edges in step.bin_edges_]
     if step.encode != "ordinal":
-        _check_encoder_of_bins(
-            helper(step._encoder, "_encoder", "OneHotEncoder"), [len(e) - 1 for e in step.bin_edges_]
-        )
+        _check_encoder_of_bins(helper(step._encoder, "_encoder", "OneHotEncoder"), counts)
     columns: Columns = []
     for j, given in enumerate(step.bin_edges_):
         edges = np.asarray(given, np.float64)
@@ -69,7 +64,6 @@ def _check_encoder_of_bins(encoder: Any, counts: list[int]) -> None:
 
 
 def _imputer(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "SimpleImputer", "statistics_")
     missing, statistics = step.missing_values, np.asarray(step.statistics_).tolist()
     filled_as = np.dtype(getattr(step, "_fill_dtype", np.float64))  # dtype of the training rows
     columns: Columns = []
@@ -100,7 +94,6 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _indicator(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "MissingIndicator", "features_")
     map_, columns = _marks(map_, step)
     if step.features == "all" or not step.error_on_new:
         return _then(map_, columns)
@@ -140,9 +133,6 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
     if np.isnan(missing):
         return Steps.of([], otherwise, number)
     return Steps.equal([float(missing)], [number], otherwise[0])
-
-
-# --- texts
 
 
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
@@ -253,13 +243,9 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
         raise UnsupportedModelError(f"texts of column {int(map_.columns[column])} are not looked up by any encoder")
 
 
-# --- categories
-
-
 def _encoder(map_: InputMap, step: Any) -> InputMap:
     """Fold an encoder of numbers or strings, by transforming each category and one unknown value."""
     kind = name_of(step)
-    require_fitted(step, kind, "categories_")
     tables = []
     for j, given in enumerate(step.categories_):
         map_, categories = _categories(map_, j, np.asarray(given).tolist())
@@ -290,7 +276,7 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     return whole.then_select(np.setdiff1d(np.arange(len(columns)), guards)) if guards else whole
 
 
-def _steps_of(categories: _Categories, made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
+def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
     """Return a lookup for each output of a column: outputs for categories and all else, 0 without outputs."""
     # NaN outputs are left to a later imputer (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN

@@ -5,8 +5,6 @@ kernel is evaluated once for all members: sums of regressions, functions of clas
 Other combinations of members are rejected, with a remedy.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -29,7 +27,6 @@ from approxsvm.frontends.sklearn.support_vector_machines import (
     ascending_classes,
     feature_names,
     is_dropped,
-    require_fitted,
 )
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.ensemble import Ensemble
@@ -63,7 +60,6 @@ _BOOSTED = ("AdaBoostClassifier", "RUSBoostClassifier")
 
 def read_self_training(estimator: Any, read: Read) -> Model:
     """Read a fitted SelfTrainingClassifier, which predicts with the estimator that it fitted last."""
-    require_fitted(estimator, "SelfTrainingClassifier", "estimator_")
     return read(estimator.estimator_)
 
 
@@ -169,10 +165,8 @@ def read_stacking_regressor(estimator: Any, read: Read) -> Model:
         raise ModelFormatError("final_estimator_ has been fitted with a matrix of one target")
     weights = [Fraction(float(weight)) for weight in parts.coef[0, : len(models)]]
     if estimator.passthrough:
-        models, weights = (
-            [*models, _passthrough_model(estimator, parts.coef[:, len(models) :])],
-            [*weights, Fraction(1)],
-        )
+        models = [*models, _passthrough_model(estimator, parts.coef[:, len(models) :])]
+        weights.append(Fraction(1))
     members, weights, addend = _flattened(estimator, models, weights)
     return _sum_of_values(estimator, members, weights, addend + Fraction(float(parts.intercept[0])))
 
@@ -338,7 +332,10 @@ def read_output_code(estimator: Any, read: Read) -> Model:
         raise UnsupportedModelError(refusal(estimator, f"whose code_book_ distinguishes {len(kept)} classes"))
     functions = [_value(estimator, member) for member in members]
     varying = np.flatnonzero(~np.array(constants))
-    machines = _require_same_kernel(estimator, [functions[k] for k in varying])
+    machines = [one for one in (functions[k] for k in varying) if isinstance(one, KernelModel)]
+    unlike = difference(machines) if len(machines) == len(varying) else "of members that are not all sums of kernels"
+    if unlike:
+        raise UnsupportedModelError(refusal(estimator, unlike))
     answers = {int(k): Fraction(float(np.ravel(estimator.estimators_[k].y_)[0])) for k in np.flatnonzero(constants)}
     constant = float(sum(map(abs, answers.values())))
     constant += fsum(abs(float(machine.intercept[0])) for machine in machines)
@@ -402,14 +399,10 @@ def _limit_values(estimator: Any, machines: Sequence[KernelModel]) -> list[Kerne
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return [_limit_rows(machine, 2.0**low) for machine in machines]
-
-
-def _limit_rows(machine: KernelModel, limit: float) -> KernelModel:
-    """Restrict a machine to rows whose numbers, after its input map, are within a limit; others are rejected."""
-    before = machine.input_map or InputMap.identity(machine.n_features, machine.feature_names)
-    ends = np.full(machine.n_features, limit)
-    return replace(machine, input_map=before.then_op(Interval("refuses", -ends, ends)))
+    ends = np.full(first.n_features, 2.0**low)
+    maps = [one.input_map or InputMap.identity(one.n_features, one.feature_names) for one in machines]
+    limited = [map_.then_op(Interval("refuses", -ends, ends)) for map_ in maps]
+    return [replace(machine, input_map=map_) for machine, map_ in zip(machines, limited, strict=True)]
 
 
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
@@ -417,7 +410,6 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
 
     For members without a decision_function, probabilities replace it.
     """
-    require_fitted(estimator, "OneVsRestClassifier", "label_binarizer_")
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):
         return _multilabel(estimator, read)
@@ -445,11 +437,10 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     if len(classes) == 2:
         return replace(_two_classes(members[0], classes, calibrators[0], by_value), source=source)
     functions = [_function(member) for member in members]
+    if takes_last_of_ties(estimator):
+        functions, classes, known = functions[::-1], classes[::-1], known[::-1]
     probability = OneVsRestCalibration(known, positive=0) if len(known) == len(members) else None
     outputs = Outputs(probability, label_rule="scores" if by_value else "probability", decision_shape="each")
-    if takes_last_of_ties(estimator):
-        functions, classes = functions[::-1], classes[::-1]
-        outputs = replace(outputs, probability=_reversed(probability))
     names = feature_names(estimator) or members[0].feature_names
     machines = [function for function in functions if isinstance(function, KernelModel)]
     if len(machines) < len(functions) or difference(machines):
@@ -590,12 +581,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
     """
     name = class_name(estimator)
     if hasattr(estimator, "_curve_scorer"):
-        require_fitted(estimator, name, "best_threshold_")
-        inner, threshold, positive = (
-            estimator.estimator_,
-            estimator.best_threshold_,
-            helper(estimator._curve_scorer, "_curve_scorer", "_CurveScorer")._get_pos_label(),
-        )
+        inner, threshold = estimator.estimator_, estimator.best_threshold_
+        positive = helper(estimator._curve_scorer, "_curve_scorer", "_CurveScorer")._get_pos_label()
     else:
         inner = getattr(estimator, "estimator_", estimator.estimator)
         threshold, positive = estimator.threshold, estimator.pos_label
@@ -659,22 +646,17 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
         for at, one, machine in zip(where, signed, machines, strict=True)
     ]
     block = pair_block(len(classes), rows.shape[0], terms)
-    return KernelModel(
-        task="classification",
+    return replace(
+        machines[0],
         support_vectors=rows[block.order],
         dual_coef=block.dual_coef,
         intercept=block.intercept,
-        gamma=machines[0].gamma,
         labels=classes,
         n_support=block.n_support,
         source=source,
         feature_names=feature_names(estimator) or machines[0].feature_names,
         outputs=outputs,
-        input_map=machines[0].input_map,
         value_error=np.concatenate([machine.value_error for machine in signed]) - _BELOW_0,
-        degree=machines[0].degree,
-        is_sigmoid=machines[0].is_sigmoid,
-        coef0=machines[0].coef0,
         coef_error=max(machine.coef_error for machine in machines),
     )
 
@@ -707,7 +689,6 @@ def _single(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
 
 def _models(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
     """Read the models of estimators_ except constant ones; none may change the rows that later members take."""
-    require_fitted(estimator, class_name(estimator), "estimators_")
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
     if any(overwrites(inner) for inner in estimator.estimators_[:-1]):
@@ -778,12 +759,8 @@ def mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], classes
     """Combine classifiers of `classes`, or of some of these, by their weighted mean probability."""
     source = f"mean of {len(members)}: {members[0].source}"
     if _all_classes(members, classes) is not None:
-        total = sum(weights)
-        columns = [
-            (label, weight / total)
-            for member, weight in zip(members, weights, strict=True)
-            for label in member.labels.tolist()
-        ]
+        total, of_each = sum(weights), zip(members, weights, strict=True)
+        columns = [(label, weight / total) for member, weight in of_each for label in member.labels.tolist()]
         sums = [[share * int(label == c) for label, share in columns] for c in classes.tolist()]
         return _class_sums(members, sums, classes, source)
     return members[0] if len(members) == 1 else _mean_of(members, weights, source)
@@ -882,10 +859,6 @@ def _calibrator(member: SingleModel) -> SigmoidCalibrator | IsotonicCalibrator |
     return None
 
 
-def _reversed(probability: OneVsRestCalibration | None) -> OneVsRestCalibration | None:
-    return None if probability is None else replace(probability, calibrators=probability.calibrators[::-1])
-
-
 def _two_classes(
     member: SingleModel,
     classes: Any,
@@ -953,7 +926,6 @@ def _summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend
     """Combine regressions with one kernel to a weighted sum, as one of them."""
     parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
     rows, where = shared_rows(machines)
-    first = parts[0]
     # The members' errors include the rounding of their intercepts; here these are summed exactly.
     exact = sum((Fraction(float(part.intercept[0])) for part in parts), addend)
     intercept = rounded_float(exact)
@@ -964,29 +936,12 @@ def _summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend
             terms[k].append(a)
     coef = np.array([fsum(some) for some in terms])  # rounded once, and a Gaussian is at most 1
     error += UNIT64 * float(np.abs(coef[[len(some) > 1 for some in terms]]).sum())
-    return KernelModel(
-        task="regression",
+    return replace(
+        parts[0],
         support_vectors=rows,
         dual_coef=coef,
         intercept=np.array([intercept]),
-        gamma=first.gamma,
         source=f"mean of {len(parts)}: {machines[0].source}",
-        feature_names=first.feature_names,
-        input_map=first.input_map,
         value_error=np.array([error * _UP + 2.0**-1040]),
-        degree=first.degree,
-        coef0=first.coef0,
-        is_sigmoid=first.is_sigmoid,
         coef_error=max(part.coef_error for part in parts),
     )
-
-
-def _require_same_kernel(estimator: Any, members: Sequence[SingleModel]) -> list[KernelModel]:
-    """Return the members if they are sums of one kernel after the same map of rows."""
-    machines = [member for member in members if isinstance(member, KernelModel)]
-    if len(machines) < len(members):
-        raise UnsupportedModelError(refusal(estimator, "of members that are not all sums of kernels"))
-    unlike = difference(machines)
-    if unlike:
-        raise UnsupportedModelError(refusal(estimator, unlike))
-    return machines

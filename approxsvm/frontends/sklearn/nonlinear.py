@@ -1,7 +1,5 @@
 """scikit-learn's nonlinear transformers: products, splines, quantiles, periodic features."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -14,7 +12,6 @@ from scipy.special import ndtri
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn.dtypes import keeps_zeros
 from approxsvm.frontends.sklearn.known_types import helper
-from approxsvm.frontends.sklearn.support_vector_machines import require_fitted
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PeriodicFeatures, PiecewisePolynomial
@@ -33,7 +30,6 @@ _LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
 
 
 def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "PolynomialFeatures", "n_output_features_")
     if step.n_output_features_ > _MOST_PRODUCTS or step._max_degree > _MOST_FACTORS:
         raise UnsupportedModelError(
             f"it has {step.n_output_features_:,} products of up to {step._max_degree} features; supported are "
@@ -54,11 +50,7 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
     return map_.then_op(products)
 
 
-# --- splines
-
-
 def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "SplineTransformer", "bsplines_")
     if step.extrapolation not in ("constant", "linear", "continue", "periodic", "error"):
         raise ModelFormatError(f"its extrapolation is {step.extrapolation!r}")
     if getattr(step, "handle_missing", "error") != "error":
@@ -187,11 +179,7 @@ def _value_and_slope(polynomial: Polynomial, by: Fraction) -> Polynomial:
     return [value, slope]
 
 
-# --- quantiles
-
-
 def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "QuantileTransformer", "quantiles_")
     if step.output_distribution not in ("uniform", "normal"):
         raise ModelFormatError(f"its output_distribution is {step.output_distribution!r}")
     if map_.is_sparse and not keeps_zeros(step):
@@ -287,9 +275,6 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
             add(point if at_point == value else beyond, (point, value, _rounded(slope)))
     numbers = np.array(pieces)
     return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
-
-
-# --- periodic features
 
 
 def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:

@@ -1,7 +1,5 @@
 """Pipelines: scaling, lookups, selection, normalization and projection become the last step's input map."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,8 +13,8 @@ from scipy.sparse import issparse
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import is_na, is_nan
 from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models, lookups, nonlinear
-from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of, recognise
-from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped, require_fitted
+from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, helper, name_of, recognise
+from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap, same_texts
 from approxsvm.ir.kernel_model import FloatArray
@@ -48,7 +46,8 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
         with _remedy_named(pipeline, map_name):
             model = _read_after_map(map_name, map_step, final, final_name, read, around)
     else:
-        model = _read_last(final_name, final, read)
+        with _step_named(final_name):
+            model = read(final)
     if not steps:
         return model
     # The pipeline's n_features_in_ would use the first step, which may be "passthrough".
@@ -79,9 +78,11 @@ def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
         raise UnsupportedModelError(f"{error}; {remedy}") from None
 
 
-def _read_last(name: str, step: Any, read: Read) -> Model:
+@contextmanager
+def _step_named(name: str) -> Iterator[None]:
+    """Add a step's name to its rejections."""
     try:
-        return read(step)
+        yield
     except UnsupportedModelError as error:
         raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
 
@@ -101,7 +102,8 @@ def _read_after_map(
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
-            _read_last(final_name, estimator, read)  # an unknown estimator is named on its own
+            with _step_named(final_name):
+                read(estimator)  # an unknown estimator is named on its own
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)
@@ -213,10 +215,8 @@ def leaves_unsorted(step: Any) -> bool:
 
 def _name_of(step: Any, name: str) -> str:
     """Return the name of a step's class in the table; errors name the step."""
-    try:
+    with _step_named(name):
         return name_of(step)
-    except UnsupportedModelError as error:
-        raise UnsupportedModelError(f"step {name!r} of the pipeline: {error}") from None
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
@@ -225,23 +225,18 @@ def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps of a pipeline that predict, with inner pipelines expanded."""
+    """Return the steps of a pipeline that predict, not imbalanced-learn's samplers, with inner pipelines expanded."""
+    *given, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
+    known = recognise(pipeline)
+    if known is not None and known.library == "imblearn":
+        given = [(name, step) for name, step in given if not hasattr(step, "fit_resample")]
     steps: list[tuple[str, Any]] = []
-    for name, step in _predicting_steps(pipeline):
+    for name, step in [*given, last]:
         if _name_of(step, name) == "Pipeline":
             steps += [(f"{name}__{inner}", inner_step) for inner, inner_step in _flat(step)]
         else:
             steps.append((name, step))
     return steps
-
-
-def _predicting_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps of a pipeline except imbalanced-learn's samplers, which predictions leave out."""
-    *steps, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
-    known = recognise(pipeline)
-    if known is not None and known.library == "imblearn":
-        steps = [(name, step) for name, step in steps if not hasattr(step, "fit_resample")]
-    return [*steps, last]
 
 
 def _unfrozen(step: Any, name: str) -> Any:
@@ -272,7 +267,7 @@ def _n_features_in(step: Any, name: str) -> int:
     if known is not None and known.name == "FunctionTransformer":
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     if known is not None and known.role in ("step", "selector"):
-        require_fitted(step, class_name(step), "n_features_in_")
+        step.n_features_in_  # noqa: B018  # raises the AttributeError of a step that is not fitted
     raise UnsupportedModelError(_cannot_fold(name, step))  # vectorizers of text, which take no columns
 
 
@@ -288,7 +283,6 @@ def _selected(map_: InputMap, step: Any) -> InputMap:
 
 
 def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "StandardScaler", "scale_")
     mean = step.mean_ if step.with_mean else 0.0
     return map_.then_affine(subtract=mean, **_scaled(map_, step.scale_ if step.with_std else 1.0))
 
@@ -299,25 +293,21 @@ def _scaled(map_: InputMap, scale: Any) -> dict[str, Any]:
 
 
 def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "MinMaxScaler", "scale_")
     low, high = step.feature_range if getattr(step, "clip", False) else (-np.inf, np.inf)
     return map_.then_affine(multiply=step.scale_, add=step.min_, low=low, high=high)
 
 
 def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "MaxAbsScaler", "scale_")
     low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
     return map_.then_affine(**_scaled(map_, step.scale_), low=low, high=high)
 
 
 def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "RobustScaler", "scale_" if step.with_scaling else "center_")
     center = step.center_ if step.with_centering else 0.0
     return map_.then_affine(subtract=center, **_scaled(map_, step.scale_ if step.with_scaling else 1.0))
 
 
 def _pca(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "PCA", "components_")
     mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
     # scikit-learn subtracts this product, in the precision of the fit.
     shift = np.reshape(mean, (1, -1)) @ components.T
@@ -341,7 +331,6 @@ def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
 
 
 def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "TruncatedSVD", "components_")
     return map_.then_op(Projection.about(0.0, host_array(step.components_).T))
 
 
@@ -351,7 +340,6 @@ def _normalizer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _power_transformer(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "PowerTransformer", "lambdas_")
     powers = np.array(step.lambdas_, np.float64)
     if not np.isfinite(powers).all():
         raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
@@ -366,34 +354,27 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "LinearDiscriminantAnalysis", "coef_")
     if step.solver == "lsqr":
         raise UnsupportedModelError("its solver 'lsqr' projects nothing")
-    scalings = np.asarray(host_array(step.scalings_))
-    if step.solver == "eigen":
-        return map_.then_op(Projection.about(0.0, scalings[:, : step._max_components]))
-    return map_.then_op(Projection.about(host_array(step.xbar_), scalings[:, : step._max_components]))
+    scalings = np.asarray(host_array(step.scalings_))[:, : step._max_components]
+    return map_.then_op(Projection.about(0.0 if step.solver == "eigen" else host_array(step.xbar_), scalings))
 
 
 def _fast_ica(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "FastICA", "components_")
     return map_.then_op(Projection.about(step.mean_ if step.whiten else 0.0, step.components_.T))
 
 
 def _random_projection(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, class_name(step), "components_")
     components = step.components_
     return map_.then_op(Projection.about(0.0, (components.toarray() if issparse(components) else components).T))
 
 
 def _partial_least_squares(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, class_name(step), "x_rotations_")
     scaled = map_.then_affine(subtract=step._x_mean, divide=step._x_std)
     return scaled.then_op(Projection.about(0.0, step.x_rotations_))
 
 
 def _feature_agglomeration(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "FeatureAgglomeration", "labels_")
     if step.pooling_func is not np.mean:
         raise UnsupportedModelError(f"it pools by {getattr(step.pooling_func, '__name__', step.pooling_func)!r}")
     _, labels = np.unique(step.labels_, return_inverse=True)
@@ -418,7 +399,6 @@ def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
 
 
 def _column_transformer(map_: InputMap, step: Any) -> InputMap:
-    require_fitted(step, "ColumnTransformer", "transformers_")
     positions = step._transformer_to_input_indices
     for name, _, columns in step.transformers_:
         _check_columns(name, columns, np.asarray(positions[name]), map_.n_features)
@@ -502,20 +482,12 @@ def _concatenated(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
+# Steps that overwrite their input if allowed.
+_OVERWRITING = {known.name for known in KNOWN if known.role == "step" and "copy" in known.relies}
 # Steps that leave sparse rows sparse.
 _KEEPING_SPARSE = {
-    "Binarizer",
-    "FunctionTransformer",
-    "MaxAbsScaler",
-    "Normalizer",
-    "PolynomialFeatures",
-    "QuantileTransformer",
-    "RobustScaler",
-    "SelectFromModel",
-    "SelectKBest",
-    "SimpleImputer",
-    "StandardScaler",
-    "VarianceThreshold",
+    *("Binarizer", "FunctionTransformer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "QuantileTransformer"),
+    *("RobustScaler", "SelectFromModel", "SelectKBest", "SimpleImputer", "StandardScaler", "VarianceThreshold"),
 }
 # Steps whose sparse rows are always in order.
 _SORTING = {"SimpleImputer", "TruncatedSVD"}
@@ -523,29 +495,8 @@ _SORTING = {"SimpleImputer", "TruncatedSVD"}
 _UNCHECKED = {"ColumnTransformer", "FeatureUnion", "Pipeline"}
 # Steps that pass NaN on or replace it.
 _ACCEPTING_NAN = {
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "MissingIndicator",
-    "OneHotEncoder",
-    "OrdinalEncoder",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "RobustScaler",
-    "SimpleImputer",
-    "StandardScaler",
-    "TargetEncoder",
-}
-# Steps that overwrite their input if allowed.
-_OVERWRITING = {
-    "Binarizer",
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "Normalizer",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "RobustScaler",
-    "SimpleImputer",
-    "StandardScaler",
+    *("MaxAbsScaler", "MinMaxScaler", "MissingIndicator", "OneHotEncoder", "OrdinalEncoder", "PowerTransformer"),
+    *("QuantileTransformer", "RobustScaler", "SimpleImputer", "StandardScaler", "TargetEncoder"),
 }
 # Attributes of scalers, imputers and projections with a number for each column; the last axis of matrices.
 _COLUMN_ATTRIBUTES = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")

@@ -1,7 +1,5 @@
 """Remedies for estimators that cannot be compiled, one record for each class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
@@ -48,11 +46,6 @@ REMEDIES: Final = {
     "TunedThresholdClassifierCV": f"{_THRESHOLD} best_threshold_",
     "VotingClassifier": f"{_VOTES}, or average their probabilities; their labels are positions in classes_",
 }
-
-
-def advice() -> list[tuple[str, str]]:
-    """Return the remedies by the name of the class."""
-    return sorted(REMEDIES.items())
 
 
 def refuse_what_holds_estimators(candidate: Any, name: str) -> None:

@@ -1,7 +1,6 @@
 """Support vector machines of scikit-learn, and of cuML and ThunderSVM, which have nearly the same attributes."""
 
-from __future__ import annotations
-
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import numpy as np
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.frames.rows import first_row_out_of_order
 from approxsvm.frontends import libsvm
-from approxsvm.frontends.sklearn.known_types import class_name
+from approxsvm.frontends.sklearn.known_types import class_name, recognise
 from approxsvm.ir.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.ir.outputs import (
     OneVsRestCalibration,
@@ -41,7 +40,6 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
     The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers; nothing is computed
     here.
     """
-    require_fitted(estimator, name, "support_vectors_")
     check_kernel(estimator, name)
     task = TASKS[name]
     support_vectors, dual_coef = estimator.support_vectors_, estimator._dual_coef_
@@ -127,7 +125,6 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
             f"this cuml {name} has several classes, each pair with separate support vectors; "
             "convert its pairs one by one, or train scikit-learn's SVC"
         )
-    require_fitted(estimator, name, "support_vectors_")
     check_kernel(estimator, name)
     task = TASKS[name]
     outputs = Outputs()
@@ -158,7 +155,6 @@ def read_thundersvm(estimator: Any, name: str) -> KernelModel:
     Only the file contains the order of labels. Its gamma and rho have six digits, so they are replaced by the
     attributes with all digits (intercepts have the sign of rho).
     """
-    require_fitted(estimator, name, "support_vectors_")
     shape = getattr(estimator, "shape_fit_", None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "thundersvm.model"
@@ -180,14 +176,6 @@ def read_thundersvm(estimator: Any, name: str) -> KernelModel:
     return replace(model, intercept=-rho, gamma=gamma, source=source)
 
 
-def require_fitted(estimator: Any, name: str, attribute: str) -> None:
-    """Raise scikit-learn's NotFittedError unless the estimator has the attribute."""
-    if not hasattr(estimator, attribute):
-        from sklearn.exceptions import NotFittedError
-
-        raise NotFittedError(f"this {name} is not fitted yet: call fit before compiling it")
-
-
 def is_dropped(member: Any) -> bool:
     """Return whether a member, or a part of a union, is left out."""
     return isinstance(member, str) and member == "drop"
@@ -195,7 +183,7 @@ def is_dropped(member: Any) -> bool:
 
 @contextmanager
 def reporting_edits(estimator: Any) -> Iterator[None]:
-    """Raise ModelFormatError for errors that edited attributes, of any type and shape, lead to."""
+    """Raise NotFittedError for a missing attribute, ModelFormatError for any other that edited attributes lead to."""
     try:
         yield
     except ApproxSVMError:
@@ -205,6 +193,9 @@ def reporting_edits(estimator: Any) -> Iterator[None]:
 
         if isinstance(error, NotFittedError):
             raise
+        if isinstance(error, AttributeError) and re.fullmatch(r"[^_].*_", error.name or "") and recognise(error.obj):
+            name = class_name(error.obj)
+            raise NotFittedError(f"this {name} is not fitted yet: call fit before compiling it") from None
         raise ModelFormatError(
             f"a fitted attribute of this {class_name(estimator)} is not what fit leaves: {class_name(error)}: {error}"
         ) from error
@@ -260,9 +251,7 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
         if len(prob_a):
             probability = PairwiseSigmoid(prob_a, prob_b, couple_two_classes=True)
     return Outputs(
-        probability=probability,
-        label_rule="scores" if break_ties and n_classes > 2 else "votes",
-        decision_shape=shape,
+        probability=probability, label_rule="scores" if break_ties and n_classes > 2 else "votes", decision_shape=shape
     )
 
 

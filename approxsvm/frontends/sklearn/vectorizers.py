@@ -1,8 +1,5 @@
 """Estimators that take documents: their vectorizers as data, and the estimator after them."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,8 +10,8 @@ from approxsvm.errors import ArtifactError, ModelFormatError, UnsupportedModelEr
 from approxsvm.frames.text_columns import check_unicode
 from approxsvm.frames.texts import PARAMETERS, TextRows, width_of
 from approxsvm.frontends.sklearn.dtypes import row_dtypes
-from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of, recognise
-from approxsvm.frontends.sklearn.support_vector_machines import is_dropped, reporting_edits, require_fitted
+from approxsvm.frontends.sklearn.known_types import INSIDE, class_name, helper, name_of, recognise
+from approxsvm.frontends.sklearn.support_vector_machines import is_dropped, reporting_edits
 from approxsvm.system.packages import import_package
 
 _ANALYZERS = ("word", "char", "char_wb")
@@ -70,18 +67,15 @@ def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
     return tuple(steps), rest
 
 
-# Attributes with inner estimators that get the same rows.
-_INSIDE: Final[Mapping[str, str]] = {
-    "CalibratedClassifierCV": "calibrated_classifiers_",
-    "FeatureUnion": "transformer_list",
-    "FixedThresholdClassifier": "estimator_",
-    **dict.fromkeys(("FrozenEstimator", "_CalibratedClassifier"), "estimator"),
-    "TransformedTargetRegressor": "regressor_",
-    "TunedThresholdClassifierCV": "estimator_",
-    **dict.fromkeys(("StackingClassifier", "StackingRegressor", "VotingClassifier", "VotingRegressor"), "estimators_"),
-    **dict.fromkeys(("MultiOutputClassifier", "MultiOutputRegressor"), "estimators_"),
-    "OneVsRestClassifier": "estimators_",
-}
+# Classes that pass documents on to the estimators inside.
+_PASSING: Final = frozenset(
+    (
+        *("CalibratedClassifierCV", "FixedThresholdClassifier", "FrozenEstimator", "MultiOutputClassifier"),
+        *("MultiOutputRegressor", "OneVsRestClassifier", "StackingClassifier", "StackingRegressor"),
+        *("TransformedTargetRegressor", "TunedThresholdClassifierCV", "VotingClassifier", "VotingRegressor"),
+        "_CalibratedClassifier",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -98,9 +92,9 @@ class _Places:
             return self._selector((describe(name.lower(), estimator),))
         if role == "pipeline" and estimator.steps:
             return self._pipeline(estimator)
-        inside = "best_estimator_" if role == "search" else _INSIDE.get(name)
-        if inside is None:
+        if role != "search" and name not in (*_PASSING, "FeatureUnion"):
             return None
+        inside = "transformer_list" if name == "FeatureUnion" else INSIDE[name]
         inner = vars(estimator).get(inside)
         made = [self._inside(one) for one in inner] if isinstance(inner, list) else [self._inside(inner)]
         take_texts = {rest is not None for rest in made if not _is_dropped(rest)}
@@ -176,8 +170,7 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
     kind = name_of(vectorizer)
     if kind != "TfidfTransformer":
         _check_calls(name, vectorizer)
-    if kind in ("CountVectorizer", "TfidfVectorizer"):
-        require_fitted(vectorizer, kind, "vocabulary_")
+    terms = _terms(name, vectorizer.vocabulary_) if kind in ("CountVectorizer", "TfidfVectorizer") else None
     tfidf = helper(vectorizer._tfidf, "_tfidf", "TfidfTransformer") if kind == "TfidfVectorizer" else vectorizer
     parameters: dict[str, Any] = {}
     for parameter in PARAMETERS[kind]:
@@ -194,10 +187,9 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
         parameters["dtype"] = np.dtype(parameters["dtype"]).name
         parameters["ngram_range"] = [int(n) for n in parameters["ngram_range"]]
     description: dict[str, Any] = {"class": kind, "parameters": parameters}
-    if kind in ("CountVectorizer", "TfidfVectorizer"):
-        description["terms"] = _terms(name, vectorizer.vocabulary_)
+    if terms is not None:
+        description["terms"] = terms
     if kind == "TfidfTransformer":
-        require_fitted(vectorizer, kind, "n_features_in_")
         description["n_features"] = int(vectorizer.n_features_in_)
     if getattr(tfidf, "use_idf", False) and not hasattr(tfidf, "idf_"):
         raise ModelFormatError(

@@ -1,7 +1,5 @@
 """scikit-learn's wrappers of estimators: calibration, transformed targets, searches, selected features."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
@@ -13,7 +11,7 @@ from approxsvm.frontends.sklearn.kernel_machines import Regression, restored
 from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of
 from approxsvm.frontends.sklearn.meta_estimators import mean_of
 from approxsvm.frontends.sklearn.pipeline import Model, Read, allows_nan, overwrites, with_input_map
-from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names, require_fitted
+from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import (
@@ -36,7 +34,6 @@ def read_search(estimator: Any, read: Read) -> Model:
             f"this {class_name(estimator)} has no best_estimator_: it was fitted with refit=False; "
             "fit it with refit=True, or fit an estimator with the best parameters and compile that"
         )
-    require_fitted(estimator, class_name(estimator), "best_estimator_")
     if not estimator.refit:
         raise UnsupportedModelError(
             f"this {class_name(estimator)} does not predict, because its refit is {estimator.refit}; "
@@ -47,7 +44,6 @@ def read_search(estimator: Any, read: Read) -> Model:
 
 def read_selected(estimator: Any, read: Read) -> Model:
     """Read a fitted RFE or RFECV, which predicts with the estimator on the features that it keeps."""
-    require_fitted(estimator, class_name(estimator), "support_")
     support = np.asarray(estimator.support_)
     rows = InputMap.identity(len(support), feature_names(estimator))
     rows = rows if allows_nan(estimator) else rows.looked_at(takes_nan=False)
@@ -60,7 +56,6 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
     It labels by the largest probability, which may differ from the label of the classifier inside. The reference is
     the calibrators' formula for the exact decision values.
     """
-    require_fitted(estimator, "CalibratedClassifierCV", "calibrated_classifiers_")
     classes = ascending_classes(estimator.classes_, "CalibratedClassifierCV")
     members = [_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_]
     if any(overwrites(_inside(inner)) for inner in estimator.calibrated_classifiers_[:-1]):
@@ -76,7 +71,6 @@ def read_transformed_target(estimator: Any, read: Read) -> Model:
 
     The reference is the inverse of the transformer, by its parameters, of the regressor's reference.
     """
-    require_fitted(estimator, "TransformedTargetRegressor", "regressor_")
     model = read(estimator.regressor_)
     if model.task != "regression":
         raise UnsupportedModelError("the regressor of this TransformedTargetRegressor is not a regression model")
@@ -202,7 +196,6 @@ def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 def _isotonic(calibrator: Any) -> IsotonicCalibrator:
     """Read an isotonic calibrator from its thresholds; check that f_, which scikit-learn calls, interpolates them."""
-    require_fitted(calibrator, "IsotonicRegression", "f_")
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
         raise UnsupportedModelError(

@@ -1,7 +1,5 @@
 """Names and types of the output columns of an artifact, and the core's answers as Arrow columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,10 +25,9 @@ class AnswerColumns:
             check_output(artifact, output)
         self._labels = _label_array(artifact)
         self._names = {output: [prefix + name for name in _column_names(artifact, output)] for output in self.outputs}
-        self.fields = [pa.field(name, self._type(output)) for output in self.outputs for name in self._names[output]]
-
-    def _type(self, output: str) -> Any:
-        return {"label": self._labels.type, "certified": pa.bool_()}.get(output, pa.float64())
+        types = {"label": self._labels.type, "certified": pa.bool_()}
+        pairs = [(name, output) for output in self.outputs for name in self._names[output]]
+        self.fields = [pa.field(name, types.get(output, pa.float64())) for name, output in pairs]
 
     def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
         """Convert answers of `Evaluator.answers` to columns, one for each field."""

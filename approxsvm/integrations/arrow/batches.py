@@ -1,7 +1,5 @@
 """Predictions for record batches, which every table engine calls."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,7 +118,7 @@ class Scorer:
         read = (name for names in features.values() for name in names if name is not None)
         return list(dict.fromkeys([*self.keep, *read]))
 
-    def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> BoundScorer:
+    def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> "BoundScorer":
         """Fix the columns; with `text`, columns of strings are parsed as numbers."""
         matrices: dict[Any, Columns] = {}
         bound = {}
@@ -138,11 +136,11 @@ class Scorer:
             bound[name] = matrices[key]
         return BoundScorer(self, schema, bound)
 
-    def bind_schema(self, schema: Any) -> BoundScorer:
+    def bind_schema(self, schema: Any) -> "BoundScorer":
         """Fix the columns by the names of a schema."""
         return self.bind(schema, self.features(schema.names))
 
-    def bind_sparse(self, schema: Any) -> BoundScorer:
+    def bind_sparse(self, schema: Any) -> "BoundScorer":
         """Bind to blocks whose features are CSR matrices."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {})

@@ -1,7 +1,5 @@
 """Columns of record batches as float matrices for the core, without a copy or with one for each batch."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Sequence

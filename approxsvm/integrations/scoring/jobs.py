@@ -1,7 +1,5 @@
 """Models and options in the form in which workers of a cluster get them; each process opens a model once."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections import OrderedDict
@@ -43,7 +41,7 @@ class Job:
         keep: Sequence[str],
         columns: Sequence[str] | None,
         on_error: OnError,
-    ) -> Job:
+    ) -> "Job":
         """Make a job from a model or a mapping of names to models."""
         models = model if isinstance(model, Mapping) else {"model": model}
         contents = {str(name): artifact_of(one).data for name, one in models.items()}
@@ -56,7 +54,7 @@ class Job:
         """Checksum of all artifacts."""
         return checksum(repr(self.checksums).encode())
 
-    def without_contents(self) -> Job:
+    def without_contents(self) -> "Job":
         """Return the job without its artifacts."""
         return replace(self, contents={})
 

@@ -1,7 +1,5 @@
 """Output files, written to a temporary name and renamed when complete; a folder has one for each input file."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Concurrent reading, prediction and writing, in constant memory."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time
@@ -172,7 +170,7 @@ def _for_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool
             return
 
 
-def _write(path: str, kind: str, results: Iterator[_Result], scoring: Scoring, share: _Share) -> None:
+def _write(path: str, kind: str, results: Iterator[_Result], scoring: Scoring, share: "_Share") -> None:
     first = next(results)
     with parts.open_output(path, first.schema, kind) as write:
         for result in chain([first], results):

@@ -1,7 +1,5 @@
 """Readers of files as blocks of rows, a batch at a time, with a name for every row."""
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import os
@@ -100,9 +98,6 @@ def _row_names(source: Source, first: int) -> Callable[[int], str]:
     return lambda row: f"{source.name}, row {first + row}"
 
 
-# --- typed columns
-
-
 def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
     parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
     if source.path is None:
@@ -163,9 +158,6 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
                 first += batch.num_rows
 
     return bound, blocks()
-
-
-# --- text
 
 
 class _Text:

@@ -1,7 +1,5 @@
 """The result of a run over files, and its progress."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Search for the files to score: names, folders, patterns and standard input become a list with formats."""
 
-from __future__ import annotations
-
 import glob
 import os
 import sys

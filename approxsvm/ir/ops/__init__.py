@@ -1,39 +1,20 @@
 """The kinds of ops that make up an input map, one per file."""
 
-from __future__ import annotations
-
 from typing import Final
 
-from approxsvm.ir.ops.affine import Affine
-from approxsvm.ir.ops.interval import Interval
-from approxsvm.ir.ops.inverse_normal import InverseNormal
-from approxsvm.ir.ops.logarithm import Logarithm
-from approxsvm.ir.ops.lookup import Lookup
-from approxsvm.ir.ops.monomials import Monomials
-from approxsvm.ir.ops.normalizer import Normalizer
-from approxsvm.ir.ops.op import Op
-from approxsvm.ir.ops.periodic_features import PeriodicFeatures
-from approxsvm.ir.ops.piecewise_polynomial import PiecewisePolynomial
-from approxsvm.ir.ops.power import Power
-from approxsvm.ir.ops.projection import Projection
+from approxsvm.ir.ops.affine import Affine as Affine
+from approxsvm.ir.ops.interval import Interval as Interval
+from approxsvm.ir.ops.inverse_normal import InverseNormal as InverseNormal
+from approxsvm.ir.ops.logarithm import Logarithm as Logarithm
+from approxsvm.ir.ops.lookup import Lookup as Lookup
+from approxsvm.ir.ops.monomials import Monomials as Monomials
+from approxsvm.ir.ops.normalizer import Normalizer as Normalizer
+from approxsvm.ir.ops.op import Op as Op
+from approxsvm.ir.ops.periodic_features import PeriodicFeatures as PeriodicFeatures
+from approxsvm.ir.ops.piecewise_polynomial import PiecewisePolynomial as PiecewisePolynomial
+from approxsvm.ir.ops.power import Power as Power
+from approxsvm.ir.ops.projection import Projection as Projection
 from approxsvm.ir.schema import number_of
-
-__all__ = [
-    "OPS",
-    "OP_KINDS",
-    "Affine",
-    "Interval",
-    "InverseNormal",
-    "Logarithm",
-    "Lookup",
-    "Monomials",
-    "Normalizer",
-    "Op",
-    "PeriodicFeatures",
-    "PiecewisePolynomial",
-    "Power",
-    "Projection",
-]
 
 # Ops that come next in parallel maps are placed in this order.
 OPS: Final[tuple[type[Op], ...]] = (

@@ -1,7 +1,5 @@
 """Scalers: x -> clip((x - subtract) * multiply / divide + add, low, high), feature by feature."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -48,7 +46,7 @@ class Affine(Op):
             raise ModelFormatError("a lower limit of an input step is above its upper limit")
 
     @classmethod
-    def of(cls, n_features: int, **parts: Any) -> Affine:
+    def of(cls, n_features: int, **parts: Any) -> "Affine":
         """Build an op from numbers or arrays, one for all features or one per feature; neutral parts are dropped."""
         arrays = {}
         for name, value in parts.items():
@@ -77,9 +75,9 @@ class Affine(Op):
         parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
         return all(values is None or values[feature] == _NEUTRAL[name] for name, values in parts)
 
-    def select(self, features: IntArray) -> tuple[Affine, IntArray]:
-        chosen = {name: _chosen(getattr(self, name), features) for name in AFFINE_PARTS}
-        return Affine(len(features), **chosen), features
+    def select(self, features: IntArray) -> "tuple[Affine, IntArray]":
+        parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
+        return Affine(len(features), **{name: part[features] for name, part in parts if part is not None}), features
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Return inputs that give approximately `y`; features multiplied by 0 may take any number."""
@@ -91,17 +89,14 @@ class Affine(Op):
         return x if self.subtract is None else x + self.subtract
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Affine:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Affine":
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [None if op is None else getattr(op, name) for op in ops]
             if any(values is not None for values in found):
-                parts[name] = np.concatenate(
-                    [
-                        np.full(n, _NEUTRAL[name]) if values is None else values
-                        for values, n in zip(found, widths, strict=True)
-                    ]
-                )
+                pairs = zip(found, widths, strict=True)
+                each = [np.full(n, _NEUTRAL[name]) if values is None else values for values, n in pairs]
+                parts[name] = np.concatenate(each)
         return cls(sum(widths), **parts)
 
     def stored(self) -> Stored:
@@ -111,7 +106,7 @@ class Affine(Op):
         return present, [values for values in arrays if values is not None]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Affine:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Affine":
         wanted = [name for k, name in enumerate(AFFINE_PARTS) if parts >> k & 1]
         return cls(n_features, **{name: reader.numbers(n_features) for name in wanted})
 
@@ -123,16 +118,4 @@ class Affine(Op):
 
 
 AFFINE_PARTS = tuple(field.name for field in fields(Affine) if field.name != "n_features")
-_NEUTRAL = {
-    "subtract": 0.0,
-    "multiply": 1.0,
-    "divide": 1.0,
-    "add": 0.0,
-    "low": -np.inf,
-    "high": np.inf,
-    "relative_error": 0.0,
-}
-
-
-def _chosen(values: FloatArray | None, features: IntArray) -> FloatArray | None:
-    return None if values is None else values[features]
+_NEUTRAL = dict.fromkeys(AFFINE_PARTS, 0.0) | {"multiply": 1.0, "divide": 1.0, "low": -np.inf, "high": np.inf}

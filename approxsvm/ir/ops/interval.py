@@ -1,7 +1,5 @@
 """Intervals that numbers are wrapped into, or outside which they are refused: periodic and bounded splines."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,10 +37,6 @@ class Interval(PerFeature):
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return (self.second < np.inf) & (self.rule == "refuses")
-
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return `y`: its numbers already lie in the interval."""
-        return y
 
     def in_words(self) -> str:
         does = "repeats" if self.rule == "turns" else "refuses numbers beyond"

@@ -1,8 +1,5 @@
 """The inverse of the normal distribution function, feature by feature."""
 
-from __future__ import annotations
-
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import PerFeature, Stored
 
 
@@ -28,16 +24,11 @@ class InverseNormal(PerFeature):
         if self.taken.dtype != np.bool_:
             raise ModelFormatError(f"the features that an input step takes are {self.taken.dtype}, expected bool")
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        x = np.array(y)
-        x[:, self.taken] = [[0.5 * math.erfc(-v / math.sqrt(2.0)) for v in row] for row in y[:, self.taken].tolist()]
-        return x
-
     def stored(self) -> Stored:
         return 0, [self.taken.astype(np.uint32)]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> InverseNormal:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "InverseNormal":
         return cls(reader.array("<u4", n_features) != 0)
 
     def in_words(self) -> str:

@@ -1,7 +1,5 @@
 """Logarithms: x -> log(x + offset), feature by feature."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,7 +26,7 @@ class Logarithm(PerFeature):
             raise ModelFormatError("an offset of an input step is NaN, negative infinity or beyond 1e300")
 
     @classmethod
-    def of(cls, n_features: int, offset: float) -> Logarithm:
+    def of(cls, n_features: int, offset: float) -> "Logarithm":
         """Build an op that takes log(x + offset) of every feature; `offset` must be finite."""
         if not np.isfinite(offset):
             raise ModelFormatError(f"the offset of a logarithm is {offset}, but must be finite")
@@ -41,12 +39,6 @@ class Logarithm(PerFeature):
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return self.taken
-
-    def preimage(self, y: FloatArray) -> FloatArray:
-        x = np.array(y)
-        with np.errstate(over="ignore"):
-            x[:, self.taken] = np.exp(y[:, self.taken]) - self.offset[self.taken]
-        return x
 
     def in_words(self) -> str:
         return f"takes logarithms, feature by feature ({int(self.taken.sum()):,})"

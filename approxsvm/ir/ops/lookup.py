@@ -1,7 +1,5 @@
 """Lookups: each output is a step function of one feature, as in binarizers, binning, encoders and imputers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -30,14 +28,14 @@ class Steps(NamedTuple):
     nan: float
 
     @classmethod
-    def of(cls, edges: Any, values: Any, nan: float = REFUSED) -> Steps:
+    def of(cls, edges: Any, values: Any, nan: float = REFUSED) -> "Steps":
         """Build a step function from numbers; adjacent pieces with equal values are merged."""
         edges, values = np.asarray(edges, np.float64), np.asarray(values, np.float64)
         same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
         return cls(edges[~same], values[np.append(True, ~same)], float(nan))
 
     @classmethod
-    def equal(cls, numbers: Any, values: Any, otherwise: float, nan: float = REFUSED) -> Steps:
+    def equal(cls, numbers: Any, values: Any, otherwise: float, nan: float = REFUSED) -> "Steps":
         """Return values[k] where x equals numbers[k], which ascend, and `otherwise` elsewhere."""
         if len(numbers) == 0:
             return cls.of([], [otherwise], nan)
@@ -53,7 +51,7 @@ class Steps(NamedTuple):
         values = self.values[np.searchsorted(self.edges, x, side="right")]
         return np.where(np.isnan(x), self.nan, values)
 
-    def after(self, first: Steps) -> Steps:
+    def after(self, first: "Steps") -> "Steps":
         """Return the composition: this function applied to the result of `first`."""
         inner = np.union1d(first.edges, self.edges)
         starts = np.append(-np.finfo(np.float64).max, inner)
@@ -70,7 +68,7 @@ class Steps(NamedTuple):
             return {SAME: nan, GIVES_NAN: SAME}.get(found, found)
         return self.nan if np.isinf(nan) else REFUSED
 
-    def refusing(self, other: Steps) -> Steps:
+    def refusing(self, other: "Steps") -> "Steps":
         """Return this function, restricted to the numbers that `other` accepts."""
         edges = np.union1d(self.edges, other.edges)
         starts = np.append(-np.finfo(np.float64).max, edges)
@@ -82,7 +80,7 @@ class Lookup(PerOutput):
     """Step functions: output k is steps[k] at feature source[k]; build with `of`."""
 
     kind = "lookup"
-    as_source = True
+    as_source = hides_infinity = True
 
     steps: tuple[Steps, ...]
 
@@ -99,18 +97,14 @@ class Lookup(PerOutput):
                 raise ModelFormatError("the edges of a lookup do not ascend")
 
     @classmethod
-    def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> Lookup:
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> "Lookup":
         """Build a lookup from a source feature and a step function for each output."""
         return cls(n_features, np.array([j for j, _ in columns], np.intp), tuple(steps for _, steps in columns))
 
     @classmethod
-    def picks(cls, n_features: int, features: IntArray) -> Lookup:
+    def picks(cls, n_features: int, features: IntArray) -> "Lookup":
         """Build a lookup that selects features without changing them."""
         return cls.of(n_features, [(int(j), _ITSELF) for j in features])
-
-    @property
-    def hides_infinity(self) -> bool:
-        return True
 
     @property
     def is_identity(self) -> bool:
@@ -122,18 +116,17 @@ class Lookup(PerOutput):
         """Whether some number maps to NaN, which models/FORMAT.md cannot express."""
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
 
-    def refusing_nan(self) -> Lookup:
+    def refusing_nan(self) -> "Lookup":
         """Return this lookup with NaN refused, for use where no later lookup replaces it."""
-        values = (np.where(steps.values == GIVES_NAN, REFUSED, steps.values) for steps in self.steps)
-        kept = tuple(steps._replace(values=some) for steps, some in zip(self.steps, values, strict=True))
-        return Lookup(self.n_features, self.source, kept)
+        kept = (one._replace(values=np.where(one.values == GIVES_NAN, REFUSED, one.values)) for one in self.steps)
+        return Lookup(self.n_features, self.source, tuple(kept))
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
         """Return the outputs of a feature, and the value that each takes when the feature is `number`."""
         found = ((int(k), float(self.steps[k].at(number))) for k in np.flatnonzero(self.source == feature))
         return [(k, number if value == SAME else value) for k, value in found]
 
-    def of_texts(self, codes: Mapping[int, TextChange]) -> tuple[Lookup, dict[int, TextChange]]:
+    def of_texts(self, codes: Mapping[int, TextChange]) -> "tuple[Lookup, dict[int, TextChange]]":
         """Return the lookup adapted to new string codes, and the outputs that then carry those codes."""
         sources = list(zip(self.source.tolist(), self.steps, strict=True))
         steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
@@ -144,7 +137,7 @@ class Lookup(PerOutput):
         refusing = [np.isnan(steps.values).any() for steps in self.steps]
         return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
 
-    def select(self, features: IntArray) -> tuple[Lookup, IntArray]:
+    def select(self, features: IntArray) -> "tuple[Lookup, IntArray]":
         """Return the lookup of some outputs; rows refused by other outputs of the same features stay refused."""
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
@@ -155,24 +148,21 @@ class Lookup(PerOutput):
                     kept[first] = kept[first].refusing(self.steps[k])
         return Lookup(len(used), np.searchsorted(used, self.source[features]), tuple(kept)), used
 
-    def merged(self, before: Op) -> Lookup | None:
+    def merged(self, before: Op) -> "Lookup | None":
         """Merge this lookup with the one before: a composition of lookups is a lookup."""
         if not isinstance(before, Lookup):
             return None
         is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
-        return None if (before.may_refuse() & is_lost).any() else self._behind(before)
-
-    def _behind(self, first: Lookup) -> Lookup:
-        columns = [
-            (int(first.source[j]), steps.after(first.steps[j]))
-            for j, steps in zip(self.source.tolist(), self.steps, strict=True)
-        ]
-        for j in set(first.source.tolist()) & {source for source, _ in columns}:
+        if (before.may_refuse() & is_lost).any():
+            return None
+        pairs = zip(self.source.tolist(), self.steps, strict=True)
+        columns = [(int(before.source[j]), steps.after(before.steps[j])) for j, steps in pairs]
+        for j in set(before.source.tolist()) & {source for source, _ in columns}:
             at = next(k for k, (source, _) in enumerate(columns) if source == j)
-            for k in np.flatnonzero(first.source == j).tolist():
-                if k not in self.source and np.isnan(first.steps[k].values).any():
-                    columns[at] = (j, columns[at][1].refusing(first.steps[k]))
-        return Lookup.of(first.n_features, columns)
+            for k in np.flatnonzero(before.source == j).tolist():
+                if k not in self.source and np.isnan(before.steps[k].values).any():
+                    columns[at] = (j, columns[at][1].refusing(before.steps[k]))
+        return Lookup.of(before.n_features, columns)
 
     def follow_nan(self, feature: int) -> int | None:
         """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is refused or reaches several."""
@@ -183,24 +173,8 @@ class Lookup(PerOutput):
             return None
         return int(passes[0]) if len(passes) else NO_NAN
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return, for each feature, the edge or the value itself whose outputs are closest to `y`."""
-        x = np.zeros((len(y), self.n_features))
-        for j in range(self.n_features):
-            outputs = np.flatnonzero(self.source == j)
-            edges = np.unique(np.concatenate([[0.0], *(self.steps[k].edges for k in outputs)]))
-            fixed = np.broadcast_to(np.append(edges, edges[0] - 1.0), (len(y), len(edges) + 1))
-            tried = np.concatenate([fixed, y[:, outputs]], axis=1)
-            off = np.zeros(tried.shape)
-            for k in outputs:
-                found = self.steps[k].at(tried)
-                found = np.where(np.isinf(found), tried, found)
-                off += np.where(np.isnan(found), np.inf, np.abs(found - y[:, [k]]))
-            x[:, j] = np.take_along_axis(tried, off.argmin(axis=1)[:, np.newaxis], axis=1)[:, 0]
-        return x
-
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Lookup:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Lookup":
         columns, first = [], 0
         for op, n in zip(ops, widths, strict=True):
             lookup = cls.picks(n, np.arange(n)) if op is None else op
@@ -221,7 +195,7 @@ class Lookup(PerOutput):
         return len(numbers[0]), [self.source.astype(np.uint32), ends, *numbers]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Lookup:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Lookup":
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, values, nan = reader.numbers(parts), reader.numbers(parts + n_outputs), reader.numbers(n_outputs)
         starts = np.append(0, ends)

@@ -1,7 +1,5 @@
 """Products of features, as computed by PolynomialFeatures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import IntArray, Op, Stored
 
 
@@ -31,7 +28,7 @@ class Monomials(Op):
             raise ModelFormatError(f"a product takes feature {worst} of {self.n_features}")
 
     @classmethod
-    def of_powers(cls, powers: Any) -> Monomials:
+    def of_powers(cls, powers: Any) -> "Monomials":
         """Build an op from the power of each feature in each output, shape (n_outputs, n_features)."""
         powers = np.asarray(powers)
         n, degree = powers.shape[1], max(int(powers.sum(axis=1).max(initial=0)), 1)
@@ -45,18 +42,11 @@ class Monomials(Op):
     def n_outputs(self) -> int:
         return len(self.factors)
 
-    def select(self, features: IntArray) -> tuple[Monomials, None]:
+    def select(self, features: IntArray) -> "tuple[Monomials, None]":
         return Monomials(self.n_features, self.factors[features]), None
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return inputs that reproduce the features that occur as outputs on their own, with zeros elsewhere."""
-        x = np.zeros((len(y), self.n_features))
-        alone = np.flatnonzero((self.factors != self.n_features).sum(axis=1) == 1)
-        x[:, self.factors[alone].min(axis=1)] = y[:, alone]
-        return x
-
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Monomials:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Monomials":
         degree = max(op.factors.shape[1] for op in ops if op is not None)
         n, first, blocks = sum(widths), 0, []
         for op, width in zip(ops, widths, strict=True):
@@ -72,7 +62,7 @@ class Monomials(Op):
         return self.factors.shape[1], [self.factors.astype(np.uint32)]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Monomials:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Monomials":
         factors = reader.array("<u4", parts * n_outputs).astype(np.intp)
         return cls(n_features, factors.reshape(n_outputs, parts))
 

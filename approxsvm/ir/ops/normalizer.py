@@ -1,7 +1,5 @@
 """Normalizers: x / ||x||, over groups of adjacent features."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from approxsvm.errors import ModelFormatError
-from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import IntArray, Op, Stored, check
 
 NORMS = ("l1", "l2", "max")
@@ -46,7 +43,7 @@ class Normalizer(Op):
             before, greatest = group, max(greatest, group)
 
     @classmethod
-    def of(cls, n_features: int, norm: str, rows: str = "as raw") -> Normalizer:
+    def of(cls, n_features: int, norm: str, rows: str = "as raw") -> "Normalizer":
         """Build an op that normalizes all features as one vector."""
         return cls(norm, np.ones(n_features, np.intp), rows)
 
@@ -74,12 +71,8 @@ class Normalizer(Op):
         """Return None: a norm needs all features."""
         return
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return `y`: its rows are already normalized."""
-        return y
-
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Normalizer:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Normalizer":
         groups, greatest = [], 0
         for op, n in zip(ops, widths, strict=True):
             own = np.zeros(n, np.intp) if op is None else np.where(op.groups > 0, op.groups + greatest, 0)
@@ -92,7 +85,7 @@ class Normalizer(Op):
         return NORMS.index(self.norm) + len(NORMS) * ROWS.index(self.rows), [self.groups.astype(np.uint32)]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Normalizer:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Normalizer":
         rows, norm = divmod(parts, len(NORMS))
         return cls(NORMS[norm], reader.array("<u4", n_features).astype(np.intp), ROWS[rows])
 

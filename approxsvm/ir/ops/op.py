@@ -1,7 +1,5 @@
 """The interface of the ops applied before a kernel; each kind of op has one class in one file."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -51,13 +49,13 @@ class Op(ABC):
         return False
 
     @abstractmethod
-    def select(self, features: IntArray) -> tuple[Op, IntArray | None] | None:
+    def select(self, features: IntArray) -> "tuple[Op, IntArray | None] | None":
         """Return the op restricted to some outputs, and the features that it then takes (None: the same as before).
 
         Return a single None if every output needs all the others.
         """
 
-    def merged(self, before: Op) -> Op | None:
+    def merged(self, before: "Op") -> "Op | None":
         """Return one op equivalent to `before` followed by this one, or None if they cannot be merged."""
         return None
 
@@ -95,10 +93,6 @@ class Op(ABC):
         """
         return self.mapper()(x, errors, is_source)
 
-    @abstractmethod
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return inputs that give approximately `y`."""
-
     @property
     def group(self) -> Any:
         """Key of this op: ops with equal keys can be combined in parallel."""
@@ -106,7 +100,7 @@ class Op(ABC):
 
     @classmethod
     @abstractmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Op:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Op":
         """Combine ops of one group, on adjacent features, into one op; None passes its features through."""
 
     def packed(self) -> bytes:
@@ -122,7 +116,7 @@ class Op(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Op:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Op":
         """Read an op written by `stored`."""
 
     @abstractmethod

@@ -1,7 +1,5 @@
 """PeriodicFeatures in log(x) with amplitude proportional to sqrt(x): the features of AdditiveChi2Sampler."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +36,7 @@ class PeriodicFeatures(PerOutput):
         """Mask of the outputs that are unchanged features, shape (n_outputs,)."""
         return np.isinf(self.amplitudes)
 
-    def select(self, features: IntArray) -> tuple[PeriodicFeatures, IntArray]:
+    def select(self, features: IntArray) -> "tuple[PeriodicFeatures, IntArray]":
         used, source = np.unique(self.source[features], return_inverse=True)
         kept = self.amplitudes[features], self.frequencies[features]
         return PeriodicFeatures(len(used), source.astype(np.intp), self.sines[features], *kept), used
@@ -46,20 +44,8 @@ class PeriodicFeatures(PerOutput):
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         return np.isin(np.arange(self.n_features), self.source[~self.passes])
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return, for each feature, the value of x that matches the total power of its waves."""
-        x = np.zeros((len(y), self.n_features))
-        for j in range(self.n_features):
-            waves = (self.source == j) & ~self.passes
-            if not waves.any():
-                x[:, j] = y[:, self.source == j].sum(axis=1)
-                continue
-            power = float((self.amplitudes[waves] ** 2 * np.where(self.frequencies[waves] == 0, 1.0, 0.5)).sum())
-            x[:, j] = (y[:, waves] ** 2).sum(axis=1) / power if power > 0 else 0.0
-        return x
-
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> PeriodicFeatures:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "PeriodicFeatures":
         first, blocks = 0, []
         for op, n in zip(ops, widths, strict=True):
             own = op or cls(n, np.arange(n), np.zeros(n, np.bool_), np.full(n, np.inf), np.zeros(n))
@@ -73,7 +59,7 @@ class PeriodicFeatures(PerOutput):
         return 0, [*integers, self.amplitudes, self.frequencies]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> PeriodicFeatures:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "PeriodicFeatures":
         source, sines = (reader.array("<u4", n_outputs) for _ in range(2))
         numbers = (reader.numbers(n_outputs) for _ in range(2))
         return cls(n_features, source.astype(np.intp), sines != 0, *numbers)

@@ -1,7 +1,5 @@
 """PiecewisePolynomial polynomials of a single feature: splines and quantile interpolation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -23,24 +21,13 @@ class Pieces(NamedTuple):
     origins: FloatArray  # (n_pieces,)
     coefs: FloatArray  # (n_pieces, degree + 1), ascending powers; each is rounded once
 
-    def at(self, x: Any) -> tuple[FloatArray, FloatArray]:
-        """Evaluate at `x`; return values, and the sums of the absolute values of the terms."""
-        piece = np.searchsorted(self.edges, x, side="right")
-        return self._at(piece, x)
-
-    def _at(self, piece: Any, x: Any) -> tuple[FloatArray, FloatArray]:
-        t, coefs = x - self.origins[piece], self.coefs[piece]
-        y, moduli = coefs[..., -1], np.abs(coefs[..., -1])
-        for k in range(self.coefs.shape[1] - 2, -1, -1):
-            y, moduli = y * t + coefs[..., k], moduli * np.abs(t) + np.abs(coefs[..., k])
-        return y, moduli
-
 
 @dataclass(frozen=True, eq=False)
 class PiecewisePolynomial(PerOutput):
     """PiecewisePolynomial polynomials: output k is pieces[k] at feature source[k]; all pieces store the same degree."""
 
     kind = "piecewise_polynomial"
+    hides_infinity = True
 
     pieces: tuple[Pieces, ...]
 
@@ -56,7 +43,7 @@ class PiecewisePolynomial(PerOutput):
             raise ModelFormatError(f"a piecewise polynomial has degree {self.degree}, the limit is {MAX_DEGREE}")
 
     @classmethod
-    def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]]) -> PiecewisePolynomial:
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]]) -> "PiecewisePolynomial":
         """Build an op from a source feature and a piecewise polynomial for each output."""
         degree = max((pieces.coefs.shape[1] for _, pieces in columns), default=1)
         wide = tuple(
@@ -64,10 +51,6 @@ class PiecewisePolynomial(PerOutput):
             for _, pieces in columns
         )
         return cls(n_features, np.array([j for j, _ in columns], np.intp), wide)
-
-    @property
-    def hides_infinity(self) -> bool:
-        return True
 
     @property
     def degree(self) -> int:
@@ -79,26 +62,13 @@ class PiecewisePolynomial(PerOutput):
         outputs = np.flatnonzero(self.source == feature)
         return int(outputs[0]) if len(outputs) == 1 else None
 
-    def select(self, features: IntArray) -> tuple[PiecewisePolynomial, IntArray]:
+    def select(self, features: IntArray) -> "tuple[PiecewisePolynomial, IntArray]":
         used = np.unique(self.source[features])
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
         return PiecewisePolynomial.of(len(used), kept), used
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return, for each feature, the edge or midpoint of two edges whose values are closest to `y`."""
-        x = np.zeros((len(y), self.n_features))
-        for j in range(self.n_features):
-            outputs = np.flatnonzero(self.source == j)
-            edges = np.unique(np.concatenate([[0.0], *(self.pieces[k].edges for k in outputs)]))
-            tried = np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])])
-            off = np.zeros((len(y), len(tried)))
-            for k in outputs:
-                off += np.abs(self.pieces[k].at(tried)[0] - y[:, [k]])
-            x[:, j] = tried[off.argmin(axis=1)]
-        return x
-
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> PiecewisePolynomial:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "PiecewisePolynomial":
         same = Pieces(np.zeros(0), np.zeros(1), np.array([[0.0, 1.0]]))
         columns, first = [], 0
         for op, n in zip(ops, widths, strict=True):
@@ -117,7 +87,7 @@ class PiecewisePolynomial(PerOutput):
         return 8 * len(numbers[0]) + self.degree, [self.source.astype(np.uint32), ends, *numbers]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> PiecewisePolynomial:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "PiecewisePolynomial":
         n_edges, degree = divmod(parts, 8)
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, origins = reader.numbers(n_edges), reader.numbers(n_edges + n_outputs)

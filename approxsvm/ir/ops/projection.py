@@ -1,7 +1,5 @@
 """Projections: x -> (x - center) @ matrix + bias."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,7 +36,7 @@ class Projection(Op):
             raise ModelFormatError("an error of the bias of an input step is negative")
 
     @classmethod
-    def about(cls, center: Any, matrix: Any, source_shift: Any = None) -> Projection:
+    def about(cls, center: Any, matrix: Any, source_shift: Any = None) -> "Projection":
         """Build the map x -> (x - center) @ matrix for a source that computes x @ matrix - source_shift.
 
         `source_shift` is center @ matrix as rounded by the source. The bias compensates for this rounding, so that
@@ -63,17 +61,12 @@ class Projection(Op):
     def n_outputs(self) -> int:
         return int(self.matrix.shape[1])
 
-    def select(self, features: IntArray) -> tuple[Projection, None]:
+    def select(self, features: IntArray) -> "tuple[Projection, None]":
         matrix = np.ascontiguousarray(self.matrix[:, features])
         return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
 
-    def preimage(self, y: FloatArray) -> FloatArray:
-        """Return the inputs nearest to the center that give approximately `y`."""
-        result: FloatArray = (y - self.bias) @ np.linalg.pinv(self.matrix) + self.center
-        return result
-
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Projection:
+    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Projection":
         from scipy.linalg import block_diag
 
         blocks = [
@@ -91,7 +84,7 @@ class Projection(Op):
         return 0, [self.center, self.matrix, self.bias, self.bias_error]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Projection:
+    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Projection":
         center, matrix = reader.numbers(n_features), reader.numbers(n_features * n_outputs)
         return cls(center, matrix.reshape(n_features, n_outputs), reader.numbers(n_outputs), reader.numbers(n_outputs))
 

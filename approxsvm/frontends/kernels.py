@@ -1,0 +1,27 @@
+"""Kernels in files of other programs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.ir.kernel_model import MAX_KERNEL_DEGREE
+
+
+def kernel_fields(where: str, name: str, kind: str | None, number: Callable[[str], float]) -> dict[str, Any]:
+    """Return a kernel as fields of KernelModel; UnsupportedModelError if it cannot be compiled.
+
+    `where` and the `name` in the file are for the message. `kind` is "linear", "rbf", "poly" or any other, and `number`
+    reads gamma, coef0 or degree.
+    """
+    if kind == "linear":
+        return {"gamma": 1.0, "degree": 1}
+    if kind == "rbf":
+        return {"gamma": number("gamma")}
+    degree = number("degree") if kind == "poly" else 0.0
+    if degree in range(1, MAX_KERNEL_DEGREE + 1):
+        return {"gamma": number("gamma"), "coef0": number("coef0"), "degree": int(degree)}
+    of_degree = f" of degree {degree:g}" if kind == "poly" else ""
+    raise UnsupportedModelError(
+        f"{where}: the kernel is {name}{of_degree}, only RBF, linear and polynomial ones of degree 1 to "
+        f"{MAX_KERNEL_DEGREE} can be compiled"
+    )
