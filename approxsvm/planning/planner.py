@@ -158,6 +158,7 @@ class Candidate:
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # kept if trying it expanded all centers
     share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
+    n_probed: int = 0  # number of centers that were expanded for this
 
     @property
     def cost(self) -> float:
@@ -358,7 +359,9 @@ class Planner:
                 continue
             part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
             last = tried[-1] if tried else None
-            tried.append(self._tried(candidate, last, part, self._n_probed(candidate, hopeful)))
+            # The same centers as for the degree below, so that the comparison is fair
+            n_probed = [*lower, *tried][-1].n_probed if lower or tried else self._n_probed(candidate, hopeful)
+            tried.append(replace(self._tried(candidate, last, part, n_probed), n_probed=n_probed))
             if self._is_free and lower and tried[-1].cost > [*lower, *tried][-2].cost:
                 break  # a further degree costs more than it saves
         return tried
