@@ -16,9 +16,9 @@ _MOST_ALONE: Final = 3.0
 WORTHWHILE: Final = 0.85
 # Costs within this factor count as equal.
 SAME: Final = 1.05
-# Additional weight of rows in the exact engine, up to this share of rows.
+# Shares of rows between which rows in the exact engine weigh more, and by how much.
+_TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
-_TAIL: Final = 0.02
 
 
 class Cost(NamedTuple):
@@ -33,7 +33,8 @@ class Cost(NamedTuple):
         """Cost by which plans are compared.
 
         The average hardly distinguishes 0.5 % of rows in the exact engine from 2 %, but the 99th percentile of the time
-        of a row does. Up to 2 %, such rows therefore count ten times; beyond, the percentile is out of reach.
+        of a row does. Between these shares, such rows therefore count ten times; beyond, the percentile is out of
+        reach.
         """
         return self.asked + self.tail
 
@@ -57,7 +58,7 @@ class Cost(NamedTuple):
 
 def tail_of(share: float, cost: float) -> float:
     """Return the additional weight of rows in the exact engine, given their share and the engine's cost."""
-    return _TAIL_WEIGHT * min(share, _TAIL) * cost
+    return _TAIL_WEIGHT * max(min(share, _TAIL[1]) - _TAIL[0], 0.0) * cost
 
 
 class Calls(NamedTuple):

@@ -523,8 +523,11 @@ class Planner:
     def _chosen(cls, tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
         """Choose the smallest of the candidates about as good as the best, or a higher degree that halves the rest.
 
-        They are about as good if single rows are, too. The rest is the share of rows that are not certified.
+        They are about as good if single rows are, too. The rest is the share of rows that are not certified. No weight
+        of slow rows makes up for an average that is far from the least.
         """
+        most = _ABOUT * min(c.costs.asked for c in tried)
+        tried = [c for c in tried if c.costs.asked <= most]
         good = cls._about_best(tried, SAME)
         quick = _ABOUT * min(good, key=lambda c: c.cost).costs.alone
         best = min((c for c in good if c.costs.alone <= quick), key=n_bytes)

@@ -291,7 +291,9 @@ class _Trial:
         """Return the steps that are quickest for one row among those with about the lowest cost, and their cost."""
         # A stage leaves few rows of a class undecided, which fill no blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
-        tried = [chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)]
+        tried = [
+            chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)
+        ]
         costs, requested = {chain: self._cost(chain) for chain in tried}, self._problem.limits.rows_per_call
         quickest = min(cost.alone for cost in costs.values())
         good = [chain for chain in tried if not costs[chain].is_slow_alone(quickest, requested)]

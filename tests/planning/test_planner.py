@@ -518,9 +518,9 @@ def test_most_of_the_work_is_for_the_plan_that_is_taken(steep: tuple[SVC, Any], 
         assert in_vain <= max(0.5 * total, planner._ACCEPTABLE_WORK / WORK_PER_SECOND)
 
 
-def test_low_effort_takes_a_fifth_of_the_work(steep: tuple[SVC, Any]) -> None:
+def test_low_effort_takes_less_work(steep: tuple[SVC, Any]) -> None:
     low, normal = (work_of_plans(*steep, effort=effort)[1] for effort in ("low", "normal"))
-    assert 0.0 < low <= 0.2 * normal
+    assert 0.0 < low <= 0.5 * normal
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 1.5, True, "many"])
