@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
@@ -11,6 +12,13 @@ from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 
 # Maximum cost of a single row without rows_per_call, as a multiple of the cost of the best plan.
 _MOST_ALONE: Final = 3.0
+# A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
+WORTHWHILE: Final = 0.85
+# Costs within this factor count as equal.
+SAME: Final = 1.05
+# Shares of rows between which rows in the exact engine weigh more, and by how much.
+_TAIL: Final = (0.005, 0.02)
+_TAIL_WEIGHT: Final = 9.0
 
 
 class Cost(NamedTuple):
@@ -18,10 +26,26 @@ class Cost(NamedTuple):
 
     asked: float  # in calls of the requested size
     alone: float  # in calls of one row
+    tail: float  # additional weight of the slowest rows
+
+    @property
+    def weighed(self) -> float:
+        """Cost by which plans are compared.
+
+        The average hardly distinguishes 0.5 % of rows in the exact engine from 2 %, but the 99th percentile of the time
+        of a row does. Between these shares, such rows therefore count ten times; beyond, the percentile is out of
+        reach.
+        """
+        return self.asked + self.tail
 
     def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
         """Return whether rows_per_call is not given and a single row costs far more than by another plan."""
         return rows_per_call is None and self.alone > _MOST_ALONE * least
+
+    def is_worthwhile(self, exact: Cost) -> bool:
+        """Return whether rows cost much less than in the exact engine, as asked or on average of that and alone."""
+        asked, alone = self.asked / exact.asked, self.alone / exact.alone
+        return min(asked, math.sqrt(asked * alone)) <= WORTHWHILE
 
     def share_of(self, exact: Cost, rows_per_call: int | None) -> str:
         """Describe the cost relative to the exact engine's."""
@@ -30,6 +54,11 @@ class Cost(NamedTuple):
             return f"{alone} of the exact engine's time in calls of one row"
         calls = "batches" if rows_per_call is None else f"calls of {rows_per_call:,} rows"
         return f"{self.asked / exact.asked:.1%} of the exact engine's time in {calls}, {alone} in calls of one row"
+
+
+def tail_of(share: float, cost: float) -> float:
+    """Return the additional weight of rows in the exact engine, given their share and the engine's cost."""
+    return _TAIL_WEIGHT * max(min(share, _TAIL[1]) - _TAIL[0], 0.0) * cost
 
 
 class Calls(NamedTuple):
@@ -66,22 +95,21 @@ class CallCosts:
     @property
     def exact(self) -> Cost:
         """Cost in the exact engine."""
-        return Cost(self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
+        asked = self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact)
+        return Cost(asked, self.alone.exact, tail_of(1.0, asked))
 
-    def expansion(self, degree: int, size: Size) -> float:
+    def expansion(self, degree: int, size: Size) -> Cost:
         """Return the cost of a row that the expansion certifies at once."""
-        candidates = (costs.expansion(degree, size) for costs in (self.blocks, self.alone))
-        return self.calls.cheaper(1.0 / size.n_centers, *candidates)
+        blocks, alone = (costs.expansion(degree, size) for costs in (self.blocks, self.alone))
+        return Cost(self.calls.cheaper(1.0 / size.n_centers, blocks, alone), alone, 0.0)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> Cost:
         """Return the average cost of a row. Parameters as in `CostModel.refining`."""
-        alone = self.alone.cascade(degree, size, share, lower)
-        if self.calls.n_rows is None:
-            return Cost(self.blocks.cascade(degree, size, share, lower), alone)
-        refined, engine = 1.0 - share["expansion"], rows_in_engine(share)
-        candidates = (costs.refining(degree, size, share, lower) for costs in (self.blocks, self.alone))
-        refining = self.calls.cheaper(refined / size.n_centers, *candidates)
-        in_engine = self.calls.cheaper(engine, self.blocks.exact, self.alone.exact)
-        return Cost(self.expansion(degree, size) + refined * refining + engine * in_engine, alone)
+        at_once, refined, engine = self.expansion(degree, size), 1.0 - share["expansion"], rows_in_engine(share)
+        blocks, alone = (costs.refining(degree, size, share, lower) for costs in (self.blocks, self.alone))
+        asked = at_once.asked + refined * self.calls.cheaper(refined / size.n_centers, blocks, alone)
+        asked += engine * self.calls.cheaper(engine, self.blocks.exact, self.alone.exact)
+        alone = at_once.alone + refined * alone + engine * self.alone.exact
+        return Cost(asked, alone, tail_of(engine, self.exact.asked))

@@ -18,7 +18,6 @@ from approxsvm.expansion.stack import WORK_PER_SECOND, value_range
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.planning import planner
-from approxsvm.planning.calls import Cost
 from approxsvm.planning.planner import Plan
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Built, Lowering, Progress, Request
@@ -113,8 +112,7 @@ def _choose(problem: Problem, progress: Progress) -> Plan:
         cost = None if subspaces is None else subspaces.cost
         plan = planner.choose(problem, partial(progress, "Planning"), cost)
     if may_have_subspaces and not come_first:
-        best = plan.candidate
-        subspaces = look_for(None if best is None else Cost(best.cost, best.cost_alone))
+        subspaces = look_for(None if plan.candidate is None else plan.candidate.costs)
     elif plan.candidate is not None and subspaces is not None:
         plan, subspaces = replace(plan, tried=(*plan.tried, subspaces.tried)), None
     if subspaces is not None:

@@ -31,7 +31,7 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
-from approxsvm.planning.calls import CallCosts, Cost
+from approxsvm.planning.calls import SAME, WORTHWHILE, CallCosts, Cost
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
@@ -50,19 +50,18 @@ MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Most numbers in a dense sample, unless it has few rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Maximum and minimum number of centers to expand when trying a candidate, and maximum number of rows to try it on.
-# Between these limits, the work that a trial is worth decides (`Planner._worth`).
-_PROBED_CENTERS: Final = 128
+# Minimum and maximum number of centers to expand when trying a candidate, but at least a twentieth and at most a
+# quarter of them, and maximum number of rows to try it on. Between these limits, `Planner._worth` decides.
 _LEAST_PROBED_CENTERS: Final = 8
+_PROBED_CENTERS: Final = 32
 _PROBE_ROWS: Final = 4_000
-# All centers are expanded when trying a candidate if the rest take less work than this number of passes.
-_PASSES_SAVED: Final = 2.0
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
 # Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
 _FOR_BUILDING: Final = 4.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
+_GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
 # Number of rows that a model is expected to answer, by default.
 ROWS_EXPECTED: Final = 1_000_000
 # Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
@@ -81,13 +80,9 @@ _ROWS_PER_CENTER: Final = 4
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
-# A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
-_WORTHWHILE: Final = 0.85
-# Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried, and within
-# the second if the artifact is smaller. Higher degrees are tried only where degree 2 costs the third factor more than
-# if it certified every row.
+# Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried. Higher
+# degrees are tried only where degree 2 costs the second factor more than if it certified every row.
 _ABOUT: Final = 1.15
-_SAME: Final = 1.05
 _WORTH_A_LONG_LOOK: Final = 1.5
 # Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
@@ -100,6 +95,7 @@ _HOPELESS_SHARE: Final = 0.02
 _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
 _SHARE_OF_SUMS_AHEAD: Final = 0.3
+_UNKNOWN_COST: Final = Cost(math.inf, math.inf, math.inf)
 # Minimum number of rows of which a center in an approximate artifact is the mean, so that it discloses none of them.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
@@ -156,13 +152,18 @@ class Candidate:
 
     degree: int
     points: Points
-    cost: float = math.inf
+    costs: Cost = _UNKNOWN_COST
     certified: float = 0.0
     error: float = 1.0
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # kept if trying it expanded all centers
-    cost_alone: float = math.inf
     share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
+    n_probed: int = 0  # number of centers that were expanded for this
+
+    @property
+    def cost(self) -> float:
+        """Cost of a row by which plans are compared."""
+        return self.costs.weighed
 
     @property
     def key(self) -> tuple[int, int]:
@@ -255,7 +256,7 @@ class Planner:
             )
             self._costs = CallCosts(blocks, alone, costs.calls)
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
-        self.exact_cost = self._exact.asked
+        self.exact_cost = self._exact.weighed
         self._least_cost = math.inf
         rows = self._limits.rows_expected or ROWS_EXPECTED
         # Work that takes as long as a unit of cost in all expected rows.
@@ -272,10 +273,14 @@ class Planner:
         tried: list[Candidate] = []
         done = 0.0
         for n_centers in numbers:
-            if not self._may_pay(n_centers) or (tried and self._cannot_improve(n_centers, tried)):
+            if not self._may_pay(n_centers):
+                break
+            size, lower = self._size(n_centers), [c for c in tried if len(c.points.centers) > 1][-2:]
+            hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
+            if tried and self._cannot_improve(hopeful, tried):
                 break
             is_ahead = self._ahead is not None and numbers[1] == n_centers
-            if not is_ahead and not self._is_worth_placing(n_centers):
+            if not is_ahead and not self._is_worth_placing(size):
                 continue
             if n_centers == 1 and len(numbers) > 1:
                 self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
@@ -308,14 +313,14 @@ class Planner:
         return replace(plan, tried=tuple(self._noted(c, c is plan.candidate) for c in tried))
 
     def _noted(self, candidate: Candidate, chosen: bool) -> TriedPlan:
-        was_judged = math.isfinite(candidate.cost)
+        was_judged, costs = math.isfinite(candidate.cost), candidate.costs
         return TriedPlan(
             candidate.name,
-            candidate.cost / self._engine_cost.asked if was_judged else None,
+            costs.asked / self._engine_cost.asked if was_judged else None,
             candidate.certified if was_judged else None,
             candidate.seconds_per_row,
             chosen,
-            candidate.cost_alone / self._engine_cost.alone if was_judged else None,
+            costs.alone / self._engine_cost.alone if was_judged else None,
             self._work_of.get(candidate.key, 0.0) / WORK_PER_SECOND,
         )
 
@@ -334,7 +339,7 @@ class Planner:
         """Return whether the rows that degree 2 leaves undecided cost enough to justify trying higher degrees."""
         if self._mode == "approximate" or not self._is_free:
             return True
-        return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size)
+        return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size).weighed
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
@@ -347,46 +352,55 @@ class Planner:
             return fitting
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
-            hopeful = self._hopeful_cost(candidate, [*lower, *tried])
-            if self._is_free and hopeful > self._cost_to_match(candidate, [*lower, *tried]):
+            hopeful = self._hopeful_cost(candidate.degree, points.size, [*lower, *tried])
+            if self._is_free and hopeful.weighed > self._cost_to_match(candidate, [*lower, *tried]):
                 continue
             if not self._is_worth_trying(candidate, hopeful):
                 continue
             part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
             last = tried[-1] if tried else None
-            tried.append(self._tried(candidate, last, part, self._n_probed(candidate, hopeful)))
+            # The same centers as for the degree below, so that the comparison is fair
+            n_probed = [*lower, *tried][-1].n_probed if lower or tried else self._n_probed(candidate, hopeful)
+            tried.append(replace(self._tried(candidate, last, part, n_probed), n_probed=n_probed))
             if self._is_free and lower and tried[-1].cost > [*lower, *tried][-2].cost:
                 break  # a further degree costs more than it saves
         return tried
 
-    def _hopeful_cost(self, candidate: Candidate, lower: list[Candidate]) -> float:
-        """Return the cost of a row if the candidate left as few rows to the exact engine as one can hope.
+    def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
+        """Return the cost of a row if a plan left as few rows to the exact engine as one can hope.
 
-        If two lower degrees were tried about the same centers, each further degree is assumed at best to leave the
-        square of the ratio between the shares that those two left; otherwise to leave nothing.
+        `lower` holds plans already tried with lower degrees about the same centers, or with fewer centers.
         """
-        last = lower[-1] if lower else candidate
-        if last.share is None:
-            return self._costs.expansion(candidate.degree, candidate.points.size)
-        left = self._hopeful_rest(candidate, lower)
+        last = lower[-1] if lower else None
+        if last is None or last.share is None:
+            return self._costs.expansion(degree, size)
+        left = self._hopeful_rest(degree, lower)
         share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
-        below = None if last.degree <= 2 else (last.degree, last.certified)
-        return float(self._costs.cascade(candidate.degree, candidate.points.size, share, below).asked)
+        if size.n_centers > last.points.size.n_centers:  # its rows are certified at once
+            share["expansion"] += 1.0 - sum(share.values())
+        below = None if last.degree <= 2 or last.degree == degree else (last.degree, last.certified)
+        return self._costs.cascade(degree, size, share, below)
 
     @staticmethod
-    def _hopeful_rest(candidate: Candidate, lower: list[Candidate]) -> float:
-        """Return the share of the rows left by the last degree that a further degree leaves at best."""
+    def _hopeful_rest(degree: int, lower: list[Candidate]) -> float:
+        """Return the share of the rows left by the last plan that a further one leaves at best.
+
+        Each step is assumed at best to leave the square of the share that the step before it left. A first degree
+        counts as a step from nothing; the effect of a first number of centers is unknown, and any may leave nothing.
+        """
+        last, more_degrees = lower[-1], degree - lower[-1].degree
         if len(lower) < 2:
-            return 0.0
-        before, last = lower[-2:]
+            return (1.0 - last.certified) ** (2.0 * more_degrees) if more_degrees else 0.0
+        before = lower[-2]
         ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
-        return float(min(ratio, 1.0) ** (2.0 * (candidate.degree - last.degree) / (last.degree - before.degree)))
+        steps = more_degrees / (last.degree - before.degree) if more_degrees else 1.0
+        return float(min(ratio, 1.0) ** (2.0 * steps))
 
     def _cost_to_match(self, candidate: Candidate, lower: list[Candidate]) -> float:
         """Return the highest cost at which a candidate may be chosen: halving the undecided rows may cost more."""
         if not lower or lower[-1].share is None:
             return math.inf
-        return (_ABOUT if self._hopeful_rest(candidate, lower) < 0.5 else 1.0) * self._least_cost
+        return (_ABOUT if self._hopeful_rest(candidate.degree, lower) < 0.5 else 1.0) * self._least_cost
 
     # --- work
 
@@ -395,14 +409,14 @@ class Planner:
         """Whether trials are limited by what their plans may save."""
         return self._is_free and self._mode == "certified"
 
-    def _worth(self, hopeful: float) -> float:
+    def _worth(self, hopeful: Cost) -> float:
         """Return the work that trying a plan is worth if its rows may cost as little as `hopeful`.
 
         This is at most the work that the plan would save in all expected rows. Trials of plans other than the best so
         far may take as much work as the best plan itself, with the sums that all plans need (or a fixed amount), so
         that no more than half of all work is in vain; but a small share of possible savings may always be spent.
         """
-        saved = max(min(self._least_cost, self.exact_cost) - hopeful, 0.0) * self._work_of_cost
+        saved = max(min(self._least_cost, self.exact_cost) - hopeful.weighed, 0.0) * self._work_of_cost
         if self._best is not None:
             of_best = self._work_of[self._best.key] + self._work(self._best.points.size, self._best.degree, None)
             of_best += self._problem.known_sums.work_of_all
@@ -410,40 +424,33 @@ class Planner:
             saved = min(saved, max(of_best - in_vain, _ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
         return saved * _EFFORT[self._limits.effort]
 
-    def _n_probed(self, candidate: Candidate, hopeful: float) -> int:
-        """Return how many centers of a candidate to expand when trying it.
-
-        These are all centers if expanding the rest later would hardly take less work: it needs another pass over the
-        kernel matrix.
-        """
+    def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
+        """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
         size, degree = candidate.points.size, candidate.degree
         if candidate.points is self._ahead:
-            return min(_LEAST_PROBED_CENTERS, size.n_centers)
-        worth = self._worth(hopeful) if self._is_rationed else _ACCEPTABLE_WORK
+            return _least_probed(size)
+        worth = self._worth(hopeful) if self._is_rationed else math.inf
         shared = self._work(size, degree, 0)
-        each = self._work(size, degree, 1) - shared
-        n_probed = int(max((worth - shared) / each, _LEAST_PROBED_CENTERS))
-        if (size.n_centers - n_probed) * each <= _PASSES_SAVED * shared:
-            n_probed = size.n_centers
-        return min(n_probed, _PROBED_CENTERS, size.n_centers)
+        n_probed = (0.5 * worth - shared) / (self._work(size, degree, 1) - shared)
+        most = min(max(_PROBED_CENTERS, size.n_centers // 4), size.n_centers)
+        return int(min(max(n_probed, _least_probed(size)), most))
 
-    def _is_worth_trying(self, candidate: Candidate, hopeful: float) -> bool:
+    def _is_worth_trying(self, candidate: Candidate, hopeful: Cost) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
         size, degree = candidate.points.size, candidate.degree
         are_summed = candidate.points is self._ahead or any(n == size.n_centers for n, _ in self._work_of)
         return self._is_worth(size, degree, hopeful, -self._work(size, degree, 0) if are_summed else 0.0)
 
-    def _is_worth_placing(self, n_centers: int) -> bool:
+    def _is_worth_placing(self, size: Size) -> bool:
         """Return whether placing centers and trying them takes no more work than a plan with them may save."""
-        size = self._size(n_centers)
         degree = self._degrees(size)[0]
-        placing = _PLACING_WORK * self._model.n_features * n_centers**2 if n_centers > 1 else 0.0
+        placing = _PLACING_WORK * self._model.n_features * size.n_centers**2 if size.n_centers > 1 else 0.0
         return self._is_worth(size, degree, self._costs.expansion(degree, size), placing)
 
-    def _is_worth(self, size: Size, degree: int, hopeful: float, other_work: float) -> bool:
+    def _is_worth(self, size: Size, degree: int, hopeful: Cost, other_work: float) -> bool:
         if not self._is_rationed:
             return True
-        work = self._work(size, degree, min(size.n_centers, _LEAST_PROBED_CENTERS)) + other_work
+        work = self._work(size, degree, _least_probed(size)) + other_work
         is_worth = work <= self._worth(hopeful) * (_FOR_BUILDING if size.n_centers == 1 else 1.0)
         self._was_too_much_work |= not is_worth
         return is_worth
@@ -483,9 +490,10 @@ class Planner:
             return None
         points = self._points(n_centers)
         candidate = Candidate(self._degrees(points.size)[0], points)
-        if len(points.centers) == 1 or not self._is_worth_trying(candidate, self._hopeful_cost(candidate, [])):
+        hopeful = self._hopeful_cost(candidate.degree, points.size, [])
+        if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
             return None
-        _, probed = self._probe(points, _LEAST_PROBED_CENTERS)
+        _, probed = self._probe(points, _least_probed(points.size))
         sum_ahead(self._model, probed.centers, self._problem.known_sums, progress)
         return points
 
@@ -508,16 +516,21 @@ class Planner:
 
     @staticmethod
     def _about_best(tried: list[Candidate], about: float = _ABOUT) -> list[Candidate]:
-        least = min(candidate.cost for candidate in tried)
-        return [candidate for candidate in tried if candidate.cost <= about * least]
+        least = min(tried, key=lambda c: c.cost)
+        return [c for c in tried if c.cost <= least.cost + (about - 1.0) * least.costs.asked]
 
     @classmethod
     def _chosen(cls, tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
         """Choose the smallest of the candidates about as good as the best, or a higher degree that halves the rest.
 
-        The rest is the share of rows that are not certified.
+        They are about as good if single rows are, too. The rest is the share of rows that are not certified. No weight
+        of slow rows makes up for an average that is far from the least.
         """
-        best = min(cls._about_best(tried, _SAME), key=n_bytes)
+        most = _ABOUT * min(c.costs.asked for c in tried)
+        tried = [c for c in tried if c.costs.asked <= most]
+        good = cls._about_best(tried, SAME)
+        quick = _ABOUT * min(good, key=lambda c: c.cost).costs.alone
+        best = min((c for c in good if c.costs.alone <= quick), key=n_bytes)
         for candidate in cls._about_best(tried):  # from low degrees to high
             is_higher = candidate.points is best.points and candidate.degree > best.degree
             if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
@@ -526,11 +539,11 @@ class Planner:
 
     def _quick_alone(self, tried: list[Candidate]) -> list[Candidate]:
         """Keep the candidates that are not far slower for single rows than the best of them or the cost to beat."""
-        asked, least = self._limits.rows_per_call, min(self._exact.alone, *(c.cost_alone for c in tried))
-        return [c for c in tried if not Cost(c.cost, c.cost_alone).is_slow_alone(least, asked)]
+        asked, least = self._limits.rows_per_call, min(self._exact.alone, *(c.costs.alone for c in tried))
+        return [c for c in tried if not c.costs.is_slow_alone(least, asked)]
 
     def _best_certified(self, tried: list[Candidate]) -> Plan:
-        n_tried, least_alone = len(tried), min(c.cost_alone for c in tried)
+        n_tried = len(tried)
         if not self._is_forced:
             tried = self._quick_alone(tried) or tried
         best = self._chosen(tried, self._bytes)
@@ -541,14 +554,13 @@ class Planner:
             chosen = None if self._is_free else best
             name = "the exact engine alone" if chosen is None else f"{best.name}, as far as requested"
             return Plan(chosen, f"{name}: {self._too_few}")
-        is_slow_alone = self._exact.is_slow_alone(least_alone, self._limits.rows_per_call)
-        if self._is_free and least.cost > _WORTHWHILE * self.exact_cost and not is_slow_alone:
+        if self._is_free and not least.costs.is_worthwhile(self._exact):
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
-                f"would take {least.cost / self.exact_cost:.0%} of its time, {self._judgement}"
+                f"would take {least.costs.asked / self._exact.asked:.0%} of its time, {self._judgement}"
             )
             return Plan(None, reason)
-        share = Cost(best.cost, best.cost_alone).share_of(self._engine_cost, self._limits.rows_per_call)
+        share = best.costs.share_of(self._engine_cost, self._limits.rows_per_call)
         reason = (
             f"{best.name}{f', the fastest of {n_tried} plans tried' if n_tried > 1 else ''}: "
             f"certifies {best.certified:.1%} and should take {share}, {self._judgement}"
@@ -578,7 +590,16 @@ class Planner:
         if asked != "auto":
             return (asked,)
         most = self._sample.fit.shape[0] // _ROWS_PER_CENTER
-        return tuple(n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most)
+        numbers = [n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most]
+        return tuple(n for n, finer in zip(numbers, [*numbers[1:], 0], strict=True) if not self._is_quicker(finer, n))
+
+    def _is_quicker(self, finer: int, n_centers: int) -> bool:
+        """Return whether plans with more centers are quicker to try, because these are in fewer varying features."""
+        if not 1 < n_centers < finer:
+            return False
+        few, many = self._size(n_centers), self._size(finer)
+        work = [self._work(size, self._degrees(size)[0], _least_probed(size)) for size in (few, many)]
+        return many.n_varying < few.n_varying and work[1] <= work[0]
 
     def _size(self, n_centers: int) -> Size:
         """Return the size of an expansion about this many centers, before they are placed."""
@@ -672,8 +693,8 @@ class Planner:
             return True
         size = self._size(n_centers)
         degrees = self._degrees(size)
-        least = min(self._costs.expansion(degree, size) for degree in degrees)
-        return least <= _WORTHWHILE * self.exact_cost and not (degrees == (1,) and self._is_hopelessly_curved)
+        least = min(self._costs.expansion(degree, size).asked for degree in degrees)
+        return least <= WORTHWHILE * self._exact.asked and not (degrees == (1,) and self._is_hopelessly_curved)
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
@@ -698,28 +719,18 @@ class Planner:
         of_decision = values.reshape(rows.shape[0], -1)[:, decision]
         return float(np.mean(np.abs(of_decision) > least)) < _HOPELESS_SHARE
 
-    def _cannot_improve(self, n_centers: int, tried: list[Candidate]) -> bool:
+    def _cannot_improve(self, hopeful: Cost, tried: list[Candidate]) -> bool:
+        """Return whether more centers are pointless, given the cost of a row that one can hope for with them."""
         if self._mode == "approximate":
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
-        if self._sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS:
+        most = max(c.certified for c in tried)
+        if self._sample.are_support_vectors and most >= _ENOUGH_SUPPORT_VECTORS:
             return True
-        costs: dict[int, float] = {}  # lowest so far for each number of centers
-        for candidate in tried:
-            n = len(candidate.points.centers)
-            costs[n] = min(candidate.cost, costs.get(n, math.inf))
-        if math.isfinite(self._problem.tolerance) and len(costs) > 1 and max(c.certified for c in tried) < _HOPELESS:
+        n_numbers = len({len(c.points.centers) for c in tried})
+        if math.isfinite(self._problem.tolerance) and n_numbers > 1 and most < _HOPELESS:
             return True  # expansions cannot give values this close
-        before, last = ([math.inf, math.inf, *(cost for n, cost in costs.items() if n > 1)])[-2:]
-        if self._is_free and last > max(0.9 * before, _WORTHWHILE * self.exact_cost):
-            return True  # more centers hardly help, and the goal is far off
-        # Each step helps less than the one before: two more like the last would have to make expansions worthwhile.
-        far = last < math.inf and last * min(last / before, 1.0) ** 2 > _WORTHWHILE * self.exact_cost
-        if self._is_free and far:
-            return True
-        if self._is_free and before < last and before <= _WORTHWHILE * self.exact_cost:
-            return True  # more centers cost more than they save
-        size = self._size(n_centers)
-        return self._costs.expansion(self._degrees(size)[0], size) * _ABOUT >= min(c.cost for c in tried)
+        exact = self.exact_cost if self._is_free else math.inf
+        return hopeful.weighed >= min(exact, *(c.cost / SAME for c in tried))
 
     def _tried(
         self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None], n_probed: int
@@ -752,13 +763,13 @@ class Planner:
         candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        share = {stage: count / n_rows for stage, count in evaluator.rows_per_stage.items()}
+        # One more row counts as undecided: a few certified rows do not show that nearly all are.
+        share = {stage: count / (n_rows + 1) for stage, count in evaluator.rows_per_stage.items()}
+        share["float32"] += 1 / (n_rows + 1)
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
-        cost = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
+        costs = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
         certified = sum(share[stage] for stage in EXPANSION_STAGES)
-        candidate = replace(
-            candidate, cost=float(cost.asked), cost_alone=float(cost.alone), certified=float(certified), share=share
-        )
+        candidate = replace(candidate, costs=costs, certified=float(certified), share=share)
         if candidate.cost < min(self._least_cost, self.exact_cost):
             self._best = candidate
         self._least_cost = min(self._least_cost, candidate.cost)
@@ -781,8 +792,11 @@ class Planner:
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
-        # Every center is equally likely to be chosen, so that the rows of the chosen ones resemble all rows.
-        probed = np.random.default_rng(self._limits.random_state).permutation(np.unique(nearest))[:most]
+        # The chosen centers are evenly spaced in the order of their rows' distances, on which bounds depend most. Fewer
+        # centers are a part of more.
+        present = np.unique(nearest)
+        ordered = present[np.argsort(points.typical_s[present], kind="stable")]
+        probed = ordered[np.argsort(np.argsort((np.arange(len(ordered)) * _GOLDEN_RATIO + 0.5) % 1.0))][:most]
         if len(probed) == 1 and len(centers) > 1:  # an artifact with a single center uses the frame's center
             probed = np.append(probed, (probed[0] + 1) % len(centers))
         chosen = _spread(np.flatnonzero(np.isin(nearest, probed)))
@@ -804,6 +818,11 @@ class Planner:
         if self._mode == "certified" and self._is_free:
             return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
         raise UnsupportedModelError(f"no requested plan fits max_bytes = {limit:,}")
+
+
+def _least_probed(size: Size) -> int:
+    """Return the least number of centers that are expanded when trying a candidate."""
+    return min(max(_LEAST_PROBED_CENTERS, size.n_centers // 20), size.n_centers)
 
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:

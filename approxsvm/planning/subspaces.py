@@ -24,7 +24,7 @@ from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
-from approxsvm.planning.calls import Calls, Cost
+from approxsvm.planning.calls import SAME, Calls, Cost, tail_of
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.winner import speculate
@@ -56,8 +56,6 @@ _GOOD_ENOUGH: Final = 0.1
 # again for each pair.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
-# Share of decided rows above which more coordinates hardly help.
-_NEARLY_ALL: Final = 0.995
 # If expansions decide about as many rows as the sums, no higher degree is needed.
 _ABOUT: Final = 0.01
 # A model keeps its training rows away from its boundary. So values of new rows are assumed to be smaller, by these
@@ -68,10 +66,6 @@ _MOST_STAGES: Final = 3
 _MOST_STAGES_OF_CLASSES: Final = 2
 # Maximum number of classes on which coordinates are tried.
 _MOST_JUDGED: Final = 3
-# If a stage with this many coordinates decides a smaller share of rows, more coordinates will not help; with a
-# tolerance, no number of coordinates will.
-_ENOUGH_COORDINATES: Final = 64
-_HOPELESS: Final = 0.02
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +154,15 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
         trial = _Trial(problem, lists, costs, numbers[-1], in_order)
         if not trial.draw_rows():
             return None
-        for n_done, k in enumerate(numbers):
+        for n_done, k in enumerate(reversed(numbers), 1):
             if not trial.run(k):
                 return None
-            progress(0.5 * (n_done + 1) / len(numbers))
-            if trial.is_enough(k, numbers[0]):
+            progress(0.5 * n_done / len(numbers))
+            # Fewer coordinates decide fewer rows.
+            left = 1.0 - trial.decided_by_sums(k)
+            if n_done == 1 and min(map(costs.at_best, numbers)) + left * exact.asked > to_beat:
+                return None
+            if not trial.pays(k):
                 break
         best, cost = trial.best()
         if cost.asked > to_beat or cost.is_slow_alone(least_alone, problem.limits.rows_per_call):
@@ -188,12 +186,13 @@ class _CallCosts:
     @property
     def exact(self) -> Cost:
         """Cost of the exact engine alone."""
-        return Cost(self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact), self.alone.exact)
+        asked = self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact)
+        return Cost(asked, self.alone.exact, tail_of(1.0, asked))
 
     @property
     def fixed(self) -> Cost:
         """Fixed cost of a row."""
-        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
+        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed, 0.0)
 
     def at_best(self, n_coordinates: int) -> float:
         """Return the average cost of a row if a stage decided all of them."""
@@ -202,7 +201,7 @@ class _CallCosts:
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
         """Return the cost of a row in a step that gets a share of the rows, by group frequency; None is the engine."""
         blocks, alone = (float(_of_step(costs, step) @ frequency) for costs in (self.blocks, self.alone))
-        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone)
+        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone, 0.0)
 
 
 def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
@@ -270,31 +269,37 @@ class _Trial:
         if len(self._stages[k]) < len(stages):
             return False
         self._certified[_Step(k, 0)] = self._decided(k)
-        for degree in self._degrees(k):
+        for degree in self._degrees(k) if self.pays(k) else ():
             step, group = _Step(k, degree), self._groups[0]
             projected = group.projected(self._rows, k)
             typical_s = 2.0 * self._model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
             self._expansions[step] = _expanded(group, self._stages[k][0], degree, self._model.gamma, typical_s)
             self._certified[step] = self._decided(k, _values(self._expansions[step], projected))
-            if float(self._certified[step].mean()) >= float(self._certified[_Step(k, 0)].mean()) - _ABOUT:
+            if float(self._certified[step].mean()) >= self.decided_by_sums(k) - _ABOUT:
                 break  # the residual leaves the other rows undecided
         return True
 
-    def is_enough(self, k: int, least: int) -> bool:
-        """Return whether adding coordinates is pointless: nearly all rows are decided, or hardly any are."""
-        share = float(self._certified[_Step(k, 0)].mean())
-        enough = k >= (_ENOUGH_COORDINATES if math.isinf(self._problem.tolerance) else least)
-        return share >= _NEARLY_ALL or (enough and share < _HOPELESS)
+    def decided_by_sums(self, k: int) -> float:
+        """Return the share of rows that the sums in k coordinates decide."""
+        return float(self._certified[_Step(k, 0)].mean())
+
+    def pays(self, k: int) -> bool:
+        """Return whether the rows that the sums in k coordinates decide cost more in the exact engine."""
+        return self.decided_by_sums(k) * self._costs.exact.asked > self._costs.at_best(k)
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """Return the steps with the lowest cost of rows, and that cost."""
+        """Return the steps that are quickest for one row among those with about the lowest cost, and their cost."""
         # A stage leaves few rows of a class undecided, which fill no blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
-        tried = [chain for n in range(1, most + 1) for chain in combinations(self._certified, n) if _is_chain(chain)]
-        costs, requested = [self._cost(chain) for chain in tried], self._problem.limits.rows_per_call
-        quickest = min(cost.alone for cost in costs)
-        least = min(range(len(tried)), key=lambda k: (costs[k].is_slow_alone(quickest, requested), costs[k].asked))
-        return tried[least], costs[least]
+        tried = [
+            chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)
+        ]
+        costs, requested = {chain: self._cost(chain) for chain in tried}, self._problem.limits.rows_per_call
+        quickest = min(cost.alone for cost in costs.values())
+        good = [chain for chain in tried if not costs[chain].is_slow_alone(quickest, requested)]
+        least = min(costs[chain].asked for chain in good)
+        best = min((c for c in good if costs[c].asked <= SAME * least), key=lambda chain: costs[chain].alone)
+        return best, costs[best]
 
     def built(self, steps: tuple[_Step, ...], cost: Cost, progress: Callable[[float], None]) -> Subspaces | None:
         """Build these stages for all groups."""
@@ -356,7 +361,8 @@ class _Trial:
             if step is not None:
                 undecided &= ~self._certified[step]
         tries = 1.0 + costs.blocks.misses
-        return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone)
+        tail = tail_of(float(undecided.mean()), costs.exact.asked)
+        return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone, tail)
 
 
 def in_subspaces(

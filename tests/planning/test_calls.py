@@ -57,7 +57,7 @@ def test_rows_cost_less_in_larger_calls(target: str, n_classes: int, monkeypatch
 
 
 def test_what_is_said_of_costs() -> None:
-    cost, exact = Cost(10.0, 60.0), Cost(100.0, 200.0)
+    cost, exact = Cost(10.0, 60.0, 3.0), Cost(100.0, 200.0, 8.0)
     assert cost.share_of(exact, None) == "10.0% of the exact engine's time in batches, 30.0% in calls of one row"
     assert cost.share_of(exact, 64) == "10.0% of the exact engine's time in calls of 64 rows, 30.0% in calls of one row"
     assert cost.share_of(exact, 1) == "30.0% of the exact engine's time in calls of one row"
@@ -68,14 +68,25 @@ def test_no_plan_is_three_times_as_slow_alone_unless_calls_are_large() -> None:
     model = random_model(0)
     points = planner.Points(np.zeros((1, 7), np.float32), None, np.zeros(1))
     slow, quick = (
-        planner.Candidate(2, points, cost, 0.9, cost_alone=alone) for cost, alone in ((1.0, 31.0), (2.0, 10.0))
+        planner.Candidate(2, points, Cost(cost, alone, 0.0), 0.9) for cost, alone in ((1.0, 31.0), (2.0, 10.0))
     )
     for asked, expected in ((None, [quick]), (1_000, [slow, quick])):
         problem = Problem(model, Frame.of(model, "mean"), rows, limits=Limits(rows_per_call=asked))
-        assert planner.Planner(problem, Cost(100.0, 100.0))._quick_alone([slow, quick]) == expected
-    assert not Cost(1.0, 30.0).is_slow_alone(10.0, None)
-    assert Cost(1.0, 30.1).is_slow_alone(10.0, None)
-    assert not Cost(1.0, math.inf).is_slow_alone(10.0, 1)
+        assert planner.Planner(problem, Cost(100.0, 100.0, 0.0))._quick_alone([slow, quick]) == expected
+    assert not Cost(1.0, 30.0, 0.0).is_slow_alone(10.0, None)
+    assert Cost(1.0, 30.1, 0.0).is_slow_alone(10.0, None)
+    assert not Cost(1.0, math.inf, 0.0).is_slow_alone(10.0, 1)
+
+
+def test_half_to_two_percent_of_rows_in_the_engine_weigh_more() -> None:
+    costs = CallCosts.of(random_model(0, n_sv=600), np.random.default_rng(1).normal(size=(50, 7)), None)
+    size, exact = Size(1, 7), costs.exact
+    found = [
+        costs.cascade(2, size, NOTHING_OPEN | {"expansion": 1.0 - k, "float32": k}) for k in (0.005, 0.01, 0.02, 0.3)
+    ]
+    tails = [(cost.weighed - cost.asked) / exact.asked for cost in found]
+    assert tails == pytest.approx([0.0, 0.045, 0.135, 0.135])
+    assert exact.weighed == pytest.approx(1.135 * exact.asked)
 
 
 def test_plans_for_calls_of_one_row() -> None:
