@@ -11,8 +11,8 @@
 //
 // A model of mode exact starts with the exact engine. An approximate model has only the expansion, and reports its
 // bound. Exact values come from the float64 engine. Rows that a stage leaves undecided are collected and sent to the
-// next one a full block at a time. Each lane computes what it would compute alone, so results do not depend on the other
-// rows of a block.
+// next one a full block at a time. Each lane computes what it would compute alone, so results do not depend on the
+// other rows of a block.
 #pragma once
 
 #include "gaussian_terms.hpp"
