@@ -42,7 +42,7 @@ from approxsvm.runtime.evaluator import EXPANSION_STAGES, VALUES, Evaluator
 # Numbers of centers to try at each level of effort.
 EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "low": (1, 64),
-    "normal": (1, 16, 64, 256, 1024),
+    "normal": (1, 16, 64, 256),
     "high": (1, 16, 64, 256, 1024, 4096),
 }
 # Most sample rows, and the share of them that is held out to evaluate the candidates.
