@@ -80,10 +80,8 @@ _ROWS_PER_CENTER: Final = 4
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
-# Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried. Higher
-# degrees are tried only where degree 2 costs the second factor more than if it certified every row.
+# Costs within this factor count as equal if more rows are certified or fewer centers need to be tried.
 _ABOUT: Final = 1.15
-_WORTH_A_LONG_LOOK: Final = 1.5
 # Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # If the first plans certify less than this share of rows, the tolerance is out of reach for all plans.
@@ -300,7 +298,7 @@ class Planner:
         # best, and go on to fewer while that helps: one more degree often replaces four times as many centers.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
         waiting = sorted((c for c in tried if self._has_waiting_degrees(c)), key=lambda c: -c.points.size.n_centers)
-        if best in waiting and self._degrees_may_pay(best):
+        if best in waiting:
             for candidate in waiting[waiting.index(best) :]:
                 least = min(c.cost for c in tried)
                 degrees = self._degrees(candidate.points.size)[1:]
@@ -334,12 +332,6 @@ class Planner:
     def _takes_long(self, size: Size, degree: int) -> bool:
         """Return whether trying a higher degree about a single center takes long; only if trials are rationed."""
         return self._is_rationed and self._work(size, degree, 1) - self._work(size, degree, 0) > _LONG_TRIAL
-
-    def _degrees_may_pay(self, best: Candidate) -> bool:
-        """Return whether the rows that degree 2 leaves undecided cost enough to justify trying higher degrees."""
-        if self._mode == "approximate" or not self._is_free:
-            return True
-        return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size).weighed
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
