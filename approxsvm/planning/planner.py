@@ -378,7 +378,7 @@ class Planner:
         """Return the share of the rows left by the last plan that a further one leaves at best.
 
         Each step is assumed at best to leave the square of the share that the step before it left. A first degree
-        counts as a step from nothing; the effect of a first number of centers is unknown, and any may leave nothing.
+        counts as a step from nothing. The effect of a first number of centers is unknown: the next may leave nothing.
         """
         last, more_degrees = lower[-1], degree - lower[-1].degree
         if len(lower) < 2:
@@ -546,7 +546,7 @@ class Planner:
             chosen = None if self._is_free else best
             name = "the exact engine alone" if chosen is None else f"{best.name}, as far as requested"
             return Plan(chosen, f"{name}: {self._too_few}")
-        if self._is_free and not least.costs.is_worthwhile(self._exact):
+        if self._is_free and not least.costs.is_worthwhile(self._exact, self._limits.rows_per_call):
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
                 f"would take {least.costs.asked / self._exact.asked:.0%} of its time, {self._judgement}"
