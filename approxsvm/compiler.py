@@ -114,7 +114,7 @@ def compile(
     max_bytes : int, optional
         Limit on the size of the artifact.
     effort : {"low", "normal", "high"}
-        Limit on compile time: up to 64, 1,024 or 4,096 centers are tried. "low" gives each trial a fifth of the
+        Limit on compile time: up to 64, 256 or 4,096 centers are tried. "low" gives each trial a fifth of the
         work, and "high" ten times as much.
     random_state : int
         Seeds the choice of rows and centers. The same input gives the same artifact, bit for bit, on one target.

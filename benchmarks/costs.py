@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 import approxsvm
-from approxsvm.planning.cost import CALL_ROWS, Constants, CostModel, Size
+from approxsvm.planning.cost import CALL_ROWS, Constants, CostModel, Size, rows_in_engine
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.plans import forced_plans, plan_of, shares_of_stages
 from benchmarks.problems import SOURCES, Chosen, scaled
@@ -73,7 +73,9 @@ def _cost(model: Any, X: Any, plan: Any, share: dict[str, float], constants: Con
     if plan.artifact.mode == "exact":
         return costs.exact
     size = Size(plan.artifact.n_centers, plan.artifact.n_varying)
-    return costs.cascade(int(plan.artifact.header["degree"]), size, share)
+    degree, refined = int(plan.artifact.header["degree"]), 1.0 - share["expansion"]
+    refining = refined * costs.refining(degree, size, share)
+    return costs.expansion(degree, size) + refining + rows_in_engine(share) * costs.exact
 
 
 def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:

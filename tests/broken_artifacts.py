@@ -32,6 +32,7 @@ from artifact_changes import (
 )
 from artifact_layout import ENUMERATIONS, HEADER_BYTES, INF, LIMITS, SECTIONS, Layout, Number
 from conftest import GOLDEN, random_model
+from forced_subspaces import in_subspaces
 
 from approxsvm import Artifact
 from approxsvm.artifact.outputs import pack_outputs
@@ -54,7 +55,6 @@ from approxsvm.ir.outputs import (
     TemperatureCalibration,
 )
 from approxsvm.ir.schema import record
-from approxsvm.planning.subspaces import in_subspaces
 
 
 class Broken(NamedTuple):

@@ -49,7 +49,7 @@ from approxsvm.system.progress_bar import compiling
     "--effort",
     "low normal high",
     "normal",
-    "Time spent on the search for the best plan: with up to 64, 1,024 or 4,096 centers.",
+    "Time spent on the search for the best plan: with up to 64, 256 or 4,096 centers.",
 )
 @click.option(
     "--rows-per-call",

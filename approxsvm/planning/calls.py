@@ -32,9 +32,8 @@ class Cost(NamedTuple):
     def weighed(self) -> float:
         """Cost by which plans are compared.
 
-        The average hardly distinguishes 0.5 % of rows in the exact engine from 2 %, but the 99th percentile of the time
-        of a row does. Between these shares, such rows therefore count ten times; beyond, the percentile is out of
-        reach.
+        Rows in the exact engine count ten times while they are 0.5 to 2 % of all, as they decide the 99th percentile of
+        one row's time. Beyond, it is out of reach.
         """
         return self.asked + self.tail
 
@@ -42,10 +41,10 @@ class Cost(NamedTuple):
         """Return whether rows_per_call is not given and a single row costs far more than by another plan."""
         return rows_per_call is None and self.alone > _MOST_ALONE * least
 
-    def is_worthwhile(self, exact: Cost) -> bool:
-        """Return whether rows cost much less than in the exact engine, as asked or on average of that and alone."""
+    def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
+        """Return whether rows cost much less than in the exact engine, in batches or on average of these and alone."""
         asked, alone = self.asked / exact.asked, self.alone / exact.alone
-        return min(asked, math.sqrt(asked * alone)) <= WORTHWHILE
+        return min(asked, math.sqrt(asked * alone) if rows_per_call is None else math.inf) <= WORTHWHILE
 
     def share_of(self, exact: Cost, rows_per_call: int | None) -> str:
         """Describe the cost relative to the exact engine's."""

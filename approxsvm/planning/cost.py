@@ -377,13 +377,6 @@ class CostModel:
         loaded = self.constants.loaded * self.n_features
         return self.constants.row + loaded + routing + pairs + n_forms * self._forms(at_once, size, 1.0, degree)
 
-    def cascade(
-        self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
-    ) -> float:
-        """Return the average cost of a row, including `refining` and the exact engine after it."""
-        refining = self.refining(degree, size, share, lower)
-        return self.expansion(degree, size) + (1.0 - share["expansion"]) * refining + rows_in_engine(share) * self.exact
-
     def refining(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> float:

@@ -42,7 +42,7 @@ from approxsvm.runtime.evaluator import EXPANSION_STAGES, VALUES, Evaluator
 # Numbers of centers to try at each level of effort.
 EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "low": (1, 64),
-    "normal": (1, 16, 64, 256, 1024),
+    "normal": (1, 16, 64, 256),
     "high": (1, 16, 64, 256, 1024, 4096),
 }
 # Most sample rows, and the share of them that is held out to evaluate the candidates.
@@ -80,10 +80,8 @@ _ROWS_PER_CENTER: Final = 4
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
-# Costs within the first factor count as equal if more rows are certified or fewer centers need to be tried. Higher
-# degrees are tried only where degree 2 costs the second factor more than if it certified every row.
+# Costs within this factor count as equal if more rows are certified or fewer centers need to be tried.
 _ABOUT: Final = 1.15
-_WORTH_A_LONG_LOOK: Final = 1.5
 # Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # If the first plans certify less than this share of rows, the tolerance is out of reach for all plans.
@@ -300,7 +298,7 @@ class Planner:
         # best, and go on to fewer while that helps: one more degree often replaces four times as many centers.
         best = min(self._about_best(tried), key=lambda c: c.points.size.n_centers)
         waiting = sorted((c for c in tried if self._has_waiting_degrees(c)), key=lambda c: -c.points.size.n_centers)
-        if best in waiting and self._degrees_may_pay(best):
+        if best in waiting:
             for candidate in waiting[waiting.index(best) :]:
                 least = min(c.cost for c in tried)
                 degrees = self._degrees(candidate.points.size)[1:]
@@ -334,12 +332,6 @@ class Planner:
     def _takes_long(self, size: Size, degree: int) -> bool:
         """Return whether trying a higher degree about a single center takes long; only if trials are rationed."""
         return self._is_rationed and self._work(size, degree, 1) - self._work(size, degree, 0) > _LONG_TRIAL
-
-    def _degrees_may_pay(self, best: Candidate) -> bool:
-        """Return whether the rows that degree 2 leaves undecided cost enough to justify trying higher degrees."""
-        if self._mode == "approximate" or not self._is_free:
-            return True
-        return best.cost >= _WORTH_A_LONG_LOOK * self._costs.expansion(2, best.points.size).weighed
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
@@ -386,7 +378,7 @@ class Planner:
         """Return the share of the rows left by the last plan that a further one leaves at best.
 
         Each step is assumed at best to leave the square of the share that the step before it left. A first degree
-        counts as a step from nothing; the effect of a first number of centers is unknown, and any may leave nothing.
+        counts as a step from nothing. The effect of a first number of centers is unknown: the next may leave nothing.
         """
         last, more_degrees = lower[-1], degree - lower[-1].degree
         if len(lower) < 2:
@@ -554,7 +546,7 @@ class Planner:
             chosen = None if self._is_free else best
             name = "the exact engine alone" if chosen is None else f"{best.name}, as far as requested"
             return Plan(chosen, f"{name}: {self._too_few}")
-        if self._is_free and not least.costs.is_worthwhile(self._exact):
+        if self._is_free and not least.costs.is_worthwhile(self._exact, self._limits.rows_per_call):
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
                 f"would take {least.costs.asked / self._exact.asked:.0%} of its time, {self._judgement}"

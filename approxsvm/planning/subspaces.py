@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations, pairwise
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +17,14 @@ from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact.subspaces import subspace_sections
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
-from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.gram import InOrder, one_by_one
+from approxsvm.expansion.gram import InOrder
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
-from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.calls import SAME, Calls, Cost, tail_of
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.winner import speculate
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.system.threads import all_threads
 
@@ -363,41 +360,6 @@ class _Trial:
         tries = 1.0 + costs.blocks.misses
         tail = tail_of(float(undecided.mean()), costs.exact.asked)
         return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone, tail)
-
-
-def in_subspaces(
-    model: KernelModel,
-    numbers: tuple[int, ...],  # coordinates, ascending
-    degree: int = 0,  # degree of an expansion that replaces the first sums; 0 for none
-    *,
-    X: Any = None,  # (n_rows, n_features): sample rows, to speculate on the class
-    center: CenterChoice = "mean",
-    tolerance: float = math.inf,  # promised error of values; infinite if only labels count
-    on_grid: bool = False,  # whether to store coordinates as 16-bit integers
-) -> Artifact:
-    """Build an exact artifact with stages of these numbers of coordinates, whether they pay or not.
-
-    Raises UnsupportedModelError if float32 cannot hold the sums, or the format the model.
-    """
-    problem = Problem(model, Frame.of(model, center), X)
-    point = problem.frame.center
-    scale, groups, expansion = input_scale_for(model.gamma), [], None
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        for lists in Lists.of(model):
-            group = GroupInSubspace(model, lists, point, numbers[-1], 0, scale if on_grid else None)
-            candidates = [group.stage(k, scale, one_by_one) for k in numbers]
-            stages = [stage for stage in candidates if stage is not None]
-            if len(stages) < len(candidates):
-                raise UnsupportedModelError(
-                    "float32 cannot hold the coefficients or distances of kernel sums in few coordinates"
-                )
-            groups.append(group.group(stages, scale))
-            if degree:
-                expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
-    others = subspace_sections(groups, expansion)
-    if model.n_decisions > 1:
-        others |= speculate(problem, speculated_cost=0.0)
-    return build(model, "exact", problem.frame, others=others, tolerance=tolerance)
 
 
 class _Step(NamedTuple):

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from conftest import REPOSITORY
+from forced_subspaces import in_subspaces
 from runtime_library import built
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.ir.kernel_model import KernelModel
-from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.reference.definition import definition_of
 
 PROGRAM = REPOSITORY / "cpp" / "tests" / "single_rows.cpp"

@@ -186,7 +186,7 @@ def test_never_slower_than_the_exact_engine(
             assert plan.reason.startswith("the exact engine alone")
         else:
             assert fast.artifact.mode == "certified"
-            assert plan.candidate.costs.is_worthwhile(exact_cost)
+            assert plan.candidate.costs.is_worthwhile(exact_cost, None)
         assert fast.artifact.plan == plan.reason
     assert {fast.candidate is None for _, fast in plans} == {True, False}
 

@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 import pytest
+from forced_subspaces import in_subspaces
 from scipy.sparse import csr_array, hstack
 from scipy.spatial.distance import cdist
 from scipy.special import gammainc
@@ -24,7 +25,6 @@ from approxsvm.expansion import taylor
 from approxsvm.expansion.gram import one_by_one
 from approxsvm.expansion.subspace import GroupInSubspace, Lists
 from approxsvm.frontends import read_any
-from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator
 
 Rows = npt.NDArray[np.float64]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from forced_subspaces import in_subspaces
 from sklearn import (
     calibration,
     compose,
@@ -47,7 +48,6 @@ from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 import approxsvm
 from approxsvm.estimators import estimator_for
 from approxsvm.features import TaylorFeatures
-from approxsvm.planning.subspaces import in_subspaces
 from zoo import foreign
 from zoo.specimens import Entry, Specimen
 from zoo.tables import Table
