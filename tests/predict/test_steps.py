@@ -157,8 +157,8 @@ def test_piecewise_polynomials_hold_their_errors(seed):
     op = ops.PiecewisePolynomial.of(1, [(0, pieces)])
     x = np.concatenate([rng.normal(size=60), edges, np.nextafter(edges, -np.inf), edges + 1e-9])[:, np.newaxis]
     errors = 10.0 ** rng.integers(-17, 1, size=x.shape) * (rng.random(x.shape) < 0.8)
-    y, bounds = op.run(x, errors, is_source=False)
-    own = op.run(x, errors)[1]
+    y, bounds = op.mapper()(x, errors, is_source=False)
+    own = op.mapper()(x, errors)[1]
     for k in range(len(x)):
         at = Fraction(float(x[k, 0]))
         for share in [*np.linspace(-1, 1, 9), *rng.uniform(-1, 1, 9)]:
@@ -214,7 +214,7 @@ def test_functions_of_one_feature_hold_their_errors():
         shares = rng.uniform(-1, 1, len(came))
         moved = [mpmath.mpf(x) + mpmath.mpf(e) * u for x, e, u in zip(numbers, came, shares, strict=True)]
         moved = [abs(x) if isinstance(step, ops.PeriodicFeatures) else x for x in moved]
-        given, errors = step.run(numbers[:, np.newaxis], came[:, np.newaxis], is_source=False)
+        given, errors = step.mapper()(numbers[:, np.newaxis], came[:, np.newaxis], is_source=False)
         for x, y, error in zip(moved, given[:, 0].tolist(), errors[:, 0].tolist(), strict=True):
             assert abs(function(x) - mpmath.mpf(y)) <= error
         near = (came == 0) & np.isfinite(errors[:, 0])  # own errors say something
@@ -239,14 +239,14 @@ def test_tables_of_tables(seed):
     x[rng.random(x.shape) < 0.1] = np.nan
     one, two = InputMap.identity(3).then_op(first), InputMap.identity(5).then_op(second)
     fine = ~one._run(x).outside
-    fine[fine] = ~two._run(first.run(x[fine])[0]).outside
+    fine[fine] = ~two._run(first.mapper()(x[fine])[0]).outside
     assert np.array_equal(~joined._run(x).outside, fine)
-    apart = second.run(first.run(x[fine])[0])[0]
-    assert np.array_equal(joined.ops[0].run(x[fine])[0], apart, equal_nan=True)
+    apart = second.mapper()(first.mapper()(x[fine])[0])[0]
+    assert np.array_equal(joined.ops[0].mapper()(x[fine])[0], apart, equal_nan=True)
     kept = rng.permutation(5)[:3]
     chosen = joined.then_select(kept)
     used = chosen.columns
-    assert np.array_equal(chosen.ops[0].run(x[fine][:, used])[0], apart[:, kept], equal_nan=True)
+    assert np.array_equal(chosen.ops[0].mapper()(x[fine][:, used])[0], apart[:, kept], equal_nan=True)
 
 
 @pytest.mark.parametrize(
