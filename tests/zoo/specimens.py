@@ -157,7 +157,9 @@ class Specimen:
             for i in range(len(refused)):
                 refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
         elif theirs[method].dtype.kind == "f":  # linear models do not look at sparse rows
-            refused = np.isnan(theirs[method]).reshape(len(refused), -1).any(axis=1)
+            # A density of 0 has a logarithm of negative infinity.
+            lacking = np.isnan(theirs[method]) | (np.isinf(theirs[method]) & (method == "predict"))
+            refused = lacking.reshape(len(refused), -1).any(axis=1)
         if refused.any():
             table = table.take(~refused)
             theirs = answers(self.source, table) if not refused.all() else {}
