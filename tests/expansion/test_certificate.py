@@ -16,6 +16,7 @@ import pytest
 from attacks import TARGETS, TIGHT_S, Tally, truth_of, worst_directions
 from conftest import EVERYTHING, random_model
 from edge_cases import awkward_vectors
+from forced_subspaces import in_subspaces
 from scipy.sparse import csr_array
 from scipy.special import gammainc
 from zoo.balls import Extended
@@ -27,7 +28,6 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import certificate as certificates
 from approxsvm.expansion import gram, taylor
 from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.planning.subspaces import in_subspaces
 from approxsvm.runtime.evaluator import STAGES
 
 FLOAT32 = STAGES.index("float32")
@@ -351,9 +351,10 @@ def test_every_stage_answers_some_rows_and_keeps_its_bound():
         middle = float(np.median(truth_of(make_model(x, coef, 0.0, gamma), rows).mid))
         model = make_model(x, coef, -middle, gamma)
         twin = make_model(np.concatenate([x, x]), np.concatenate([coef, -coef]), 0.0, gamma)  # f = 0 everywhere
-        tally += judge(model, rows)
-        tally += judge(twin, rows[:50])
-    stages = [name for name in STAGES if name != "higher_degree"]  # these are of degree 2
+        for options in ({"modes": ["exact"]}, {"modes": ["certified", "approximate"], "degree": 2}):
+            tally += judge(model, rows, **options)
+            tally += judge(twin, rows[:50], **options)
+    stages = [name for name in STAGES if name != "higher_degree"]
     assert {(target, stage) for target, _, stage in tally.worst} == set(itertools.product(TARGETS, stages))
 
 

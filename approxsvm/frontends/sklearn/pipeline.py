@@ -54,11 +54,19 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     names = feature_names(steps[0][1])
     with _remedy_named(pipeline, steps[0][0]):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
-    map_ = replace(map_, by_column=name_of(steps[0][1]) == "ColumnTransformer")
+    map_ = replace(map_, by_column=_checks_columns_alone(steps[0][1]))
     for name, step in steps:
         with _remedy_named(pipeline, name):
             map_ = fold(map_, step, name)
     return with_input_map(model, lookups.complete(map_))
+
+
+def _checks_columns_alone(step: Any) -> bool:
+    """Return whether a first step looks at the columns that it takes, and at no others."""
+    if name_of(step) == "FeatureUnion":
+        parts = [part for _, part in step.transformer_list if not is_dropped(part)]
+        return bool(parts) and all(map(_checks_columns_alone, parts))
+    return name_of(step) == "ColumnTransformer"
 
 
 @contextmanager

@@ -39,7 +39,7 @@ OF_EVERY_TEXT = (
 OF_EVERY_CODE: dict[str, tuple[str, ...]] = {
     "int16": ("label by probability of two", "RFE, itself", "StandardScaler, SVC of scales", "process", "PCL"),
     "int8": ("LIBSVM file, one class",),
-    "coefficients": ("PCA, centers", "TargetEncoder"),
+    "coefficients": ("PCA, centers",),
 }
 
 
