@@ -2,8 +2,8 @@
 //
 // A label that does not come from votes is proven by the bounds of the values, or computed from exact values. An
 // ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives the labels
-// or values of all members. If its members are the functions of its classes, their values are treated like those of a
-// single model.
+// or values of all members. If its members are the functions of its classes, their values are treated like a single
+// model's.
 #pragma once
 
 #include "../outputs/outputs.hpp"

@@ -99,8 +99,8 @@ struct Job {
     const PreparedModel& prepared;
     const ModelView& view;
     const RowSource& source;
-    const Request request;
-    const Evaluation out;
+    const Request& request;
+    const Evaluation& out;
     std::uint64_t* const counts;  // of the rows that each stage answered
     const Batch batch;
     const EvaluationMemory& memory;
@@ -140,7 +140,7 @@ struct RowQueue {
 // --- bounds of a row
 
 // The part of a row's bound that is not rounding: the distance between the source's function and this one, and the
-// effect of the row's error, at most A1 because kernels are between 0 and 1. `slope` is kernel_slope(gamma).
+// effect of the row's error, at most A1 because kernels are between 0 and 1. `slope` is PreparedModel::slope.
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
     if (row_error == 0.0) return decision.value_error;  // NaN goes on
     const double moved = slope * row_error;

@@ -1,5 +1,5 @@
 // Values with a proof: the cheapest stage whose error bound suffices answers each row. This file has the cascade of
-// Gaussian kernels with one function; several_cascade.hpp and class_cascade.hpp have those of several.
+// Gaussian kernels with one function; several_cascade.hpp and class_cascade.hpp serve models with several.
 //
 //     expansion to degree 2
 //     -> the same value with a bound that knows the row's direction, or higher degrees, one by one

@@ -79,7 +79,7 @@ class ClassCascade : public CommonExpansions {
           n_classes_(view_.n_labels),
           labels_only_(!wants_values(job.out) && view_.mode != Mode::approximate),
           exact_(job),
-          winner_(job, slope_, *this),
+          winner_(job, *this),
           speculates_(labels_only_ && winner_.is_there()),
           few_is_first_(prepared_.subspaces.n_stages == 0) {}
 
@@ -97,8 +97,8 @@ class ClassCascade : public CommonExpansions {
             evaluate_in_block<Registers>(pair, form, rows, n, block, outside, scratch, common, view_.degree);
         };
         if (labels_only_) {
-            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
-                evaluate_pair(pair, form_of(pair, c));
+            for_majority_pairs([&](std::size_t, std::size_t form, Outcome won, std::size_t pair) {
+                evaluate_pair(pair, form);
                 const double *values = values_of(pair), *bounds = bounds_of(pair);
                 for (std::size_t r = 0; r < stride; ++r) wins[r] += outcome_of(values[r], bounds[r]) == won;
             });
@@ -126,8 +126,8 @@ class ClassCascade : public CommonExpansions {
             evaluate_at_row(i, pair, form, u, outside, row, view_.degree);
         };
         if (labels_only_) {
-            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
-                evaluate_pair(pair, form_of(pair, c));
+            for_majority_pairs([&](std::size_t, std::size_t form, Outcome won, std::size_t pair) {
+                evaluate_pair(pair, form);
                 wins += outcome_of(value_[pair], bound_[pair]) == won;
             });
         } else {
@@ -156,17 +156,14 @@ class ClassCascade : public CommonExpansions {
 
   private:
     std::size_t majority_class() const { return view_.majority_classes[center_]; }
-    // Returns the number of the center's form for the pair of its majority class and class c.
-    std::size_t form_of(std::size_t pair, std::size_t c) const {
-        return view_.majority_only ? c - (c > majority_class()) : pair;
-    }
-    // Calls visit(pair, outcome if w wins, other class) for the pairs of class w.
+    // Calls visit(other class, the center's form, outcome if the majority class wins, pair) for its pairs.
     template <class Visit>
-    void for_pairs_of(std::size_t w, const Visit& visit) const {
-        for (std::size_t c = 0; c < n_classes_; ++c) {
-            if (c < w) visit(pair_position(n_classes_, c, w), Outcome::second, c);
-            if (c > w) visit(pair_position(n_classes_, w, c), Outcome::first, c);
-        }
+    void for_majority_pairs(const Visit& visit) const {
+        for_pairs_of_class(n_classes_, majority_class(),
+                           [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+                               const Outcome won = sign < 0.0 ? Outcome::second : Outcome::first;
+                               visit(c, view_.majority_only ? f : pair, won, pair);
+                           });
     }
 
     // --- expansions
@@ -179,7 +176,7 @@ class ClassCascade : public CommonExpansions {
         // Values are read here, because the engine of sparse rows may now answer an earlier row in the same memory.
         std::size_t speculated = majority_class();
         winner_.begin(i, [&](const auto& know) {
-            for_pairs_of(majority_class(), [&](std::size_t pair, Outcome won, std::size_t c) {
+            for_majority_pairs([&](std::size_t c, std::size_t, Outcome won, std::size_t pair) {
                 const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
                 if (outcome != won && outcome != Outcome::unknown) speculated = c;
                 know(pair, outcome);

@@ -13,7 +13,6 @@ class CommonExpansions {
         : job_(job),
           prepared_(job.prepared),
           view_(job.view),
-          slope_(kernel_slope(view_.gamma)),
           n_decisions_(view_.n_decisions),
           value_(job.memory.row_values),
           bound_(job.memory.row_bounds) {}
@@ -34,7 +33,7 @@ class CommonExpansions {
     }
 
     double slack_of(std::size_t i, std::size_t k) const {
-        return row_slack(view_.decisions[k], slope_, job_.row_error(i));
+        return row_slack(view_.decisions[k], prepared_.slope, job_.row_error(i));
     }
 
     // The numbers that all functions share for the rows of a block: Gaussian factors (0 if float32 cannot hold them)
@@ -92,7 +91,6 @@ class CommonExpansions {
     const Job& job_;
     const PreparedModel& prepared_;
     const ModelView& view_;
-    const double slope_;  // upper bound of the kernel's slope
     const std::size_t n_decisions_;
     double *const value_, *const bound_;  // for one row, (n_decisions,)
     std::size_t center_ = 0;
@@ -169,7 +167,7 @@ class CommonExpansions {
         }
         if (!view_.varying && !job_.request.row_errors) return;
         for (std::size_t r = 0; r < Stride; ++r) {
-            bounds[r] = finished_bound(sum[r]) + row_slack(decision, slope_, common.row_error[r]) +
+            bounds[r] = finished_bound(sum[r]) + row_slack(decision, prepared_.slope, common.row_error[r]) +
                         slice_slack(view_, decision, common.off_sq[r]);
         }
     }

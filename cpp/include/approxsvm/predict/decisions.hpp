@@ -4,7 +4,7 @@
 // One function: the label cannot differ from the exact one if |value - label change| > bound (labels usually change at
 // 0). Several functions, one per class or target: the first class with the largest value wins, if it exceeds every
 // other one by more than both bounds. Pairs of classes: they vote (votes.hpp). If values are wanted, the sign of every
-// pair must be certain. Wanted values, and those of regressions, must also have bounds within the model's tolerance.
+// pair must be certain. Values that are wanted or belong to a regression need bounds within the model's tolerance.
 #pragma once
 
 #include "../outputs/outputs.hpp"

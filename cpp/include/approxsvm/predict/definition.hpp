@@ -79,7 +79,7 @@ APPROXSVM_NOINLINE inline void gaussian_by_definition(const PreparedModel& prepa
     const std::size_t n = model.n_decisions;
     double* const z = reinterpret_cast<double*>(memory);
     const double unseen = source.load(i, nullptr, 1.0, z, 1);
-    const double steepest = kernel_slope(model.gamma), d_depth = (static_cast<double>(model.n_features) + 8.0) * unit64;
+    const double steepest = prepared.slope, d_depth = (static_cast<double>(model.n_features) + 8.0) * unit64;
     Distances distances(model, z);
     APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(model.n_sv) * (static_cast<double>(model.n_features) + work_of_exp));
     for (std::size_t k = 0; k < n; ++k) values[k] = bounds[k] = moved[k] = 0.0;

@@ -270,7 +270,7 @@ class EngineStage {
     const Job& job_;
     const EngineSums<Real>& sums_;
     Offer<Real>& next_;
-    const EngineRoom<Real> room_;
+    const EngineRoom<Real>& room_;
     Real* const block_;
     const bool stays_sparse_;
     const std::size_t sparse_rows_, most_nonzeros_;

@@ -88,9 +88,9 @@ inline bool expand_sparse(Cascade<parts>& cascade, const Job& job, std::size_t i
 }
 
 template <class AnyCascade>
-inline Status expand_about_one(AnyCascade& cascade, const Job& job) {
+inline Status expand_about_one(AnyCascade& cascade, const Job& job, std::size_t center = 0) {
     Gatherer<AnyCascade> gatherer(cascade, job);
-    cascade.begin_center(0);
+    cascade.begin_center(center);
     for (std::size_t i = 0; i < job.source.n_rows(); ++i) {
         Status status = Status::ok;
         if (expand_sparse(cascade, job, i, status)) continue;
@@ -250,7 +250,7 @@ struct EvaluatorOf<GaussianKernels> {
         return with_cascade<parts>(job, [&](auto& cascade) { return evaluate_with(cascade, job); });
     }
     static bool feels_error(const PreparedModel& prepared, double error, const double*) {
-        return is_felt(prepared, error * kernel_slope(prepared.view->gamma));
+        return is_felt(prepared, error * prepared.slope);
     }
 };
 

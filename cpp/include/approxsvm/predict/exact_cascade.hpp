@@ -1,5 +1,5 @@
 // The exact stages of any model: float32; float64, if the bounds of float32 do not suffice (decisions.hpp); and the
-// definition, if those of float64 also do not. Rows on a grid of few values have an engine of their own.
+// definition, if the bounds of float64 do not suffice either. Rows on a grid of few values have an engine of their own.
 //
 // Terms define the sums:
 //     shape                          of their decision functions (decisions.hpp)

@@ -20,11 +20,7 @@ class GaussianTerms {
 
     // `memory` has definition_bytes.
     GaussianTerms(const PreparedModel& prepared, float* memory)
-        : prepared_(prepared),
-          view_(*prepared.view),
-          decisions_(view_.decisions),
-          slope_(kernel_slope(view_.gamma)),
-          memory_(memory) {}
+        : prepared_(prepared), view_(*prepared.view), decisions_(view_.decisions), memory_(memory) {}
 
     template <class Real>
     Sums<Real> sums(Real* products) const {
@@ -56,7 +52,7 @@ class GaussianTerms {
         }
     }
 
-    double slack(std::size_t k, double row_error) const { return row_slack(decisions_[k], slope_, row_error); }
+    double slack(std::size_t k, double row_error) const { return row_slack(decisions_[k], prepared_.slope, row_error); }
     const FewValues* few() const { return &prepared_.few; }
 
     void define(const Job& job, std::size_t i, double* values, double* bounds, double* moved) const {
@@ -75,7 +71,6 @@ class GaussianTerms {
     const PreparedModel& prepared_;
     const ModelView& view_;
     const DecisionNumbers* const decisions_;
-    const double slope_;  // upper bound of the kernel's slope
     float* const memory_;
 };
 

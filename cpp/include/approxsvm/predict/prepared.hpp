@@ -21,7 +21,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// An exact engine in one precision, and the distance of its support vectors from those of the model. Besides a_i K_i it
+// An exact engine in one precision, and the distance of its support vectors from the model's. Besides a_i K_i it
 // sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of several functions.
 template <class Sums>
 struct Engine {
@@ -61,6 +61,7 @@ struct PreparedModel {
     FewValues few;        // replaces the engines for rows on its grid
     Subspaces subspaces;
     const PreparedModel* subspace_expansion;  // in the coordinates of the first subspace stage, or null
+    double slope;                             // kernel_slope(gamma)
     double typical_float32_bound;             // of the float32 engine, for a row at the center
     double largest_moduli;                    // the largest A1 of any decision function
     bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
@@ -412,10 +413,10 @@ inline ListedErrors grid_errors(std::size_t n_sv) {
 }
 
 // Returns the row's part in the bounds of all pairs.
-inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double slope, double row_error) {
+inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double row_error) {
     const ListedErrors listed = listed_errors(*model.winner.sums.kernels, half_sq_norm);
     if (!(listed.of_moduli < infinity)) return listed;
-    const double rounded = 1.01 * 0.61 * 2.0 * unit32 * std::sqrt(2.0 * half_sq_norm), moved = slope * row_error;
+    const double rounded = 1.01 * 0.61 * 2.0 * unit32 * std::sqrt(2.0 * half_sq_norm), moved = model.slope * row_error;
     const double of_row = row_error == 0.0 ? 0.0 : moved < 1.0 ? moved : 1.0;
     return {listed.of_moduli, 1.0001 * (rounded + of_row + listed.of_all_moduli)};
 }
@@ -509,7 +510,7 @@ APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vec
 // bound of the float32 engine for a row at the center if there is one function.
 template <template <class> class Writer, class Sizes, class Engine32, class Engine64>
 APPROXSVM_COLD inline void fill_engines(const ModelView& view, const Sizes& sizes, const EnginePieces& pieces,
-                                        Engine32& engine32, Engine64& engine64, double& typical_float32_bound) {
+                                        Engine32& engine32, Engine64& engine64) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const bool classes = has_classes(view);
     const std::size_t n_errors = classes ? view.n_labels : view.n_decisions, n_coef = classes ? n_errors - 1 : n_errors;
@@ -542,7 +543,7 @@ APPROXSVM_COLD inline void fill_engines(const ModelView& view, const Sizes& size
     engine64 = {writer64.expansion(), t, errors64};
     if (view.n_decisions != 1) return;
     const EngineBound<float> bound(engine32);
-    typical_float32_bound = bound.of(bound.of_row(t, d), weighted_moduli, *errors32, view.decisions[0]);
+    pieces.model->typical_float32_bound = bound.of(bound.of_row(t, d), weighted_moduli, *errors32, view.decisions[0]);
 }
 
 // The engines' center: the reference that sparse rows have, or the model's center.
@@ -562,6 +563,7 @@ template <Parts parts>
 APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces,
                                             PreparedModel& model) {
     model.engine_center = fill_engine_center(view, pieces.engine_center);
+    model.slope = kernel_slope(view.gamma);
     // The degrees after which evaluation may stop (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
     for (std::size_t e = 0; e < view.n_centers * view.n_forms; ++e) {
@@ -577,8 +579,8 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
     if constexpr (has(parts, one_vs_one)) {
         if (has_class_engines(view)) {
-            fill_engines<ClassKernelExpansionWriter>(view, sizes_of_classes(view), pieces, model.class32, model.class64,
-                                                     model.typical_float32_bound);
+            fill_engines<ClassKernelExpansionWriter>(view, sizes_of_classes(view), pieces, model.class32,
+                                                     model.class64);
             model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels,
                                               pieces.winner, model.engine_center);
         }
@@ -586,13 +588,12 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
     if constexpr (has(parts, several_functions)) {
         if (has_engines(view) && has_several(view))
             fill_engines<ClassKernelExpansionWriter>(view, sizes_of_functions(view), pieces, model.class32,
-                                                     model.class64, model.typical_float32_bound);
+                                                     model.class64);
     }
     if (has_engines(view) && view.n_decisions == 1)
-        fill_engines<KernelExpansionWriter>(view, view.n_sv, pieces, model.exact32, model.exact64,
-                                            model.typical_float32_bound);
+        fill_engines<KernelExpansionWriter>(view, view.n_sv, pieces, model.exact32, model.exact64);
     if constexpr (has(parts, few_values)) {
-        if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(kernel_slope(view.gamma));
+        if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(model.slope);
     }
     if constexpr (has(parts, subspaces)) {
         model.subspaces = fill_subspaces(view, pieces.in_subspaces);

@@ -52,11 +52,7 @@ struct CheckRow {
 // Treats all rows as rows of one given center, whichever center is near them.
 template <class AnyCascade>
 inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t center) {
-    Gatherer<AnyCascade> gatherer(cascade, job);
-    cascade.begin_center(center);
-    Status status = Status::ok;
-    for (std::size_t i = 0; i < job.source.n_rows() && status == Status::ok; ++i) status = gatherer.add(i);
-    if (status == Status::ok) status = gatherer.flush();
+    const Status status = expand_about_one(cascade, job, center);
     if (status == Status::ok) cascade.finish();
     return status;
 }

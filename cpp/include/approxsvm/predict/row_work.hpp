@@ -59,7 +59,7 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
 // Returns the work of several classes by the pairs of guessed winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
-    // Kernel values of all classes and of lists: up to half of all, and then those of one more class, half at most.
+    // Kernel values of all classes and of lists: up to half of all, and then one more class, half at most.
     double work = n_attempts * work_of_subspaces(view) + 2.0 * work_of_kernels(n_lanes, d) + work_of_network(view);
     // Both parts of each pair of a class, one sum each and then two: for each guessed class when it is guessed and when
     // votes are counted, and then for all classes.

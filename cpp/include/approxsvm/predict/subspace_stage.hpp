@@ -289,11 +289,13 @@ class SubspaceStage {
     }
 
     void queue(std::size_t stage, std::size_t i) {
-        if (waiting_[stage].add(i)) take(stage);
+        waiting_[stage][n_waiting_[stage]++] = i;
+        if (n_waiting_[stage] == block_rows) take(stage);
     }
 
     void take(std::size_t stage) {
-        const std::size_t n = waiting_[stage].take(), *const rows = waiting_[stage].rows;
+        const std::size_t n = n_waiting_[stage], *const rows = waiting_[stage];
+        n_waiting_[stage] = 0;
         if (n == 0) return;
         if (job_.batch.alone_in_engine(n)) {
             for (std::size_t r = 0; r < n; ++r) answer_alone(stage, rows[r]);
@@ -331,7 +333,8 @@ class SubspaceStage {
     Next& next_;
     float* const block_;
     const SubspaceRoom& room_;
-    RowQueue<block_rows> waiting_[max_subspace_stages];
+    // The counts share a cache line, because every call sets them to 0.
+    std::size_t n_waiting_[max_subspace_stages] = {}, waiting_[max_subspace_stages][block_rows];
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -31,10 +31,9 @@ inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit
 // Evaluates the pairs f of class w with is_wanted(f), from the sums of a subspace in room, for rows in lanes: calls
 // note(row of the block, other class, pair, margin by which w wins, bound).
 template <std::size_t Stride, class IsWanted, class Note>
-inline void for_margins_in_subspace(const Job& job, double slope, const SubspaceRoom& room, std::size_t w,
-                                    std::size_t stage, const IsWanted& is_wanted, const std::size_t* rows,
-                                    std::size_t n, const ResidualOfRow* residuals, const ListedErrors* listed,
-                                    const Note& note) {
+inline void for_margins_in_subspace(const Job& job, const SubspaceRoom& room, std::size_t w, std::size_t stage,
+                                    const IsWanted& is_wanted, const std::size_t* rows, std::size_t n,
+                                    const ResidualOfRow* residuals, const ListedErrors* listed, const Note& note) {
     const PreparedModel& prepared = job.prepared;
     const ResidualNumbers* const known = prepared.subspaces.sums[w * prepared.subspaces.n_stages + stage].known;
     for_pairs_of_class(job.view.n_labels, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
@@ -46,7 +45,7 @@ inline void for_margins_in_subspace(const Job& job, double slope, const Subspace
             const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
             const double error = listed[r].of_moduli * moduli + listed[r].of_all_moduli * decision.sum_moduli;
             const double bound = residual_bound(residuals[r], known[f], moduli, error) +
-                                 row_slack(decision, slope, job.row_error(rows[r])) + fixed;
+                                 row_slack(decision, prepared.slope, job.row_error(rows[r])) + fixed;
             note(r, c, pair, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
         }
     });
@@ -56,12 +55,11 @@ template <Parts parts>
 class WinnerRow {
   public:
     // `block` has space for a row of doubles and may be shared.
-    WinnerRow(const Job& job, double slope, float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
+    WinnerRow(const Job& job, float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
         : job_(job),
           prepared_(job.prepared),
           view_(job.view),
           n_(view_.n_labels),
-          slope_(slope),
           block_(block),
           memory_(memory),
           subspaces_(subspaces) {}
@@ -101,7 +99,7 @@ class WinnerRow {
             const auto is_wanted = [&](std::size_t f) { return is_needed(f < w ? f : f + 1, w); };
             const ListedErrors listed =
                 subspace_sums_of_row(prepared_, w, level, u, half_s_, n_known, is_wanted, subspaces_, residual);
-            for_margins_in_subspace<1>(job_, slope_, subspaces_, w, level, is_wanted, &row_, 1, &residual, &listed,
+            for_margins_in_subspace<1>(job_, subspaces_, w, level, is_wanted, &row_, 1, &residual, &listed,
                                        [&](std::size_t, std::size_t c, std::size_t pair, double margin, double bound) {
                                            note(w, c, pair, margin, bound);
                                        });
@@ -303,8 +301,7 @@ class WinnerRow {
 
     // Evaluates the undecided pairs of w with the bound of lists.
     void judge_lists(std::size_t w) {
-        const ListedErrors errors =
-            winner_errors(prepared_, static_cast<double>(half_sq_norm_), slope_, job_.row_error(row_));
+        const ListedErrors errors = winner_errors(prepared_, static_cast<double>(half_sq_norm_), job_.row_error(row_));
         for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
             if (memory_.known[pair] != Outcome::unknown) return;
             const double own = part_of_list<false>(c, w).sum, other = part_of_list<false>(w, c).sum;
@@ -332,7 +329,7 @@ class WinnerRow {
             const double bound =
                 rounding.of(of_row, weighted, engine.narrowing_errors[w] + engine.narrowing_errors[c], decision) +
                 1.01 * unit_of<Real> * (std::fabs(own.sum) + std::fabs(other.sum)) +
-                row_slack(decision, slope_, row_error);
+                row_slack(decision, prepared_.slope, row_error);
             note(w, c, pair, sign * (own.sum + other.sum + decision.intercept), bound);
         });
     }
@@ -341,7 +338,6 @@ class WinnerRow {
     const PreparedModel& prepared_;
     const ModelView& view_;
     const std::size_t n_;  // number of classes
-    const double slope_;
     float* const block_;
     const WinnerRoom& memory_;
     const SubspaceRoom& subspaces_;

@@ -38,17 +38,16 @@ class WinnerStage {
     };
 
   public:
-    WinnerStage(const Job& job, double slope, Next& next)
+    WinnerStage(const Job& job, Next& next)
         : job_(job),
           prepared_(job.prepared),
           view_(job.view),
           next_(next),
-          slope_(slope),
           block_(job.memory.later_block),
           n_levels_(prepared_.subspaces.n_stages + 1),
           memory_(job.memory.winner),
           subspaces_(job.memory.subspaces),
-          row_(job, slope, block_, memory_, subspaces_) {
+          row_(job, block_, memory_, subspaces_) {
         for (std::size_t q = 0; is_there() && q < n_levels_ * view_.n_labels; ++q) memory_.n_rows[q] = 0;
     }
 
@@ -140,8 +139,7 @@ class WinnerStage {
     void speculate() {
         const std::size_t n = unknown_.take();
         if (n == 0) return;
-        std::size_t rows[block_rows];
-        for (std::size_t r = 0; r < n; ++r) rows[r] = unknown_.rows[r];
+        const std::size_t* const rows = unknown_.rows;
         std::uint32_t speculated[block_rows];
         if (job_.batch.alone_in_engine(n)) {
             for (std::size_t r = 0; r < n; ++r) speculated[r] = static_cast<std::uint32_t>(row_.speculated(rows[r]));
@@ -251,8 +249,8 @@ class WinnerStage {
                                      memory_.others);
         ListedErrors errors[stride];
         for (std::size_t r = 0; r < stride; ++r) {
-            errors[r] = winner_errors(prepared_, static_cast<double>(half_sq_norm[r]), slope_,
-                                      r < n ? job_.row_error(rows[r]) : 0.0);
+            errors[r] =
+                winner_errors(prepared_, static_cast<double>(half_sq_norm[r]), r < n ? job_.row_error(rows[r]) : 0.0);
         }
         Margins<stride> margins(view_.n_labels);
         add_margins(w, errors, margins);
@@ -281,7 +279,7 @@ class WinnerStage {
         subspace_sums<Registers>(job_, w, stage, rows, n, block_, subspaces_, residuals, listed);
         Margins<stride> margins(view_.n_labels);
         for_margins_in_subspace<stride>(
-            job_, slope_, subspaces_, w, stage, [](std::size_t) { return true; }, rows, n, residuals, listed,
+            job_, subspaces_, w, stage, [](std::size_t) { return true; }, rows, n, residuals, listed,
             [&](std::size_t r, std::size_t c, std::size_t, double margin, double bound) {
                 margins.add(r, c, margin, bound);
             });
@@ -292,7 +290,6 @@ class WinnerStage {
     const PreparedModel& prepared_;
     const ModelView& view_;
     Next& next_;
-    const double slope_;
     float* const block_;
     const std::size_t n_levels_;  // the last level uses all features
     const WinnerRoom& memory_;
