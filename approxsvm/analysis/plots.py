@@ -18,7 +18,6 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.runtime.evaluator import EXPANSION_STAGES, STAGES
 from approxsvm.system.packages import import_package
 
-BoolArray = npt.NDArray[np.bool_]
 Self = TypeVar("Self", bound="_Display")
 
 # Colours of rows decided by an expansion, rows of the exact engine, violations, and reference lines.

@@ -263,7 +263,8 @@ def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
     """List the steps of the source's pipeline and the operations that replace them."""
     members = artifact.members or (artifact,)
     folded = []
-    for map_ in [member.input_map for member in members if member.input_map is not None][:1]:
+    map_ = next((member.input_map for member in members if member.input_map is not None), None)
+    if map_ is not None:
         n, raw = len(map_.columns), map_.n_raw_features
         chosen = [] if n == raw and (map_.columns == np.arange(n)).all() else [f"takes {n:,} of {raw:,} columns"]
         folded = chosen + [op.in_words() for op in map_.ops]

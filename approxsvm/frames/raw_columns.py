@@ -51,10 +51,7 @@ class RawColumns:
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _rejects(maps, j, c)) for j in texts}
         # A source that takes pandas.NA finds missing values by pandas.isna, which treats None and NaN alike.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
-        reached = {j: [(m.reached(j, np.nan), m.reached(j, UNKNOWN)) for m in maps if m is not None] for j in texts}
-        nan = frozenset(
-            j for j, pairs in reached.items() if not all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
-        )
+        nan = frozenset(j for j in texts if _differ(maps, j, np.nan, UNKNOWN))
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
         multiplies = any(one is not None and one.multiplies for one in maps)
         names, taking = model.feature_names, _columns_accepting_nan(maps)
@@ -62,7 +59,7 @@ class RawColumns:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names of the columns: those of the source, or f0, f1, ..."""
+        """Names of the columns: the source's names, or f0, f1, ..."""
         return tuple(f"f{k}" for k in range(self.n_columns)) if self.names is None else self.names
 
     @property
@@ -116,6 +113,14 @@ class RawColumns:
 
 def _rejects(maps: list[Any], column: int, code: float) -> bool:
     return any(one is not None and np.isnan(one.reached(column, code)).any() for one in maps)
+
+
+def _differ(maps: list[Any], column: int, code: float, other: float) -> bool:
+    """Return whether some map turns two codes of a column into different numbers."""
+    return any(
+        one is not None and not np.array_equal(one.reached(column, code), one.reached(column, other), equal_nan=True)
+        for one in maps
+    )
 
 
 def _columns_accepting_nan(maps: list[Any]) -> npt.NDArray[np.intp]:

@@ -26,7 +26,7 @@ class Cost(NamedTuple):
 
     asked: float  # in calls of the requested size
     alone: float  # in calls of one row
-    tail: float  # additional weight of the slowest rows
+    tail: float = 0.0  # additional weight of the slowest rows
 
     @property
     def weighed(self) -> float:
@@ -72,6 +72,11 @@ class Calls(NamedTuple):
             return blocks
         return min(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))
 
+    def exact(self, blocks: float, alone: float) -> Cost:
+        """Return the cost of a row if the exact engine computes all of them."""
+        asked = self.cheaper(1.0, blocks, alone)
+        return Cost(asked, alone, tail_of(1.0, asked))
+
 
 @dataclass(frozen=True, eq=False)
 class CallCosts:
@@ -94,13 +99,12 @@ class CallCosts:
     @property
     def exact(self) -> Cost:
         """Cost in the exact engine."""
-        asked = self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact)
-        return Cost(asked, self.alone.exact, tail_of(1.0, asked))
+        return self.calls.exact(self.blocks.exact, self.alone.exact)
 
     def expansion(self, degree: int, size: Size) -> Cost:
         """Return the cost of a row that the expansion certifies at once."""
         blocks, alone = (costs.expansion(degree, size) for costs in (self.blocks, self.alone))
-        return Cost(self.calls.cheaper(1.0 / size.n_centers, blocks, alone), alone, 0.0)
+        return Cost(self.calls.cheaper(1.0 / size.n_centers, blocks, alone), alone)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None

@@ -344,17 +344,18 @@ class Planner:
             return fitting
         tried: list[Candidate] = []
         for k, candidate in enumerate(fitting):
-            hopeful = self._hopeful_cost(candidate.degree, points.size, [*lower, *tried])
-            if self._is_free and hopeful.weighed > self._cost_to_match(candidate, [*lower, *tried]):
+            before = [*lower, *tried]
+            hopeful = self._hopeful_cost(candidate.degree, points.size, before)
+            if self._is_free and hopeful.weighed > self._cost_to_match(candidate, before):
                 continue
             if not self._is_worth_trying(candidate, hopeful):
                 continue
             part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
             last = tried[-1] if tried else None
             # The same centers as for the degree below, so that the comparison is fair
-            n_probed = [*lower, *tried][-1].n_probed if lower or tried else self._n_probed(candidate, hopeful)
+            n_probed = before[-1].n_probed if before else self._n_probed(candidate, hopeful)
             tried.append(replace(self._tried(candidate, last, part, n_probed), n_probed=n_probed))
-            if self._is_free and lower and tried[-1].cost > [*lower, *tried][-2].cost:
+            if self._is_free and lower and tried[-1].cost > before[-1].cost:
                 break  # a further degree costs more than it saves
         return tried
 
@@ -482,7 +483,7 @@ class Planner:
             return None
         points = self._points(n_centers)
         candidate = Candidate(self._degrees(points.size)[0], points)
-        hopeful = self._hopeful_cost(candidate.degree, points.size, [])
+        hopeful = self._costs.expansion(candidate.degree, points.size)
         if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
             return None
         _, probed = self._probe(points, _least_probed(points.size))

@@ -183,13 +183,12 @@ class _CallCosts:
     @property
     def exact(self) -> Cost:
         """Cost of the exact engine alone."""
-        asked = self.calls.cheaper(1.0, self.blocks.exact, self.alone.exact)
-        return Cost(asked, self.alone.exact, tail_of(1.0, asked))
+        return self.calls.exact(self.blocks.exact, self.alone.exact)
 
     @property
     def fixed(self) -> Cost:
         """Fixed cost of a row."""
-        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed, 0.0)
+        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
 
     def at_best(self, n_coordinates: int) -> float:
         """Return the average cost of a row if a stage decided all of them."""
@@ -198,7 +197,7 @@ class _CallCosts:
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
         """Return the cost of a row in a step that gets a share of the rows, by group frequency; None is the engine."""
         blocks, alone = (float(_of_step(costs, step) @ frequency) for costs in (self.blocks, self.alone))
-        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone, 0.0)
+        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone)
 
 
 def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:

@@ -91,7 +91,12 @@ def compiled(name: str, front: str) -> tuple[Any, Any]:
     """A model of a step's output, and the intended values."""
     meant = FRONTS[front](InputMap.identity(N)).then_op(MEANT.get(name, OPS[name]))
     map_ = FRONTS[front](InputMap.identity(N)).then_op(OPS[name])
-    return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=meant)
+    return outputs_of(map_, meant)
+
+
+def outputs_of(map_: InputMap, meant: InputMap | None = None) -> tuple[Any, Any]:
+    """A model of a map's outputs, and what they are meant to be."""
+    return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_ if meant is None else meant)
 
 
 def sums_of(n: int, **changes: Any) -> Any:
@@ -213,7 +218,7 @@ def test_every_bound_of_a_model_knows_what_its_map_loses(name: str, plan: dict[s
 def test_errors_hold_in_headers(rows: Any, tmp_path: Path) -> None:
     map_ = FRONTS["projected"](InputMap.identity(N)).then_op(OPS["turns"]).then_op(OPS["piecewise_polynomial"])
     groups = InputMap.identity(N).then_op(ops.Normalizer("l2", ALL + 1)).then_op(ops.Normalizer("max", np.ones(N, int)))
-    others = [(sums_of(one.n_features, input_map=one), SimpleNamespace(input_map=one)) for one in (map_, groups)]
+    others = map(outputs_of, (map_, groups))
     assert_held_in_headers([*(compiled(*case) for case in CASES), *others], rows, tmp_path)
 
 
@@ -233,7 +238,7 @@ def long_sum(name: str) -> tuple[Any, Any, Any]:
     rows = np.full((8, LONG), lost, np.float32)
     rows[:, 0] = 1.0
     ordinary = np.random.default_rng(0).normal(size=(40, LONG)).astype(np.float32)
-    return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_), np.concatenate([rows, ordinary])
+    return *outputs_of(map_), np.concatenate([rows, ordinary])
 
 
 @pytest.mark.parametrize("name", SUMS)

@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from c_header import NEEDS_GCC
-from test_op_errors import assert_held_in_graphs_and_in_the_core, assert_held_in_headers, sums_of
+from test_op_errors import assert_held_in_graphs_and_in_the_core, assert_held_in_headers, outputs_of
 
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir import ops
@@ -98,7 +97,7 @@ class Programs:
         map_ = InputMap.identity(N)
         for _ in range(self.rng.integers(1, 6)):
             map_ = map_.then_op(self.any_op(map_.n_features))
-        return sums_of(map_.n_features, input_map=map_), SimpleNamespace(input_map=map_)
+        return outputs_of(map_)
 
     def rows(self, k: int) -> Any:
         """Return rows of ordinary numbers, whole ones, all magnitudes and zeros."""

@@ -1,6 +1,6 @@
 """The bound of every stage against arithmetic with more digits: no row breaks it, no certified label is wrong.
 
-`attacks.judge` makes all comparisons..
+`attacks.judge` makes all comparisons.
 """
 
 from __future__ import annotations

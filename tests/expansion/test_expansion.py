@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import second_order
 from conftest import random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,6 @@ from approxsvm.expansion import taylor
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.validity import limit, row_norms
 from approxsvm.reference.definition import definition_of
-from tests import second_order
 
 
 @settings(max_examples=40, deadline=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,12 @@ STEPS: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
+@cache
+def fitted(name: str) -> Any:
+    step, train = STEPS[name]
+    return step.fit(train, np.digitize(VALUE, [-20.0, 0.0]) if isinstance(step, LinearDiscriminantAnalysis) else VALUE)
+
+
 def rows_of(dtype: str) -> Any:
     """Rows in a dtype, ordinary ones and some at the numbers that steps compare with."""
     rows = X[:40].copy()
@@ -99,14 +105,12 @@ def rows_of(dtype: str) -> Any:
 
 def answered(step: Any, rows: Any) -> Any:
     """Return what the step makes of rows, None if it raises."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        try:
-            found = step.predict(rows) if not hasattr(step, "transform") else step.transform(rows)
-        except (ValueError, TypeError, IndexError):
-            return None
-        found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
-        return found.astype(np.float64) if found.dtype == object else found
+    try:
+        found = step.predict(rows) if not hasattr(step, "transform") else step.transform(rows)
+    except (ValueError, TypeError, IndexError):
+        return None
+    found = found.toarray() if hasattr(found, "toarray") else np.asarray(found)
+    return found.astype(np.float64) if found.dtype == object else found
 
 
 # Rows that a rule rules out although the step makes the same of these: a number that the dtype does not hold, or an
@@ -116,9 +120,8 @@ _STRICT = {"infrequent": "u", "mode for 0.1": "iu", "indicator of 0.1": "iu", "i
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_rule_says_what_the_step_does(name: str) -> None:
-    step, train = STEPS[name]
-    target = np.digitize(VALUE, [-20.0, 0.0]) if isinstance(step, LinearDiscriminantAnalysis) else VALUE
-    step, rule = step.fit(train, target), _RULES[type(step).__name__]
+    step = fitted(name)
+    rule = _RULES[type(step).__name__]
     for dtype in DTYPES:
         rows = rows_of(dtype)
         if isinstance(step, (SimpleImputer, MissingIndicator)) and dtype[0] == "f" and step.missing_values != 300:
@@ -136,8 +139,7 @@ def test_a_rule_says_what_the_step_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", STEPS)
 def test_steps_that_treat_sparse_rows_otherwise_are_known(name: str) -> None:
-    step, train = STEPS[name]
-    step.fit(train, np.digitize(VALUE, [-20.0, 0.0]) if isinstance(step, LinearDiscriminantAnalysis) else VALUE)
+    step = fitted(name)
     rows = np.where(X[:40] > 4.0, X[:40], 0.0)
     dense, sparse = answered(step, rows), answered(step, csr_array(rows))
     if dense is not None and sparse is not None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import second_order
 from conftest import random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +27,6 @@ from sklearn.utils.validation import check_is_fitted
 import approxsvm
 from approxsvm import _native
 from approxsvm.errors import ApproxSVMError, InputError, TargetError, UnsupportedModelError
-from tests import second_order
 
 
 def compile(model, X=None, **options):

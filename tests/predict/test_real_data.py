@@ -8,13 +8,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+import second_order
 from conftest import EVERYTHING, stored
 from scipy.spatial.distance import cdist
 
 import approxsvm
 from approxsvm import _native
 from approxsvm.runtime.evaluator import STAGES
-from tests import second_order
 
 
 def sq_distances(rows, vectors):
