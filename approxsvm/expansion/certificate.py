@@ -162,8 +162,8 @@ def certificates(
     `degree` is the highest degree that is kept, `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row,
     and the expansions are in `n_varying` features. With `directions`, G is kept, and every center must have one.
     """
-    # On a slice, each coefficient goes through one more exp, with at most four operations besides those of the
-    # features.
+    # On a slice, each coefficient goes through one more exp, and at most four operations are added to the
+    # features' own.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)

@@ -16,7 +16,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 _DENSE_ELEMENTS = 1 << 25
 # Most numbers of a dense block of larger ones.
 _BLOCK_ELEMENTS = 1 << 21
-# Maximum share of non-zeros at which inner products of sparse rows cost less than those of dense ones.
+# Maximum share of non-zeros at which an inner product of sparse rows costs less than one of dense rows.
 _SPARSE_SHARE = 1 / 16
 _ROWS = 512
 
@@ -70,7 +70,7 @@ class DecisionFunction:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether inner products of sparse rows are cheaper than those of dense ones."""
+        """Whether an inner product of sparse rows is cheaper than one of dense rows."""
         vectors = self._vectors
         return not isinstance(vectors, np.ndarray) and vectors.nnz <= _SPARSE_SHARE * vectors.shape[0] * self.n_features
 

@@ -58,7 +58,7 @@ class TaylorRow {
         }
     }
 
-    // Computes the columns of those features, from the columns of the entries.
+    // Computes the columns of these features from the columns of the entries.
     template <class Column>
     void place(const std::int64_t* entries, std::int64_t n, Column* columns) const {
         columns[0] = 0;

@@ -72,7 +72,7 @@ std::vector<Sums> winner_sums(const Model& model, const WinnerLists& lists, cons
     return result;
 }
 
-/// The same for rows alone, by the vectors that are contiguous; weighted sums are close to those of long double.
+/// The same for rows alone, by the vectors that are contiguous; weighted sums are close to sums in long double.
 std::vector<Sums> sums_of_lists(const Model& model, const WinnerLists& lists, const Rows<float>& rows) {
     const std::size_t d = model.n_features, k = model.counts.size();
     const WinnerKernelSum& sums = lists.sums;

@@ -41,7 +41,7 @@ def scored(fast: Any, path: Path, output: str = "label", **options: Any) -> list
 
 
 def test_an_empty_cell_is_no_empty_text(tmp_path: Path) -> None:
-    """The reported case: labels of None were those of the empty text."""
+    """The reported case: rows with None got the labels of the empty text."""
     source, frame, fast = fitted(["", None, "x", "y"], OneHotEncoder())
     expected, path = source.predict(frame), tmp_path / "rows.csv"
     frame.to_parquet(tmp_path / "rows.parquet")

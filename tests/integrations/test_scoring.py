@@ -1,4 +1,4 @@
-"""Files of any size: answers equal those of predict in every format; no output is half-written."""
+"""Files of any size: answers equal predict's in every format; no output is half-written."""
 
 from __future__ import annotations
 

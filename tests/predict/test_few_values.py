@@ -104,7 +104,7 @@ def of_sizes(scale: float) -> KernelModel:
 
 
 def of_unlike_pairs(ratio: float) -> KernelModel:
-    """Coefficients are stored as shares of the largest one of all pairs, so those of a pair may vanish."""
+    """Coefficients are stored as shares of the largest one of all pairs, so a pair's coefficients may vanish."""
     model = model_of(BINARY, 3, gamma=0.3)
     coef = np.array(model.dual_coef)
     coef[1, model.n_support[0] :] *= ratio

@@ -40,7 +40,7 @@ class Projection(Op):
         """Build the map x -> (x - center) @ matrix for a source that computes x @ matrix - source_shift.
 
         `source_shift` is center @ matrix as rounded by the source. The bias compensates for this rounding, so that
-        values match those of the source; its magnitude therefore counts as an error against exact arithmetic.
+        values match the source's; its magnitude therefore counts as an error against exact arithmetic.
         """
         numbers = np.ascontiguousarray(matrix, dtype=np.float64)
         if numbers.ndim != 2:

@@ -14,7 +14,7 @@ constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules, s
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
 static_assert(n_kinds == number_of(KernelKind::sigmoid) + 1, "a record for each number up to the last");
 
-// Returns the rules of a kind. An unknown number, which the reader refuses, has those of the first kind.
+// Returns the rules of a kind, or of the first kind if the number is unknown, which the reader refuses.
 constexpr const KindRules& rules_of(std::uint32_t kernel) {
     return kinds[kernel < n_kinds ? kernel : 0];
 }

@@ -130,7 +130,7 @@ inline double remainder_factor(int first, double theta, double s) {
 }
 
 // Roundings of an expansion, in units of `unit`: of every product of a form, the constant and their factor; and half of
-// those of s, which change the exponent.
+// the roundings of s, which change the exponent.
 struct ExpansionArithmetic {
     double unit, form, half_norm;
 };

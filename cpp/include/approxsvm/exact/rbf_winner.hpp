@@ -39,8 +39,8 @@ struct ListOfVectors {
 struct WinnerKernelSum {
     const KernelSum<float>* kernels;
     std::size_t n_classes;
-    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. Those of class c have one
-    // coefficient each and are from others_of[w n + c] up to others_of[w n + c + 1].
+    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c
+    // have one coefficient each and are from others_of[w n + c] up to others_of[w n + c + 1].
     const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // (n_classes + 1,): first panel of each class

@@ -42,8 +42,8 @@ struct Expansion {
     double intercept;
 };
 
-// Returns the decision function of form number `form` of a center. The forms of a majority class are those of its pairs
-// with the other classes, in order.
+// Returns the decision function of form number `form` of a center. A majority class has one form for each of its
+// pairs with the other classes, in order.
 inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
     if (!model.majority_only) return form;
     const std::size_t w = model.majority_classes[center], n = model.n_labels;

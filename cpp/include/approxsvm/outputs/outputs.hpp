@@ -66,7 +66,7 @@ inline constexpr ProbabilityFunctions probability_functions[] = {
 #include "../artifact/schema.inc"
 };
 
-// Probabilities of all classes, and intervals of those of the exact values, if a single model has_probabilities().
+// Probabilities of all classes, with intervals that contain the exact ones, if a single model has_probabilities().
 inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, const double* values,
                              double* probabilities, double* room) {
     const approxsvm_outputs o = parameters_of(outputs, n_classes);

@@ -3,7 +3,8 @@
        approxsvm_KIND(outputs, values, probabilities, room)
        approxsvm_KIND_ends(outputs, values, bounds, lowest, highest, room)
 
-   give the probabilities, and intervals that contain those of the exact values (scores.h says in which sense).
+   give the probabilities, and intervals that contain the probabilities of the exact values (scores.h says in which
+   sense).
    `room` is scratch space for APPROXSVM_SCRATCH_KIND numbers.
 
    All functions but one are monotone in each value or score, so the ends of the intervals of values or scores map to
@@ -153,9 +154,9 @@ APPROXSVM_ANSWER int approxsvm_is_coupled(int n, const double* q, const double* 
     return largest < APPROXSVM_COUPLING_TOLERANCE / (double)n;
 }
 
-/* Probabilities of n classes from those of all pairs: the second method of Wu, Lin and Weng, "Probability estimates for
-   multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij p_j)^2. `q`,
-   (n, n) with an arbitrary diagonal, is overwritten; `qp` is scratch space for n numbers. */
+/* Probabilities of n classes from the probabilities of all pairs: the second method of Wu, Lin and Weng, "Probability
+   estimates for multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij
+   p_j)^2. `q`, (n, n) with an arbitrary diagonal, is overwritten; `qp` is scratch space for n numbers. */
 APPROXSVM_ANSWER void approxsvm_couple(int n, double* q, double* qp, double* p) {
     const int n_sweeps = n > APPROXSVM_COUPLING_SWEEPS ? n : APPROXSVM_COUPLING_SWEEPS;
     double pqp;

@@ -2,7 +2,7 @@
 
    Values belong to pairs of classes (votes.h) or to each class. A bound limits the distance of a value from the exact
    one; bounds that are infinite, NaN or negative carry no information, nor do values that are not finite. Intervals
-   contain the results of these functions for the exact values, and those of the same functions over the real numbers:
+   contain the results of these functions for the exact values, in this arithmetic and over the real numbers:
    their own rounding is part of every interval. */
 #pragma once
 #include "votes.h"

@@ -22,8 +22,8 @@
 // d. Code would break if it relied on two uses of one product being equal, as one may be fused and the other rounded.
 // No code here does: is_finite compares instead of subtracting, the error of narrowing is measured on differences times
 // a power of two, which are not rounded, the range reductions of exp have exact products, and products whose rounding
-// error is computed are rounded_product. The zoo tests this (tests/zoo/executors). Values may differ in their last bits
-// from those of another build; only LIBSVM's exact probabilities (program/probabilities.h) need -ffp-contract=off.
+// error is computed are rounded_product. The zoo tests this (tests/zoo/executors). The last bits of values may differ
+// between builds; only LIBSVM's exact probabilities (program/probabilities.h) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET baseline
