@@ -23,7 +23,7 @@ class StoredNumber {
     constexpr std::uint64_t whole() const { return is_whole_ ? whole_ : 0; }
 
     // Holds either kind in one register.
-    std::uint64_t bits() const {
+    APPROXSVM_INLINE std::uint64_t bits() const {
         std::uint64_t bits = whole();
         if (!is_whole_) std::memcpy(&bits, &real_, sizeof bits);
         return bits;
@@ -240,7 +240,7 @@ class Check {
     // A field, the value expected, and which of the three numbers are integers.
     using Named = std::uint32_t;
     static constexpr int of_rule = 16, of_found = 24, of_low = 25, of_high = 26;
-    static Named named(field::Id field, const StoredNumber& found, const Expected& expected) {
+    APPROXSVM_INLINE static Named named(field::Id field, const StoredNumber& found, const Expected& expected) {
         return Named{field} | Named{number_of(expected.rule)} << of_rule | Named{found.is_whole()} << of_found |
                Named{expected.low.is_whole()} << of_low | Named{expected.high.is_whole()} << of_high;
     }

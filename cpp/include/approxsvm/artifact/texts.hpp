@@ -215,7 +215,7 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
                                                    ArtifactFault* fault) {
     const Section& section = sections[section::labels];
     Check header(fault, section::none, Status::bad_labels), labels(fault, section::labels, Status::bad_labels),
-        names(fault, section::feature_names, Status::bad_labels), plan(fault, section::plan, Status::bad_labels);
+        names(fault, section::feature_names, Status::bad_labels);
     const bool classifies = model.task == Task::classification;
     model.labels = sections.bytes + section.offset;
     header(field::header_n_labels, model.n_labels, classifies ? at_least(2) : equal_to(0));
@@ -239,16 +239,11 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     if (model.feature_names)
         is_text_list(names, model.feature_names, sections[section::feature_names].bytes, model.n_raw_features);
     if (names.status() != Status::ok) return names.status();
-    if (const unsigned char* text = sections.at(section::plan)) is_utf8(plan, text, 0, sections[section::plan].bytes);
-    if (plan.status() != Status::ok) return plan.status();
-    Check vectorizers(fault, section::vectorizers, Status::bad_section);
-    if (const unsigned char* text = sections.at(section::vectorizers))
-        is_utf8(vectorizers, text, 0, sections[section::vectorizers].bytes);
-    if (vectorizers.status() != Status::ok) return vectorizers.status();
-    Check dtypes(fault, section::dtypes, Status::bad_section);
-    if (const unsigned char* text = sections.at(section::dtypes))
-        is_utf8(dtypes, text, 0, sections[section::dtypes].bytes);
-    return dtypes.status();
+    for (const section::Id id : {section::plan, section::vectorizers, section::dtypes}) {
+        Check text(fault, id, id == section::plan ? Status::bad_labels : Status::bad_section);
+        if (sections.at(id) && !is_utf8(text, sections.at(id), 0, sections[id].bytes)) return text.status();
+    }
+    return Status::ok;
 }
 
 // The position of a member's label k in the ensemble, which has the same kind of labels; the number of labels if it is
