@@ -38,7 +38,13 @@ T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k i
 
 The contracted norm is thus also the norm of a kernel sum, with coefficients that decay with the distance from the
 center (kernel_sums.py). Each center uses whichever computed theta gives the smallest bound at the distances of its
-rows.
+rows. The triangle inequality over the support vectors bounds it without a pass over the kernel matrix:
+
+    T_theta <= sum_i |w_i| sqrt(sum_{k>m} (theta r_i)^k / k!) = sum_i |at_i| sqrt(P(m+1, theta r_i)),
+    r_i = 2 gamma ||xt_i||^2.
+
+Parts of opposite sign do not cancel in this sum, so it is some ten times T_theta. On slices with few varying features,
+m can be so high that even this hardly adds to the bound.
 
 The norms come from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from the
 moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
@@ -77,6 +83,9 @@ blocks plus the number of pairs of blocks.
 * W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
   (n_features + 4) g u64. The error is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is itself an upper
   bound.
+* The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, x^k / k! and, by the geometric series, for x < k+1
+  x^k / k! exp(-x) / (1 - x / (k+1)). Used up to x = 0.9 (k+1), the sum has a relative error below (n_sv + 2000
+  (n_features + 8)) u64. What underflows is at most A1 2^-480.
 * T^2 is a difference: an upper bound of W^2 minus lower bounds of the N_k^2, and never below 0.
 * T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.
 * The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv and k their degree) relative to
@@ -143,6 +152,7 @@ class CenterSums:
     path: int  # longest path of additions of these sums
     terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` covers them
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
+    tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded
     max_sv_norm: float  # max ||x_i - center||, rounded up
     half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 if the expansion covers the whole space
 
@@ -181,19 +191,22 @@ def certificates(
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
             largest = math.inf  # largest eigenvalue of G, if it must bound those of all G_k: G >= 2^(3-k) G_k
             if sums.direction is not None and not sums.spectra:
-                largest = _largest_eigenvalue(sums.direction) + direction_slack
+                largest = largest_eigenvalue(sums.direction) + direction_slack
             for k, slack in enumerate(slacks):
                 norm = _root(sums.degree_sq[k] + slack)
                 kept_sq[c, k] = max(sums.degree_sq[k] - slack, 0.0) if math.isfinite(norm) else 0.0
                 if k in sums.spectra and k > degree:
-                    norm = min(norm, _root(_largest_eigenvalue(sums.spectra[k]) + slack))
+                    norm = min(norm, _root(largest_eigenvalue(sums.spectra[k]) + slack))
                 if k >= 3 and k > degree:
                     norm = min(norm, _root(largest / DIRECTION_CONTRACTION ** (k - 3)))
                 norms[c, k] = min(norm, total)
             if forms is not None and sums.direction is not None:
                 _keep_direction(forms[c], sums.direction * unit * unit)
                 errors[c], traces[c] = _direction_numbers(forms[c], sums.direction, direction_slack, unit)
-        remainders, thetas = _remainders(kernel, function.n_sv, kept_sq, total, sum_moduli, d, radii_sq, typical_s)
+        tails = np.array([sums.tails for sums in centers]).reshape(n_centers, len(CONTRACTIONS))
+        remainders, thetas = _remainders(
+            kernel, function.n_sv, kept_sq, tails, total, sum_moduli, d, radii_sq, typical_s
+        )
         rounding = [_kappa(degree, function.n_sv, d, radius_sq) * sum_moduli * unit for radius_sq in radii_sq]
         return Certificates(
             norms=norms * unit,
@@ -213,6 +226,7 @@ def _remainders(
     kernel: KernelSums,
     n_sv: int,
     kept_sq: FloatArray,
+    tails: FloatArray,
     total: float,
     sum_moduli: float,
     d: int,
@@ -226,9 +240,9 @@ def _remainders(
     least = np.full(len(kept_sq), np.inf)
     for column, theta in enumerate(CONTRACTIONS):
         for c, radius_sq in enumerate(radii_sq):
-            upper = total
+            upper, up = total, 1 + (n_sv + 2000 * (d + 4)) * UNIT64
             if theta < 1.0:
-                moduli = float(kernel.faded_moduli[c, column]) * (1 + (n_sv + 2000 * (d + 4)) * UNIT64)
+                moduli = float(kernel.faded_moduli[c, column]) * up
                 slack = _kappa(0, kernel.path, d, radius_sq) + 1.001 * argument_error
                 if argument_error <= 2.0**-10:
                     upper = min(upper, _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2))
@@ -236,11 +250,24 @@ def _remainders(
             kept = float((theta**degrees * kept_sq[c]).sum()) * (1 - 1e-14)
             remainder = min(_root(max(upper**2 * (1 + 1e-14) - kept, 0.0)), upper)
             remainder += sum_moduli * 2.0**-480 if theta < 1.0 else 0.0
+            remainder = min(remainder, float(tails[c, column]) * up + sum_moduli * 2.0**-480)
             s = float(typical_s[c])
             factor = float(_native.remainder_factor(len(degrees), theta, s))
             if column == 0 or remainder * factor < least[c]:
                 least[c], remainders[c], thetas[c] = remainder * factor, remainder, theta
     return remainders, thetas
+
+
+def tails_of(coef: FloatArray, r: FloatArray, first: int) -> FloatArray:
+    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, unrounded; r holds the 2 gamma ||xt_i||^2."""
+    sums = np.zeros(len(CONTRACTIONS))
+    for column, theta in enumerate(CONTRACTIONS):
+        x = theta * r
+        ratio = x / (first + 1)
+        power = x**first / math.factorial(first)
+        above = np.fmin(power * np.where(ratio < 0.9, np.exp(-x) / np.maximum(1.0 - ratio, 0.1), 1.0), 1.0)
+        sums[column] = np.abs(coef) * np.exp(-0.5 * (1.0 - theta) * r) @ np.sqrt(above)
+    return sums
 
 
 def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
@@ -297,7 +324,7 @@ def _root(x: float) -> float:
     return math.sqrt(max(x, 0.0)) * (1 + 4 * UNIT64) if math.isfinite(x) else math.inf
 
 
-def _largest_eigenvalue(symmetric: FloatArray) -> float:
+def largest_eigenvalue(symmetric: FloatArray) -> float:
     """Return an upper bound of the largest eigenvalue of a positive semi-definite matrix."""
     if not np.isfinite(symmetric).all():
         return math.inf

@@ -11,14 +11,23 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm import _native
 from approxsvm.expansion import gram, taylor
-from approxsvm.expansion.certificate import MAX_FEATURES_SHARPENED, CenterSums, Certificates, certificates
+from approxsvm.expansion.certificate import (
+    MAX_FEATURES_SHARPENED,
+    CenterSums,
+    Certificates,
+    certificates,
+    largest_eigenvalue,
+    tails_of,
+)
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE, InOrder, one_by_one
 from approxsvm.expansion.kernel_sums import (
     ExpansionPoint,
     KernelSums,
     energy_work,
+    is_large,
     kernel_sums,
     mapped_in_order,
     pass_work,
@@ -36,6 +45,12 @@ USUAL_WORK, _MOST_WORK = 2e11, 1e13
 WORK_PER_SECOND: Final = 4e10
 # Moments replace powers of the Gram matrix that would be affordable if they take less work by this factor.
 _CHEAPER: Final = 4.0
+# Energies are left out if the bound from the triangle inequality is at most this share of the other parts' bounds, for
+# large models on average over this share of the centers. Before norms are known, they are assumed to be smaller than
+# absolute sums by the last factor.
+_NEGLIGIBLE: Final = 0.03
+_USUAL: Final = 0.9
+_CANCELLED: Final = 0.1
 # Maximum number of moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
@@ -133,8 +148,12 @@ def expand_and_certify(
 
     known = known or KnownSums()
     mine, names = known.of(decision, varying), [center.tobytes() for center in centers]
+    typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     in_one_pass = n_centers == 1 and varying is None and _one_pass_only(function.n_sv, d, degree)
     last = 0 if in_one_pass else _last_moment(function.n_sv, d, of_centers or n_centers, degree, most_work)
+    if n_centers > 1 and last > degree:
+        median = int(np.argsort(typical, kind="stable")[n_centers // 2])
+        last = _enough_moments(point_of(median), last, degree, float(typical[median]))
     of_center = _center_work(function.n_sv, d, last, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
@@ -184,11 +203,8 @@ def expand_and_certify(
             sums = [center_sums]
             known.work += _one_pass_work(function.n_sv, d)
         else:
-            kernel = _sums_over_kernel(
-                function, decision, names, point_of, varying is not None, known, mine, lambda x: tell(0.3 * x)
-            )
             if n_centers == 1:  # the threads share the center
-                found, moments = about(0, side_by_side, lambda x: tell(0.3 + 0.7 * x))
+                found, moments = about(0, side_by_side, lambda x: tell(0.7 * x))
                 keep(0, found, moments)
                 sums = [found]
             else:
@@ -197,9 +213,20 @@ def expand_and_certify(
                 for c, (found, moments) in all_of_them:
                     keep(c, found, moments)
                     sums.append(found)
-                    tell(0.3 + 0.7 * (c + 1) / n_centers)
+                    tell(0.7 * (c + 1) / n_centers)
+            needed = _centers_with_energies(function.n_sv, sums, degree, typical) if n_centers > 1 else []
+            kernel = _sums_over_kernel(
+                function,
+                decision,
+                names,
+                needed,
+                point_of,
+                varying is not None,
+                known,
+                mine,
+                lambda x: tell(0.7 + 0.3 * x),
+            )
     directions = directions and all(center.direction is not None for center in sums)
-    typical = np.full(n_centers, _TYPICAL_S) if typical_s is None else typical_s
     max_sv_norms = np.array([center.max_sv_norm for center in sums])
     expansions = Expansions(parts[0][:, 0], tuple(parts[1:]), max_sv_norms)
     return expansions, certificates(function, kernel, sums, degree, typical, n_varying=d, directions=directions)
@@ -209,26 +236,26 @@ def _sums_over_kernel(
     function: DecisionFunction,
     decision: int,
     names: list[bytes],
+    needed: list[int],
     point_of: Callable[[int], ExpansionPoint],
     sliced: bool,
     known: KnownSums,
     mine: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """Compute W, unless it is known, and the contracted energies, which on slices use a different kernel matrix."""
+    """Compute W, unless it is known, and the energies of these centers, which on slices use another kernel matrix."""
     whole = known.wholes.get(decision)
     if sliced and whole is None:
         whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
         known.work_of_all += pass_work(function.n_sv, function.n_features)
-    n_centers = len(names)
-    missing = [c for c, name in enumerate(names) if name not in mine.energies] if n_centers > 1 else []
+    missing = [c for c in needed if names[c] not in mine.energies]
     if missing or whole is None:
         of_centers = point_of(0).function if sliced else function
         found = kernel_sums(
             of_centers,
             len(missing),
             lambda k: point_of(missing[k]),
-            contracted=n_centers > 1,
+            contracted=bool(missing),
             progress=lambda share: progress(0.2 + 0.8 * share if sliced else share),
         )
         of_pass = pass_work(function.n_sv, of_centers.n_features)
@@ -237,9 +264,10 @@ def _sums_over_kernel(
         whole = whole or found
         mine.energies.update((names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing))
     known.wholes.setdefault(decision, whole)
-    contracted_sq, faded_moduli = np.full((2, n_centers, len(CONTRACTIONS)), np.inf)
-    for c, name in enumerate(names if n_centers > 1 else []):
-        contracted_sq[c], faded_moduli[c] = mine.energies[name]
+    contracted_sq, faded_moduli = np.full((2, len(names), len(CONTRACTIONS)), np.inf)
+    for c, name in enumerate(names):
+        if name in mine.energies:
+            contracted_sq[c], faded_moduli[c] = mine.energies[name]
     contracted_sq[:, 0], faded_moduli[:, 0] = whole.total_sq, np.abs(function.coef).sum()
     return replace(whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
 
@@ -252,8 +280,12 @@ def sum_ahead(
 ) -> None:
     """Compute the norms of the only decision function in one pass, for later expansions about any of these centers."""
     function, names = DecisionFunction(model, 0), [center.tobytes() for center in centers]
-    mine = known.of(0, None)
-    _sums_over_kernel(function, 0, names, lambda c: ExpansionPoint(function, centers[c]), False, known, mine, progress)
+    mine, everywhere = known.of(0, None), list(range(len(names)))
+
+    def point_of(c: int) -> ExpansionPoint:
+        return ExpansionPoint(function, centers[c])
+
+    _sums_over_kernel(function, 0, names, everywhere, point_of, False, known, mine, progress)
 
 
 def work_of(
@@ -264,8 +296,10 @@ def work_of(
     if n_centers == 1 and not is_sliced and _one_pass_only(n, n_features, degree):
         return Work(_one_pass_work(n, n_features), 0.0)
     last = _last_moment(n, n_features, n_centers, degree, most_work)
-    of_center = _center_work(n, n_features, last, degree) + (energy_work(n_sv) if n_centers > 1 else 0.0)
-    return Work(pass_work(n_sv, n_features), of_center)
+    of_center = _center_work(n, n_features, last, degree)
+    if n_centers > 1 and is_sliced and degree < last < LAST_DEGREE and _may_replace_energies(n, n_features, last):
+        return Work(0.0, _moment_work(n, n_features, last + 1))
+    return Work(pass_work(n_sv, n_features), of_center + (energy_work(n_sv) if n_centers > 1 else 0.0))
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
@@ -311,6 +345,60 @@ def _last_moment(n_sv: int, d: int, n_centers: int, degree: int, most_work: floa
     if highest and n_centers * _moment_work(n_sv, d, highest[0]) <= _MOST_WORK:
         return highest[0]
     return 0 if n_centers == 1 or n_centers * gram_work <= _MOST_WORK else degree
+
+
+def _enough_moments(point: ExpansionPoint, last: int, degree: int, s: float) -> int:
+    """Return the degree of moments that probably makes energies unnecessary, if it is cheaper; otherwise `last`."""
+    for m in range(last, LAST_DEGREE + 1):
+        if m > last and not _may_replace_energies(point.function.n_sv, point.function.n_features, last, m - last):
+            break
+        with np.errstate(all="ignore"):
+            moduli_sq, tails, _ = _moduli(point, m + 1)
+        if _tail(tails, m + 1, s) <= _NEGLIGIBLE * _CANCELLED * _dropped(moduli_sq[: m + 1], degree, s):
+            return m
+    return last
+
+
+def _may_replace_energies(n_sv: int, d: int, last: int, n_more: int = 1) -> bool:
+    """Return whether this many further degrees of moments take at most half of the work of a center's energies."""
+    more = _moment_work(n_sv, d, last + n_more) - _moment_work(n_sv, d, last)
+    return n_monomials(d, last + n_more) <= _MOST_MOMENTS and more <= 0.5 * energy_work(n_sv)
+
+
+def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typical: FloatArray) -> list[int]:
+    """Return the centers whose bounds energies could reduce noticeably.
+
+    A large model, whose passes take long, does without energies if few centers, far from most rows, need them.
+    """
+    shares = np.array(
+        [_share_of_tail(of_center, degree, s) for of_center, s in zip(sums, typical.tolist(), strict=True)]
+    )
+    usual = np.sort(shares)[: max(1, int(_USUAL * len(shares)))]
+    if is_large(n_sv) and usual.mean() <= _NEGLIGIBLE:
+        return []
+    return np.flatnonzero(~(shares <= _NEGLIGIBLE)).tolist()
+
+
+def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
+    """Return the bound at a distance s from the triangle inequality, as a share of the other parts' bounds."""
+    parts_sq, tail = sums.degree_sq.copy(), _tail(sums.tails, len(sums.degree_sq), s)
+    if tail <= _dropped(parts_sq, degree, s):
+        for k, matrix in sums.spectra.items():
+            parts_sq[k] = largest_eigenvalue(matrix)
+    dropped = _dropped(parts_sq, degree, s)
+    return tail / dropped if dropped > 0.0 else math.inf
+
+
+def _tail(tails: FloatArray, first: int, s: float) -> float:
+    """Return the bound at a distance s from the triangle inequality, on the parts from degree `first` on."""
+    factors = (float(_native.remainder_factor(first, theta, s)) for theta in CONTRACTIONS)
+    return min(float(tail) * factor for tail, factor in zip(tails, factors, strict=True))
+
+
+def _dropped(parts_sq: FloatArray, degree: int, s: float) -> float:
+    """Return the bound at a distance s on the parts above `degree` with these N_k^2."""
+    poisson = [math.exp(-s) * s**k / math.factorial(k) for k in range(len(parts_sq))]
+    return sum(math.sqrt(max(float(parts_sq[k]), 0.0) * poisson[k]) for k in range(degree + 1, len(parts_sq)))
 
 
 def _gram_work(n_sv: int, d: int, degree: int) -> float:
@@ -369,7 +457,7 @@ def _from_one_pass(
 
 def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
     function = point.function
-    moduli_sq, max_sv_norm = _moduli(point)
+    moduli_sq, tails, max_sv_norm = _moduli(point, len(sums.degree_sq))
     path, terms = gram.sum_path(function.n_sv, function.n_features), np.zeros(len(sums.degree_sq))
     return CenterSums(
         sums.degree_sq,
@@ -378,6 +466,7 @@ def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
         path,
         terms,
         moduli_sq,
+        tails,
         max_sv_norm,
         function.half_sq_offset,
     )
@@ -385,7 +474,7 @@ def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
 
 def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
     function, d = point.function, point.function.n_features
-    moduli_sq, max_sv_norm = _moduli(point)
+    moduli_sq, tails, max_sv_norm = _moduli(point, len(moments))
     sharpened = range(degree + 1, len(moments)) if d <= MAX_FEATURES_SHARPENED else ()
     spectra = {k: spectrum(moments[k], d, k) for k in sharpened}
     parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, len(moments))] if directed else []
@@ -396,23 +485,29 @@ def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: l
         path=2 * function.n_sv + 2,
         terms=np.array([float(len(moment)) for moment in moments]),
         moduli_sq=moduli_sq,
+        tails=tails,
         max_sv_norm=max_sv_norm,
         half_sq_offset=function.half_sq_offset,
     )
 
 
-def _moduli(point: ExpansionPoint) -> tuple[FloatArray, float]:
-    """Return (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ..., and max ||xt_i||, all rounded up."""
-    sums, largest = np.zeros(LAST_DEGREE + 1), 0.0
+def _moduli(point: ExpansionPoint, first: int) -> tuple[FloatArray, FloatArray, float]:
+    """Return sums of absolute values and the largest ||xt_i||, rounded up, and the sums of `tails_of`, unrounded.
+
+    The first sums are (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
+    """
+    sums, tails, largest = np.zeros(LAST_DEGREE + 1), np.zeros(len(CONTRACTIONS)), 0.0
     function = point.function
-    for first, block in function.blocks_about(point.center, _ROWS):
+    for start, block in function.blocks_about(point.center, _ROWS):
         sq_norm = np.einsum("ij,ij->i", block, block)
         largest = max(largest, float(sq_norm.max()))
-        norm = np.sqrt(2.0 * function.gamma * sq_norm)
-        weight = np.abs(function.coef[first : first + len(block)]) * np.exp(-0.5 * norm**2)
+        r, coef = 2.0 * function.gamma * sq_norm, function.coef[start : start + len(block)]
+        norm = np.sqrt(r)
+        weight = np.abs(coef) * np.exp(-0.5 * r)
         for k in range(LAST_DEGREE + 1):
             sums[k] += float(weight.sum())
             weight *= norm
+        tails += tails_of(coef, r, first)
     factorials = np.array([math.factorial(k) for k in range(LAST_DEGREE + 1)], float)
     max_sv_norm = math.sqrt(largest) * (1.0 + (function.n_features + 8) * 2.0 * UNIT64)
-    return (sums * (1 + 1e-9)) ** 2 / factorials, max_sv_norm
+    return (sums * (1 + 1e-9)) ** 2 / factorials, tails, max_sv_norm

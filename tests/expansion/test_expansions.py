@@ -39,8 +39,9 @@ needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long 
 
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def choose(name: str) -> None:
+    def choose(name: str, negligible: float = 0.0) -> None:  # by default with all energies
         monkeypatch.setattr(stack, "_last_moment", lambda *shape: SOURCES[name](shape[3]))
+        monkeypatch.setattr(stack, "_NEGLIGIBLE", negligible)
 
     return choose
 
@@ -225,8 +226,11 @@ def test_too_many_coefficients_are_refused():
     unit_spread=st.booleans(),
     n_centers=st.integers(1, 3),
     name=st.sampled_from(sorted(SOURCES)),
+    negligible=st.sampled_from([0.0, math.inf]),
 )
-def test_no_bound_is_broken(seed, n_sv, d, degree, log_gamma, offset, distance, opposite, unit_spread, n_centers, name):
+def test_no_bound_is_broken(
+    seed, n_sv, d, degree, log_gamma, offset, distance, opposite, unit_spread, n_centers, name, negligible
+):
     rng = np.random.default_rng(seed)
     gamma = 10.0**log_gamma
     spread = 1.0 if unit_spread else 10.0 ** rng.uniform(-1, 0.7) / math.sqrt(2 * gamma * d)
@@ -239,12 +243,12 @@ def test_no_bound_is_broken(seed, n_sv, d, degree, log_gamma, offset, distance, 
     model = random_model(seed, n_sv, d, gamma, support_vectors=x, dual_coef=coef[None], intercept=np.zeros(1))
     centers = offset * spread + spread * rng.normal(size=(n_centers, d))
     centers[0] += distance * spread
-    chosen = stack._last_moment
-    stack._last_moment = lambda *shape: SOURCES[name](shape[3])
+    chosen = stack._last_moment, stack._NEGLIGIBLE
+    stack._last_moment, stack._NEGLIGIBLE = lambda *shape: SOURCES[name](shape[3]), negligible
     try:
         judge(model, centers.astype(np.float32), degree, seed=seed, typical_s=10.0 ** rng.uniform(-3, 2, n_centers))
     finally:
-        stack._last_moment = chosen
+        stack._last_moment, stack._NEGLIGIBLE = chosen
 
 
 @needs_extended
@@ -325,6 +329,8 @@ def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
     model = random_model(8, n, d, gamma)
     centers = np.random.default_rng(0).normal(size=(3, d)).astype(np.float32)
     _, certificates = expand_and_certify(model, centers, degree, varying=varying)
+    source(name, math.inf)
+    _, without_energies = expand_and_certify(model, centers, degree, varying=varying)
     function = DecisionFunction(model, 0)
 
     def local(c):
@@ -350,9 +356,14 @@ def test_norms_are_tight_upper_bounds(gamma, name, varying, source):
                         for theta in kernel_sums.CONTRACTIONS]  # fmt: skip
             for column, energy in list(enumerate(energies))[0 if varying is None else 1 :]:
                 assert sums.contracted_sq[c, column] * function.unit**2 == pytest.approx(float(energy), rel=1e-12)
-            theta = float(certificates.contractions[c])
-            energy = energies[kernel_sums.CONTRACTIONS.index(theta)]
-            remainder = mpmath.sqrt(energy - sum(mpmath.mpf(theta) ** k * squares[k] for k in range(m + 1)))
+
+            def remainder_of(these, c=c, energies=energies, squares=squares):
+                theta = float(these.contractions[c])
+                energy = energies[kernel_sums.CONTRACTIONS.index(theta)]
+                return mpmath.sqrt(energy - sum(mpmath.mpf(theta) ** k * squares[k] for k in range(m + 1)))
+
+            assert without_energies.remainders[c] >= float(remainder_of(without_energies)) * (1 - 1e-15)
+            remainder = remainder_of(certificates)
             found = [*certificates.norms[c, :3], certificates.remainders[c], certificates.total]
             expected = [*map(mpmath.sqrt, squares[:3]), remainder, total]
             if m >= 3:
@@ -420,7 +431,8 @@ def test_known_sums_change_nothing(varying, name, source):
 
 
 @pytest.mark.parametrize(("n_sv", "n_centers", "varying"), [(60, 1, None), (60, 5, None), (60, 5, np.array([0, 2]))])
-def test_work_is_what_was_estimated(n_sv, n_centers, varying):
+def test_work_is_what_was_estimated(n_sv, n_centers, varying, monkeypatch):
+    monkeypatch.setattr(stack, "_NEGLIGIBLE", 0.0)
     model = random_model(0, n_sv, 4, 0.1)
     centers = np.random.default_rng(0).normal(size=(n_centers, 4)).astype(np.float32)
     known, d = stack.KnownSums(), 4 if varying is None else len(varying)
