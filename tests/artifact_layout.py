@@ -443,13 +443,10 @@ class Layout:
                              ("d", pieces * (degree + 1), "coefficient", FINITE)]),
             "monomials": (Rule(1, LIMITS["max_factors"]), [("I", m * parts, "factor", below(n + 1))]),
             "inverse_normal": (equal(0), [("I", n, "choice of feature", FLAG)]),
-            "periodic_features": (equal(0), [source, ("I", m, "sine of output", FLAG),
-                                 ("d", m, "amplitude of output", NOT_NEGATIVE),
-                                 ("d", m, "frequency of output", FINITE)]),
             "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", OR_STAYS)]),
         }  # fmt: skip
         may_be, arrays = per_kind[name]
-        keeps = name not in ("projection", "lookup", "piecewise_polynomial", "monomials", "periodic_features")
+        keeps = name not in ("projection", "lookup", "piecewise_polynomial", "monomials")
         n_outputs = equal(n) if keeps else below(LIMITS["max_n_features"] + 1)
         self.record("op", of="of op", parts=may_be, n_outputs=n_outputs)
         for array in arrays:

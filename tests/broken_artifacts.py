@@ -100,7 +100,6 @@ def maps() -> Iterator[bytes]:
         ops.PiecewisePolynomial(3, source, (bends,) * 3),
         ops.Monomials(3, np.array([[0, 1], [2, 2], [1, 3]])),
         ops.InverseNormal(np.array([True, False, True])),
-        ops.PeriodicFeatures(3, source, np.array([True, False, False]), np.array([1.0, 2.0, np.inf]), three),
         ops.Interval("turns", ones, three),
     ):
         yield identity.then_op(op).packed()

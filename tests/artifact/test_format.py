@@ -106,7 +106,7 @@ def test_enumerations() -> None:
         "probability": "2 or 7 for regression, 3 for one-class; for an ensemble 0 or 6, but for regressions 0, "
         "for decision_shape 2 or 3 0, 4 or 5, for label_rule 3 0, 1, 4, 5 or 8, and for label_rule 5 0; 6 only "
         "for ensembles",
-        "op_kind": "* kind 10: `x = low + (x - low) % length`",
+        "op_kind": "* kind 9: `x = low + (x - low) % length`",
     }
     assert numbers.keys() == _native.schema()["enumerations"].keys()
     for name, words in numbers.items():

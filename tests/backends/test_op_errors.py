@@ -45,9 +45,6 @@ OPS: dict[str, Any] = {
     "turns far from 0": ops.Interval("turns", np.full(N, 300.7), np.array([0.5, np.inf, np.inf])),
     "ends": ops.Interval("refuses", np.full(N, 0.31), np.array([0.8, np.inf, np.inf])),
     "quantiles": ops.InverseNormal(np.array([True, True, False])),
-    "periodic_features": ops.PeriodicFeatures(
-        N, ALL, np.array([True, False, True]), np.array([1.0, 0.7, np.inf]), np.array([0.9, 7.0, 0.0])
-    ),
     "logarithm": ops.Logarithm(np.array([0.0, np.inf, np.inf])),
     "logarithm of a sum": ops.Logarithm(np.array([0.3, np.inf, np.inf])),
     "box-cox": ops.Power("box-cox", np.array([0.4, -1.3, np.inf])),

@@ -183,28 +183,6 @@ CASES: dict[str, Callable[[], Case]] = {
         [off_by(float(mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(nearest(0.9)) - 1)), 8.0)],
         how=NARROW,
     ),
-    "roots": lambda: Case(
-        ops.PeriodicFeatures(60, np.arange(60), np.zeros(60, bool), np.full(60, 0.7), np.zeros(60)),
-        np.linspace(0.1, 0.9, 60),
-        [Fraction(0.7) * exactly(mpmath.sqrt(x)) for x in np.linspace(0.1, 0.9, 60)],
-    ),
-    "a cosine of float32": lambda: Case(
-        ops.PeriodicFeatures(1, np.zeros(1, int), np.zeros(1, bool), np.full(1, 0.5), np.zeros(1)),
-        [0.25],
-        [off_by(0.25, 11.5)],
-        how=NARROW,
-    ),
-    "a root of what underflows in float32": lambda: Case(
-        ops.PeriodicFeatures(1, np.zeros(1, int), np.zeros(1, bool), np.full(1, np.sqrt(0.4)), np.zeros(1)),
-        [2.0**-149],
-        [0.0],
-        how=NARROW,
-    ),
-    "a feature that underflows": lambda: Case(
-        ops.PeriodicFeatures(1, np.zeros(1, int), np.zeros(1, bool), np.full(1, 1e-170), np.zeros(1)),
-        [1e-320],
-        [Fraction(1e-170) * exactly(mpmath.sqrt(1e-320))],
-    ),
     "a power that underflows": lambda: Case(
         ops.Power("yeo-johnson", np.array([1e-30])), [1e-290], [power(1e-290, 1e-30, shifted=True)]
     ),

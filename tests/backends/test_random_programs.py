@@ -67,12 +67,6 @@ class Programs:
     def turns(self, n: int) -> Any:
         return ops.Interval("turns", self.numbers(n), self.some(n, abs(self.numbers(n)) + 1e-3))
 
-    def periodic_features(self, n: int) -> Any:
-        m = self.rng.integers(1, 5)
-        amplitudes = self.some(m, abs(self.numbers(m)) + 0.1)
-        frequencies = np.where(amplitudes < np.inf, abs(self.numbers(m)), 0.0)
-        return ops.PeriodicFeatures(n, self.rng.integers(0, n, m), self.rng.random(m) < 0.5, amplitudes, frequencies)
-
     def power(self, n: int) -> Any:
         return ops.Power("yeo-johnson", self.some(n, self.rng.choice([0.0, 2.0, 9e-13, -1.3, 0.7], n)))
 
@@ -87,7 +81,7 @@ class Programs:
 
     def any_op(self, n: int) -> Any:
         kinds = [self.affine, self.projection, self.lookup, self.piecewise_polynomial, self.turns, self.monomials,
-                 self.periodic_features, self.power, self.normalizer,
+                 self.power, self.normalizer,
                  lambda n: ops.InverseNormal(self.rng.random(n) < 0.7),
                  lambda n: ops.Logarithm(self.some(n, abs(self.numbers(n))))]  # fmt: skip
         return kinds[self.rng.integers(0, len(kinds))](n)

@@ -14,7 +14,7 @@ from sklearn.decomposition import PCA, FastICA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.impute import MissingIndicator, SimpleImputer
-from sklearn.kernel_approximation import AdditiveChi2Sampler, Nystroem, RBFSampler, SkewedChi2Sampler
+from sklearn.kernel_approximation import Nystroem, RBFSampler, SkewedChi2Sampler
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.preprocessing import (
@@ -52,7 +52,6 @@ STEPS: dict[str, tuple[Any, Any]] = {
         TruncatedSVD(2, random_state=0), FastICA(2, random_state=0), LinearDiscriminantAnalysis(n_components=2),
         GaussianRandomProjection(2, random_state=0), FeatureAgglomeration(2), PolynomialFeatures(2),
         KBinsDiscretizer(4), SplineTransformer(), QuantileTransformer(n_quantiles=20), PowerTransformer(),
-        AdditiveChi2Sampler(),
         SkewedChi2Sampler(n_components=9, random_state=0), RBFSampler(n_components=9, random_state=0),
         Nystroem(n_components=9, random_state=0), TaylorFeatures(0.1, 2), KernelRidge(kernel="rbf"), Ridge(),
         GaussianProcessRegressor(alpha=0.1, optimizer=None), MissingIndicator(features="all"), SimpleImputer(),

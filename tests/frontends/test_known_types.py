@@ -73,7 +73,7 @@ StandardScaler: StandardScaler; union; scaled target | MinMaxScaler: MinMaxScale
 RobustScaler: RobustScaler; nested | FunctionTransformer: log1p; nothing; target as it is
 PowerTransformer: yeo-johnson of some; box-cox | QuantileTransformer: quantiles; normal quantiles
 PolynomialFeatures: products; bent | SplineTransformer: splines, constant; splines, continue; splines, periodic
-AdditiveChi2Sampler: chi2; scaled chi2 | Normalizer: Normalizer, l2; Normalizer, max
+Normalizer: Normalizer, l2; Normalizer, max
 Binarizer: Binarizer; scaled Binarizer | KBinsDiscretizer: bins; bins, one-hot
 OneHotEncoder: OneHotEncoder, chosen; OneHotEncoder, infrequent
 OrdinalEncoder: OrdinalEncoder; OrdinalEncoder, unknown | SimpleImputer: SimpleImputer, marked; SimpleImputer of 0

@@ -28,7 +28,7 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     ("backends/ops/power", r'g\.op\("Mul", g\.op\("Abs", y\), 2 \* ROUNDING\)', _COVERED),
     ("program/normalizer", "rounding", "rounds what came as an error: it counts next to the least norm alone"),
-    ("program/(periodic_features|power)", r"moved|size|is_shifted && .* at_0 : 0\.0", _SECOND_ORDER),
+    ("program/power", r"moved|size|is_shifted && .* at_0 : 0\.0", _SECOND_ORDER),
     ("sklearn/dtypes", r"name|behaviour\.gives == dtype", "words of messages alone"),
     ("frames/dtypes", "not self", "saves time alone: no dtype has an effect"),
     ("sklearn/dtypes", r".*_SCALARS_WIDEN.*", "true since NumPy 2"),

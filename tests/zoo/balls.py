@@ -171,10 +171,6 @@ class Ball:
         """Return cosines."""
         return self._bent(np.cos, lambda m, r: np.minimum(r, 2))
 
-    def sin(self) -> Ball:
-        """Return sines."""
-        return self._bent(np.sin, lambda m, r: np.minimum(r, 2))
-
     def tanh(self) -> Ball:
         """Return hyperbolic tangents."""
         return self._bent(np.tanh, lambda m, r: np.minimum(r, 2))

@@ -20,7 +20,6 @@ from approxsvm.ir.ops import (
     Lookup,
     Monomials,
     Normalizer,
-    PeriodicFeatures,
     PiecewisePolynomial,
     Power,
     Projection,
@@ -163,18 +162,6 @@ def _inverse_normal(op: InverseNormal, rows: _Rows) -> tuple[Ball, Array | None]
     return y.where(is_low, -y).where(op.taken, p), None
 
 
-def _waves(op: PeriodicFeatures, rows: _Rows) -> tuple[Ball, Array | None]:
-    x, taken = rows.x[:, op.source], ~op.passes
-    rows.refuse(taken & (rows.at[:, op.source] < 0))
-    root = x.sqrt()
-    turn = x.where(x.mid > 0, 1.0).log() * op.frequencies
-    wave = turn.sin().where(op.sines, turn.cos()) * root * np.where(taken, op.amplitudes, 0.0)
-    # Around 0 a wave is no larger than its root.
-    most = np.sqrt(np.maximum(x.mid, 0) + x.rad) * np.where(taken, op.amplitudes, 0.0)
-    near = Ball(wave.mid, np.fmin(wave.rad, 2 * most)).where(x.mid > 0, Ball(0 * most, most))
-    return near.where(taken, x), None
-
-
 def _logarithm(op: Logarithm, rows: _Rows) -> tuple[Ball, Array | None]:
     taken, offset = op.taken, np.where(op.taken, op.offset, 0.0)
     rows.refuse(taken & (rows.at <= -offset))
@@ -224,7 +211,6 @@ _STEPS: dict[type, Callable[[Any, _Rows], tuple[Ball, Array | None]]] = {
     Monomials: _monomials,
     PiecewisePolynomial: _piecewise,
     InverseNormal: _inverse_normal,
-    PeriodicFeatures: _waves,
     Logarithm: _logarithm,
     Power: _power,
     Normalizer: _normalizer,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -51,5 +52,8 @@ REFUSED = {
     "the kernel of this SVC is the callable": (
         Entry("kernel function", fitted(SVC(kernel=lambda a, b: a @ b.T)), "signed"),
     ),
-    "cannot be folded": (Entry("any function", fitted(make_pipeline(FunctionTransformer(np.sin), SVC())), "signed"),),
+    "cannot be folded": (
+        Entry("any function", fitted(make_pipeline(FunctionTransformer(np.sin), SVC())), "signed"),
+        Entry("chi2", fitted(make_pipeline(AdditiveChi2Sampler(), SVC())), "numbers"),
+    ),
 }

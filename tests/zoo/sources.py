@@ -440,9 +440,6 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             ("a", _P.FunctionTransformer(np.log1p, validate=True), [3, 0]), ("b", decomposition.PCA(1), [1, 2]),
             ("c", make_pipeline(_P.FunctionTransformer(np.log, validate=True), _P.StandardScaler()), [3])]),
         "box-cox": _P.PowerTransformer("box-cox"),
-        "chi2": kernel_approximation.AdditiveChi2Sampler(),
-        "scaled chi2": (
-            _P.MinMaxScaler(clip=True), kernel_approximation.AdditiveChi2Sampler(sample_steps=3, sample_interval=0.7)),
     })),
     ("signed", "three", _before(_SVC(gamma=0.3), {
         "yeo-johnson": _P.PowerTransformer(),
@@ -743,7 +740,7 @@ _SHOWN = (
     "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection", "FeatureAgglomeration", "log",
     "log1p", "Normalizer, l1", "Normalizer, l2", "Normalizer, max", "yeo-johnson of some", "box-cox", "quantiles",
     "normal quantiles", "splines, constant", "splines, linear", "splines, continue", "splines, periodic", "products",
-    "chi2", "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
+    "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
 )
 # Of these, some that compute in float32 only where they were fitted on such rows.
 _NARROW = (*_SHOWN[5:12], "StandardScaler")

@@ -139,7 +139,7 @@ def test_values_are_within_their_slack(kind: str, seed: int) -> None:
 N = 3
 BINS = Steps.of([0.25, 0.5], [SAME, 1.0, -2.0])
 CURVE = Pieces(np.array([0.5]), np.array([0.1, 0.7]), np.array([[0.3, -1.0, 2.0], [1.0, 0.4, -0.7]]))
-ALL, TURN = np.arange(N), np.array([[1.0, 0.3], [-1.0, 0.7], [0.0, -1.0]])
+TURN = np.array([[1.0, 0.3], [-1.0, 0.7], [0.0, -1.0]])
 OPS: dict[str, Any] = {
     "affine": ops.Affine.of(N, subtract=0.3, multiply=1.7, divide=0.9, low=-0.5, high=1.5),
     "projection": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.zeros(2)),
@@ -148,9 +148,6 @@ OPS: dict[str, Any] = {
     "turns": ops.Interval("turns", np.full(N, 0.31), np.array([0.2, np.inf, np.inf])),
     "ends": ops.Interval("refuses", np.full(N, 0.25), np.array([0.8, np.inf, np.inf])),
     "quantiles": ops.InverseNormal(np.array([True, True, False])),
-    "periodic_features": ops.PeriodicFeatures(
-        N, ALL, np.array([True, False, True]), np.array([1.0, 0.7, np.inf]), np.array([0.9, 7.0, 0.0])
-    ),
     "logarithm": ops.Logarithm(np.array([0.3, np.inf, np.inf])),
     "box-cox": ops.Power("box-cox", np.array([0.4, -1.3, np.inf])),
     "yeo-johnson": ops.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
@@ -171,7 +168,7 @@ def stepped(op: Any, x: list[Any]) -> list[Any]:
         own = [abs(a) for a, group in zip(x, op.groups, strict=True) if group]
         norm = {"l1": mpmath.fsum(own), "l2": mpmath.sqrt(mpmath.fdot(own, own)), "max": max(own)}[op.norm]
         return [a / norm if group and norm >= mpf(10) * 2**-52 else a for a, group in zip(x, op.groups, strict=True)]
-    if kind in (ops.Lookup, ops.PiecewisePolynomial, ops.PeriodicFeatures):
+    if kind in (ops.Lookup, ops.PiecewisePolynomial):
         return [stepped_output(op, k, x[j]) for k, j in enumerate(op.source)]
     return [stepped_feature(op, j, a) for j, a in enumerate(x)]
 
@@ -180,16 +177,9 @@ def stepped_output(op: Any, k: int, x: Any) -> Any:
     if isinstance(op, ops.Lookup):
         value = op.steps[k].values[bisect_right(op.steps[k].edges, x)]
         return x if value == SAME else mpf(value)
-    if isinstance(op, ops.PiecewisePolynomial):
-        edges, origins, coefs = op.pieces[k]
-        piece = bisect_right(edges, x)
-        return mpmath.fsum(mpf(c) * (x - mpf(origins[piece])) ** k for k, c in enumerate(coefs[piece]))
-    if np.isinf(op.amplitudes[k]):
-        return x
-    if x < 0:
-        raise ValueError
-    wave = mpmath.sin if op.sines[k] else mpmath.cos
-    return mpf(op.amplitudes[k]) * mpmath.sqrt(x) * wave(mpf(op.frequencies[k]) * mpmath.log(x)) if x else x
+    edges, origins, coefs = op.pieces[k]
+    piece = bisect_right(edges, x)
+    return mpmath.fsum(mpf(c) * (x - mpf(origins[piece])) ** k for k, c in enumerate(coefs[piece]))
 
 
 def stepped_feature(op: Any, j: int, x: Any) -> Any:
@@ -253,8 +243,7 @@ def test_mapped_rows_are_within_their_slack(name: str, front: str) -> None:
         except ValueError:
             assert np.isnan(found.mid[k]).all()
         else:
-            is_near_0 = name == "periodic_features" and front != "alone" and k < 3  # a root of next to nothing
-            assert_within(found[k : k + 1], exact, 1e-8 if is_near_0 else 1e-13)
+            assert_within(found[k : k + 1], exact, 1e-13)
 
 
 def test_pieces_are_looked_up_where_the_source_looks() -> None:

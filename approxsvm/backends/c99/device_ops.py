@@ -20,8 +20,7 @@ from approxsvm.backends.c99.program import filled
 from approxsvm.backends.ops import exported
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.ops import Affine, Lookup, Op
-from approxsvm.ir.ops.lookup import SAME
+from approxsvm.ir.ops import Op
 
 Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
@@ -36,7 +35,6 @@ class Before(NamedTuple):
 
     is_source: bool  # they equal the source's numbers bit for bit
     is_exact: bool  # they are not affected by rounding and have no radii
-    not_negative: npt.NDArray[np.bool_]  # features that clipping keeps nonnegative
 
     def picked(self, ball: str, feature: str) -> list[str]:
         """Return statements that load a stored feature into a ball."""
@@ -107,7 +105,7 @@ class MapFunction:
         self._sizes: dict[str, int] = {}
         self._lines: list[str] = []
         n, target, can_refuse = n_first, "x", False
-        before = Before(True, True, np.zeros(n, np.bool_))
+        before = Before(is_source=True, is_exact=True)
         self._loop = [f"b.value = {given};", "b.radius = 0.0;"]
         for k, op in enumerate(ops):
             record = on_device(op)
@@ -126,7 +124,7 @@ class MapFunction:
             if gathers is not None and gathers.after:
                 self._end_loop(n, "y", [], has_radii=False)
                 self._loop, target = ["b.value = y[j];", *gathers.after], "x"
-            before = _after(op, before, before.is_exact and record.keeps_exact(op))
+            before = Before(before.is_source and op.as_source, before.is_exact and record.keeps_exact(op))
             can_refuse |= record.refuses(op)
         self._end_loop(n, target, [] if before.is_exact else ["sum += b.radius * b.radius;"], has_radii=False)
         if target == "y":
@@ -179,18 +177,6 @@ def _loop(n: int, body: Sequence[str]) -> list[str]:
     if len(body) == 1:
         return [f"for (j = 0; j < {n}; ++j) {body[0]}"]
     return [f"for (j = 0; j < {n}; ++j) {{", *(f"    {line}" for line in body), "}"]
-
-
-def _after(op: Op, before: Before, is_exact: bool) -> Before:
-    origins = [op.origin(j) for j in range(op.n_outputs)]
-    kept = np.array([j is not None and before.not_negative[j] for j in origins], np.bool_)
-    if isinstance(op, Affine):
-        kept = np.zeros(op.n_outputs, np.bool_) if op.low is None else op.low >= 0.0
-    elif isinstance(op, Lookup):
-        kept &= [bool((steps.values == SAME).all()) for steps in op.steps]
-    else:
-        kept &= False
-    return Before(before.is_source and op.as_source, is_exact, kept)
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:

@@ -423,7 +423,6 @@ def _gaussian_process(step: Any, dtype: DType) -> _Behaviour:
 
 
 _RULES: Final[Mapping[str, _Rule]] = {
-    "AdditiveChi2Sampler": _product(),  # roots in an array of the rows' dtype
     "Binarizer": _binarizer,
     "FastICA": _centered_in_place(lambda step: bool(step.whiten), "components_", kept=_WIDE),
     "FeatureAgglomeration": lambda step, dtype: _Behaviour(_F64),

@@ -130,9 +130,6 @@ step: sklearn.preprocessing
     PolynomialFeatures | interaction_only include_bias _min_degree _max_degree n_output_features_ | more than 16,384
         products
     SplineTransformer | bsplines_ degree extrapolation include_bias handle_missing | degree 0; handle_missing='zeros'
-step: sklearn.kernel_approximation
-    AdditiveChi2Sampler | sample_steps sample_interval |
-step: sklearn.preprocessing
     Normalizer | norm copy | {_COPIES}
     Binarizer | threshold copy | {_COPIES}
     KBinsDiscretizer | bin_edges_ encode dtype _encoder | dtype=np.float32

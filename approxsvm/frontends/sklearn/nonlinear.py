@@ -1,7 +1,6 @@
-"""scikit-learn's nonlinear transformers: products, splines, quantiles, periodic features."""
+"""scikit-learn's nonlinear transformers: products, splines, quantiles."""
 
 from collections.abc import Callable
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import zip_longest
 from typing import Any, Final
@@ -14,7 +13,7 @@ from approxsvm.frontends.sklearn.dtypes import keeps_zeros
 from approxsvm.frontends.sklearn.known_types import helper
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PeriodicFeatures, PiecewisePolynomial
+from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PiecewisePolynomial
 from approxsvm.ir.ops.piecewise_polynomial import MAX_DEGREE, Pieces
 
 # Maximum number of products, and of factors of each.
@@ -23,7 +22,6 @@ _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
 # Limit of probabilities near the ends, for QuantileTransformer with normal quantiles.
 _BOUNDS_THRESHOLD: Final = 1e-7
-_PI: Final = Decimal("3.14159265358979323846264338327950288419716939937511")
 # Limits of normal float64.
 _SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
 _LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
@@ -277,35 +275,7 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
     return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
 
 
-def _additive_chi2_sampler(map_: InputMap, step: Any) -> InputMap:
-    """Compute all roots, then cos and sin of each further step, feature by feature."""
-    n = map_.n_features
-    steps, interval = int(step.sample_steps), step.sample_interval
-    if interval is None:
-        if steps not in _INTERVALS:
-            raise ModelFormatError(f"sample_steps is {steps}, and sample_interval None")
-        interval = _INTERVALS[steps]
-    blocks = [(False, _amplitude(0, interval), 0.0)]
-    for j in range(1, steps):
-        blocks += [(sine, _amplitude(j, interval), j * interval) for sine in (False, True)]
-    sines, amplitudes, frequencies = (np.repeat(np.array(part), n) for part in zip(*blocks, strict=True))
-    return map_.then_op(PeriodicFeatures(n, np.tile(np.arange(n), len(blocks)), sines, amplitudes, frequencies))
-
-
-# scikit-learn's default intervals, by number of steps.
-_INTERVALS: Final = {1: 0.8, 2: 0.5, 3: 0.4}
-
-
-def _amplitude(j: int, interval: float) -> float:
-    """Compute sqrt(interval), or sqrt(2 interval / cosh(pi j interval)), rounded once."""
-    with localcontext(prec=60):
-        power = (_PI * j * Decimal(interval)).exp()
-        of_root = Decimal(interval) * (1 if j == 0 else 4 / (power + 1 / power))
-        return float(of_root.sqrt())
-
-
 FOLDERS: Final[dict[str, Callable[[InputMap, Any], InputMap]]] = {
-    "AdditiveChi2Sampler": _additive_chi2_sampler,
     "PolynomialFeatures": _polynomial_features,
     "QuantileTransformer": _quantile_transformer,
     "SplineTransformer": _spline_transformer,

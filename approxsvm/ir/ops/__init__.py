@@ -10,7 +10,6 @@ from approxsvm.ir.ops.lookup import Lookup as Lookup
 from approxsvm.ir.ops.monomials import Monomials as Monomials
 from approxsvm.ir.ops.normalizer import Normalizer as Normalizer
 from approxsvm.ir.ops.op import Op as Op
-from approxsvm.ir.ops.periodic_features import PeriodicFeatures as PeriodicFeatures
 from approxsvm.ir.ops.piecewise_polynomial import PiecewisePolynomial as PiecewisePolynomial
 from approxsvm.ir.ops.power import Power as Power
 from approxsvm.ir.ops.projection import Projection as Projection
@@ -25,7 +24,6 @@ OPS: Final[tuple[type[Op], ...]] = (
     Interval,
     PiecewisePolynomial,
     InverseNormal,
-    PeriodicFeatures,
     Monomials,
     Projection,
     Normalizer,

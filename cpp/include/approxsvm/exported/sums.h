@@ -37,7 +37,7 @@ static inline double model_term_(const float x[], const float u[], int i) {
 
 #ifdef MODEL_COS_TERM
 static inline double model_term_(const float x[], const float u[], int i) {
-    return approxsvm_cos_or_sin(model_inner_product_(x, u) + model_phases_[i], 0);
+    return approxsvm_cos(model_inner_product_(x, u) + model_phases_[i]);
 }
 #endif
 

@@ -91,12 +91,12 @@ APPROXSVM_PROGRAM double approxsvm_tanh(double t) {
     return t < 0.0 ? -found : found;
 }
 
-/* cos(t) or sin(t) with an absolute error of 4 u, for |t| < 2^19.
+/* cos(t) with an absolute error of 4 u, for |t| < 2^19.
 
    Let t = k pi / 2 + r with |r| <= 0.7855. The leading 99 bits of pi / 2 are split into three parts whose products with
    k are exact, so the error of r is two roundings, 1.6 u. The series omits terms from r^18 / 18! and r^19 / 19!, less
    than 0.02 u, and has a rounding error below 1.5 u. */
-APPROXSVM_PROGRAM double approxsvm_cos_or_sin(double t, int is_sine) {
+APPROXSVM_PROGRAM double approxsvm_cos(double t) {
     static const double series[2][9] = {
         {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0,
          1.0 / 24.0, -0.5, 1.0},
@@ -105,7 +105,7 @@ APPROXSVM_PROGRAM double approxsvm_cos_or_sin(double t, int is_sine) {
     const double shifted = t * 0.6366197723675814 + 0x1.8p52, k = shifted - 0x1.8p52;
     const double r = ((t - k * 0x1.921fb544p0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2ep-69, z = r * r;
     /* cos, -sin, -cos, sin, in turn. */
-    const int turn = (int)(approxsvm_bits_of_double(shifted) & 3) + (is_sine ? 3 : 0), is_odd = turn & 1;
+    const int turn = (int)(approxsvm_bits_of_double(shifted) & 3), is_odd = turn & 1;
     const double* const c = series[is_odd];
     double sum = c[0];
     int i;

@@ -8,7 +8,6 @@
 #include "lookup.hpp"
 #include "monomials.hpp"
 #include "normalizer.hpp"
-#include "periodic_features.hpp"
 #include "piecewise_polynomial.hpp"
 #include "power.hpp"
 #include "projection.hpp"
@@ -28,7 +27,7 @@ struct OpList {
     static bool holds(OpKind kind) { return ((kind == Kinds::kind) || ...); }
 };
 using AllOps = OpList<AffineOp, ProjectionOp, LogarithmOp, LookupOp, NormalizerOp, PowerOp, PiecewisePolynomialOp,
-                      MonomialsOp, InverseNormalOp, PeriodicFeaturesOp, IntervalOp>;
+                      MonomialsOp, InverseNormalOp, IntervalOp>;
 
 // The ops included in a selection of parts.
 template <Parts parts>
