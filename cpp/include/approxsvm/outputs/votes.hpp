@@ -60,17 +60,5 @@ inline bool certain_vote(std::size_t n_classes, const double* values, const doub
     return is_class(approxsvm_certain_vote(static_cast<int>(n_classes), values, bounds, tally), winner);
 }
 
-// Does the same for outcomes of pairs, from outcome_of(pair).
-template <class OutcomeOf>
-inline bool certain_winner(std::size_t n_classes, const OutcomeOf& outcome_of, std::uint32_t* tally,
-                           std::size_t& winner) {
-    for (std::size_t c = 0; c < 2 * n_classes; ++c) tally[c] = 0;
-    for_each_pair(n_classes, [&](std::size_t pair, std::size_t i, std::size_t j) {
-        approxsvm_tally_pair(static_cast<int>(outcome_of(pair)), static_cast<int>(i), static_cast<int>(j), tally,
-                             tally + n_classes);
-    });
-    return is_class(approxsvm_certain_winner(static_cast<int>(n_classes), tally, tally + n_classes), winner);
-}
-
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm

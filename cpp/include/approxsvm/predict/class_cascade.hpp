@@ -175,11 +175,12 @@ class ClassCascade : public CommonExpansions {
         if (!speculates_) return exact_.send_to_engine32(i);
         // Values are read here, because the engine of sparse rows may now answer an earlier row in the same memory.
         std::size_t speculated = majority_class();
-        winner_.begin(i, [&](const auto& know) {
+        winner_.begin(i, speculated, [&](const auto& know) {
             for_majority_pairs([&](std::size_t c, std::size_t, Outcome won, std::size_t pair) {
                 const Outcome outcome = outcome_of(values[pair * stride], bounds[pair * stride]);
-                if (outcome != won && outcome != Outcome::unknown) speculated = c;
-                know(pair, outcome);
+                if (outcome == Outcome::unknown) return;
+                know(c, pair, outcome == won);
+                if (outcome != won) speculated = c;
             });
         });
         if (!begins_sparse(i)) winner_.send(i, speculated);
@@ -204,9 +205,8 @@ class ClassCascade : public CommonExpansions {
     void settle_winner(std::size_t i, std::size_t winner, Stage stage) {
         exact_.decisions.settle_label(i, winner, stage);
     }
-    void leave_winner(std::size_t i, bool float32_may_do) {
+    void leave_winner(std::size_t i) {
         if (!few_is_first_ && exact_.answer_by_few_values(i)) return;
-        if (float32_may_do) return exact_.send_to_engine32(i);
         exact_.send_to_engine64(i);
     }
     bool takes(std::size_t i, std::size_t share) {

@@ -84,6 +84,10 @@ struct QueuedRow {
     int attempt;
 };
 
+// How far the pairs of a class were judged: guessed, perhaps in few coordinates; by the bound of lists, by the sharper
+// one, in float64.
+enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float64 };
+
 // Memory for the pairs of guessed winners.
 struct WinnerRoom {
     float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
@@ -92,15 +96,16 @@ struct WinnerRoom {
     std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
     // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all
     // lanes; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and
-    // for each class, whether its kernel values are available and whether it was guessed. No engine uses the
+    // for each class, whether its kernel values are available and how far its pairs were judged. No engine uses the
     // coordinates.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;
     PartOfPair* parts = nullptr;  // (n_labels,)
     Outcome* known = nullptr;     // (n_pairs,)
-    bool *has_values = nullptr, *was_speculated = nullptr;
-    std::uint32_t* tally = nullptr;  // (2, n_labels)
+    bool* has_values = nullptr;
+    Progress* progress = nullptr;
+    std::uint32_t* tally = nullptr;  // (2, n_labels): certain votes, possible votes
 
     WinnerRoom() = default;
     WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena) {
@@ -124,7 +129,7 @@ struct WinnerRoom {
         parts = arena.take<PartOfPair>(n);
         known = arena.take<Outcome>(model.n_decisions);
         has_values = arena.take<bool>(n);
-        was_speculated = arena.take<bool>(n);
+        progress = arena.take<Progress>(n);
         tally = arena.take<std::uint32_t>(2 * n);
     }
 };

@@ -61,16 +61,12 @@ APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n
     const std::size_t n = view.n_labels, d = view.n_features;
     // Kernel values of all classes and of lists: up to half of all, and then one more class, half at most.
     double work = n_attempts * work_of_subspaces(view) + 2.0 * work_of_kernels(n_lanes, d) + work_of_network(view);
-    // Both parts of each pair of a class, one sum each and then two: for each guessed class when it is guessed and when
-    // votes are counted, and then for all classes.
-    std::size_t most = 0, all = 0;
+    // Both parts of each pair of every class: one sum each, and then two. Each class is judged once in either way.
     for (std::size_t w = 0; w < n; ++w) {
         const std::size_t own = listed_at_most(KernelSumMemory<float>::n_lanes(view.class_counts[w]));
-        const std::size_t sums = 3 * ((n - 1) * own + n_lanes + 2 * listed_at_most(0) * n);
-        most = sums > most ? sums : most;
-        all += sums;
+        work += static_cast<double>(3 * ((n - 1) * own + n_lanes + 2 * listed_at_most(0) * n));
     }
-    return work + static_cast<double>(2 * std::size_t{n_attempts} * most + all);
+    return work;
 }
 
 APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {

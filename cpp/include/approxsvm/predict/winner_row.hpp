@@ -1,6 +1,10 @@
 // Evaluates a single row by the pairs of its guessed winners. Pairs that a stage decides stay decided. The next stage
-// only adds up the support vectors of undecided pairs: in few coordinates, in all features in float32, in float64. If
-// no class wins all its pairs, the votes may still be certain.
+// only adds up the support vectors of undecided pairs: in few coordinates, in all features in float32, in float64.
+//
+// A class need not win all its pairs. As outcomes are noted, each class has certain votes and possible votes, and the
+// row is settled as soon as the class with the most certain votes precedes what any other class can reach. Classes are
+// eliminated best first: the next to be judged has the most possible votes. In models of many classes a handful of
+// strong classes beats nearly all others more often than the winner loses.
 #pragma once
 
 #include "../outputs/votes.hpp"
@@ -11,13 +15,6 @@ inline namespace APPROXSVM_TARGET {
 
 // Maximum number of classes that are guessed for a row, one after another.
 constexpr int n_attempts = 4;
-
-// The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
-// it.
-struct WinnerOutcome {
-    bool wins_all;
-    std::size_t beaten_by;  // n_labels if none does
-};
 
 // Calls visit(other class, index among the pairs of w, sign of a value with which w wins, pair).
 template <class Visit>
@@ -70,16 +67,33 @@ class WinnerRow {
         n_in_float64_ = n_listed_ = 0;
         is_loaded_ = is_loaded_about_center_ = false;
         for (std::size_t pair = 0; pair < view_.n_decisions; ++pair) memory_.known[pair] = Outcome::unknown;
-        for (std::size_t c = 0; c < n_; ++c) memory_.has_values[c] = memory_.was_speculated[c] = false;
+        for (std::size_t c = 0; c < n_; ++c) {
+            memory_.has_values[c] = false;
+            memory_.progress[c] = Progress::none;
+            certain()[c] = 0;
+            possible()[c] = static_cast<std::uint32_t>(n_ - 1);
+        }
     }
-    void know(std::size_t pair, Outcome outcome) { memory_.known[pair] = outcome; }
+    // Notes that class w certainly wins or loses its pair with c, which was undecided.
+    void know(std::size_t w, std::size_t c, std::size_t pair, bool wins) {
+        memory_.known[pair] = wins == (w < c) ? Outcome::first : Outcome::second;
+        ++certain()[wins ? w : c];
+        --possible()[wins ? c : w];
+    }
 
     // False if w has been guessed before.
-    bool speculate(std::size_t w) {
-        const bool is_new = !memory_.was_speculated[w];
-        memory_.was_speculated[w] = true;
+    bool guess(std::size_t w) {
+        const bool is_new = memory_.progress[w] == Progress::none;
+        if (is_new) memory_.progress[w] = Progress::guessed;
         return is_new;
     }
+    // Whether the votes certainly elect a class.
+    bool is_settled(std::size_t& winner) const {
+        return is_class(approxsvm_certain_winner(static_cast<int>(n_), certain(), possible()), winner);
+    }
+    bool is_beaten(std::size_t w) const { return possible()[w] < n_ - 1; }
+    // The class that beats the last judged one most clearly, among the pairs that this decided; n_labels if none does.
+    std::size_t beaten_by() const { return beaten_by_; }
 
     // The class that the network guesses for row i, which need not have begun.
     std::size_t speculated(std::size_t i) {
@@ -89,7 +103,7 @@ class WinnerRow {
     }
 
     // The undecided pairs of w: in the coordinates of a level, of which n_known are left from the one before it, ...
-    WinnerOutcome judge_in_subspace(std::size_t w, std::size_t level, std::size_t n_known) {
+    void judge_in_subspace(std::size_t w, std::size_t level, std::size_t n_known) {
         begin_class();
         if constexpr (has(parts, subspaces)) {
             float* const u = memory_.row_about_center;
@@ -104,27 +118,28 @@ class WinnerRow {
                                            note(w, c, pair, margin, bound);
                                        });
         }
-        return outcome(w);
     }
-    // ... in all features in float32; a class that beats w ends the search unless all are needed, ...
-    WinnerOutcome judge_in_float32(std::size_t w, bool needs_all = false) {
+    // ... in all features in float32, ...
+    void judge_in_float32(std::size_t w) {
         begin_class();
-        if (n_needed(w) == 0) return outcome(w);
+        if (!is_open(w)) return;
         if (!is_loaded_) load(row_);
         choose_lists(w);
-        // The bound without the distances of the support vectors is wider, and decides nearly all of many pairs.
-        if (3 * n_undecided(w) > n_) {
+        // The bound without the distances of the support vectors is wider, and decides nearly all of many pairs. The
+        // rest can wait if a class beats w.
+        if (memory_.progress[w] < Progress::by_lists && 3 * n_undecided(w) > n_) {
+            memory_.progress[w] = Progress::by_lists;
             judge_lists(w);
-            const WinnerOutcome found = outcome(w);
-            if (found.wins_all || (found.beaten_by < n_ && !needs_all)) return found;
+            if (!is_open(w) || is_beaten(w)) return;
         }
+        memory_.progress[w] = Progress::by_pairs;
         judge_pairs(w, prepared_.class32, half_sq_norm_,
                     [&](std::size_t a, std::size_t c, PartOfPair& part) { part = part_of_list<true>(a, c); });
-        return outcome(w);
     }
-    // Evaluates the pairs in float64, a few panels at a time.
-    WinnerOutcome judge_in_float64(std::size_t w) {
+    // ... in float64, a few panels at a time.
+    void judge_in_float64(std::size_t w) {
         begin_class();
+        memory_.progress[w] = Progress::in_float64;
         n_in_float64_ += n_needed(w);
         const ClassEngine<double>& engine = prepared_.class64;
         const KernelSum<double>& kernels = engine.expansion.kernels;
@@ -162,7 +177,6 @@ class WinnerRow {
                 add_part(a, c, first, n, values, part);
             });
         });
-        return outcome(w);
     }
 
     // Whether the undecided pairs of w should be added up in float64: all such pairs together may take no more support
@@ -172,38 +186,43 @@ class WinnerRow {
     }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
-    // Whether votes certainly elect a class: by the pairs of the guessed classes in float32, by all pairs, by the pairs
-    // of the guessed classes in float64.
-    bool is_elected(std::size_t& winner) {
-        for_speculated([this](std::size_t w) { judge_in_float32(w, true); });
-        if (is_certain(winner)) return true;
-        for (std::size_t w = 0; w < n_; ++w) judge_in_float32(w, true);
-        if (is_certain(winner)) return true;
-        for_speculated([this](std::size_t w) {
-            if (affords_float64(w)) judge_in_float64(w);
-        });
-        return is_certain(winner);
+    // Whether the votes certainly elect a class, by judging one class after another, beginning with `next`.
+    bool elects(std::size_t next, std::size_t& winner) {
+        for (; next < n_; next = next_in(Progress::by_pairs)) {
+            judge_in_float32(next);
+            if (is_settled(winner)) return true;
+        }
+        while ((next = next_in(Progress::in_float64)) < n_) {
+            judge_in_float64(next);
+            if (is_settled(winner)) return true;
+        }
+        return false;
     }
 
   private:
+    std::uint32_t* certain() const { return memory_.tally; }
+    std::uint32_t* possible() const { return memory_.tally + n_; }
     void begin_class() {
         worst_ = 0.0;
         beaten_by_ = n_;
     }
-    template <class Visit>
-    void for_speculated(const Visit& visit) {
-        for (std::size_t w = 0; w < n_; ++w) {
-            if (memory_.was_speculated[w]) visit(w);
+    std::size_t n_undecided(std::size_t w) const { return possible()[w] - certain()[w]; }
+    bool is_open(std::size_t w) const { return n_undecided(w) > 0; }
+
+    // Returns the class with the most possible votes among the leading class and those that may precede it, if they
+    // have undecided pairs and have not come this far; n_labels if there is none.
+    std::size_t next_in(Progress progress) const {
+        const auto leader =
+            static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
+        std::size_t best = n_;
+        for (std::size_t c = 0; c < n_; ++c) {
+            if (memory_.progress[c] >= progress || !is_open(c)) continue;
+            if (c != leader && possible()[c] + (c < leader) <= certain()[leader]) continue;
+            if (progress == Progress::in_float64 && !affords_float64(c)) continue;
+            if (best == n_ || possible()[c] > possible()[best] || (possible()[c] == possible()[best] && c == beaten_by_))
+                best = c;
         }
-    }
-    bool is_certain(std::size_t& winner) {
-        const auto known = [&](std::size_t pair) { return memory_.known[pair]; };
-        return certain_winner(n_, known, memory_.tally, winner);
-    }
-    std::size_t n_undecided(std::size_t w) const {
-        std::size_t n = 0;
-        for (std::size_t c = 0; c < n_; ++c) n += c != w && is_needed(c, w);
-        return n;
+        return best;
     }
     // Number of lanes with support vectors of the undecided pairs of w in float64.
     std::size_t n_needed(std::size_t w) const {
@@ -221,20 +240,10 @@ class WinnerRow {
     // Notes the margin by which w wins its undecided pair with c.
     void note(std::size_t w, std::size_t c, std::size_t pair, double margin, double bound) {
         if (!(std::fabs(margin) > bound && std::fabs(margin) <= largest_double)) return;
-        memory_.known[pair] = (margin > 0.0) == (w < c) ? Outcome::first : Outcome::second;
+        know(w, c, pair, margin > 0.0);
         if (!(-margin > worst_)) return;
         worst_ = -margin;
         beaten_by_ = c;
-    }
-    WinnerOutcome outcome(std::size_t w) const {
-        WinnerOutcome found{true, beaten_by_};
-        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double, std::size_t pair) {
-            const Outcome won = w < c ? Outcome::first : Outcome::second;
-            found.wins_all = found.wins_all && memory_.known[pair] == won;
-            const bool is_lost = memory_.known[pair] != won && memory_.known[pair] != Outcome::unknown;
-            if (is_lost && found.beaten_by == n_) found.beaten_by = c;
-        });
-        return found;
     }
 
     void load(std::size_t i) {
@@ -276,7 +285,9 @@ class WinnerRow {
     // Sees to the kernel values that the undecided pairs of w need, or leaves them to part_of_list.
     void choose_lists(std::size_t w) {
         std::size_t n_own = 0;
-        for (std::size_t c = 0; c < n_; ++c) n_own += c != w && is_needed(c, w) ? n_listed(c, w) : 0;
+        for (std::size_t c = 0; c < n_ && !memory_.has_values[w]; ++c) {
+            n_own += c != w && is_needed(c, w) ? n_listed(c, w) : 0;
+        }
         fill_values(
             [&](std::size_t c) { return is_needed(c, w) && !is_cheaper_listed(c, c == w ? n_own : n_listed(w, c)); });
     }
@@ -299,17 +310,29 @@ class WinnerRow {
         });
     }
 
-    // Evaluates the undecided pairs of w with the bound of lists.
+    // Evaluates the undecided pairs of w with the bound of lists. The numbers of pairs are gathered first: they are far
+    // apart in memory, and a short loop waits for many of them at a time.
     void judge_lists(std::size_t w) {
         const ListedErrors errors = winner_errors(prepared_, static_cast<double>(half_sq_norm_), job_.row_error(row_));
-        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
-            if (memory_.known[pair] != Outcome::unknown) return;
-            const double own = part_of_list<false>(c, w).sum, other = part_of_list<false>(w, c).sum;
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        const float* const values = memory_.values;
+        const bool has_own = memory_.has_values[w];
+        if (has_own)
+            listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);
+        double *const bounds = memory_.others, *const intercepts = memory_.lists;
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double, std::size_t pair) {
             const DecisionNumbers& decision = view_.decisions[pair];
-            const double moduli = std::fabs(own) + std::fabs(other);
-            const double bound = errors.of_moduli * moduli + errors.of_all_moduli * decision.sum_moduli +
-                                 winner_bound_of_pair(prepared_, w, c, decision);
-            note(w, c, pair, sign * (own + other + decision.intercept), bound);
+            intercepts[c] = decision.intercept;
+            bounds[c] = memory_.known[pair] != Outcome::unknown
+                            ? infinity
+                            : errors.of_all_moduli * decision.sum_moduli + winner_bound_of_pair(prepared_, w, c, decision);
+        });
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+            if (!(bounds[c] < infinity)) return;
+            const double own = has_own ? memory_.own[f] : part_of_list<false>(c, w).sum;
+            const double other = part_of_list<false>(w, c).sum;
+            note(w, c, pair, sign * (own + other + intercepts[c]),
+                 errors.of_moduli * (std::fabs(own) + std::fabs(other)) + bounds[c]);
         });
     }
     // Evaluates the undecided pairs of w with EngineBound: add(a, c, part) adds the part of class c in its pair with a.

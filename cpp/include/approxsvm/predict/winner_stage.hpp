@@ -10,8 +10,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Calls next.settle_winner(row, class, stage) for decided rows and next.leave_winner(row, whether float32 sums may
-// suffice) for others. If subspaces leave a row undecided, next.takes(row, share) may take it before the pairs of the
+// The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
+// it.
+struct WinnerOutcome {
+    bool wins_all;
+    std::size_t beaten_by;  // n_labels if none does
+};
+
+// Calls next.settle_winner(row, class, stage) for decided rows and next.leave_winner(row) for others. If subspaces leave a row undecided, next.takes(row, share) may take it before the pairs of the
 // class are computed in all features.
 template <Parts parts, class Next>
 class WinnerStage {
@@ -62,13 +68,13 @@ class WinnerStage {
         }
         if (unknown_.add(i)) speculate();
     }
-    // Begins row i with the pairs that are decided: known_of(know) calls know(pair, outcome) for each. A batch ignores
-    // them, because its rows are evaluated together.
+    // Begins row i with the pairs of class w that are decided: known_of(know) calls know(c, pair, whether w wins) for
+    // each. A batch ignores them, because its rows are evaluated together.
     template <class KnownOf>
-    void begin(std::size_t i, const KnownOf& known_of) {
+    void begin(std::size_t i, std::size_t w, const KnownOf& known_of) {
         if (job_.batch.engines_alone) row_.begin(i);
-        known_of([this](std::size_t pair, Outcome outcome) {
-            if (job_.batch.engines_alone) row_.know(pair, outcome);
+        known_of([&](std::size_t c, std::size_t pair, bool wins) {
+            if (job_.batch.engines_alone) row_.know(w, c, pair, wins);
         });
     }
     // Continues the row that was begun, with the guess that class w wins.
@@ -91,33 +97,36 @@ class WinnerStage {
   private:
     // Evaluates the begun row_, starting at a level.
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w) {
-        const std::size_t last = n_levels_ - 1, n = view_.n_labels, i = queued.row;
-        row_.speculate(w);
-        std::size_t n_known = 0;  // coordinates
+        const std::size_t last = n_levels_ - 1, i = queued.row;
+        std::size_t winner, n_known = 0;  // coordinates
+        row_.guess(w);
         for (auto attempt = queued.attempt;;) {
-            WinnerOutcome outcome = level < last ? row_.judge_in_subspace(w, level, n_known) : row_.judge_in_float32(w);
-            bool is_open = !outcome.wins_all && outcome.beaten_by == n;
-            n_known = is_open && level < last ? view_.subspaces.coordinates[level] : 0;
-            if (is_open && level < last) {
+            if (level < last)
+                row_.judge_in_subspace(w, level, n_known);
+            else
+                row_.judge_in_float32(w);
+            if (row_.is_settled(winner)) return next_.settle_winner(i, winner, level < last ? by_subspace : by_float32);
+            if (row_.is_beaten(w)) {
+                const std::size_t beaten_by = row_.beaten_by();
+                if (beaten_by == view_.n_labels || attempt++ >= n_attempts || !row_.guess(beaten_by)) break;
+                w = beaten_by;
+                level = n_known = 0;
+            } else if (level == last) {
+                break;
+            } else {
+                n_known = view_.subspaces.coordinates[level];
                 if (++level < last) continue;
                 if (next_.takes(i, 3)) return;
                 if (!job_.batch.engines_alone) return queue(level, {i, attempt}, w);
-                continue;
             }
-            if (is_open && row_.affords_float64(w)) {
-                outcome = row_.judge_in_float64(w);
-                is_open = !outcome.wins_all && outcome.beaten_by == n;
-            }
-            if (outcome.wins_all) return next_.settle_winner(i, w, level < last ? by_subspace : row_.stage());
-            if (is_open) return next_.leave_winner(i, false);
-            if (attempt++ >= n_attempts || !row_.speculate(outcome.beaten_by)) {
-                // Other rows of a batch share the engine of all pairs.
-                if (job_.batch.engines_alone && row_.is_elected(w)) return next_.settle_winner(i, w, row_.stage());
-                return next_.leave_winner(i, !job_.batch.engines_alone);
-            }
-            w = outcome.beaten_by;
-            level = 0;
         }
+        elect(i, w);
+    }
+    // Settles the begun row_ by votes, or leaves it.
+    void elect(std::size_t i, std::size_t w) {
+        std::size_t winner;
+        if (row_.elects(w, winner)) return next_.settle_winner(i, winner, row_.stage());
+        next_.leave_winner(i);
     }
 
     // Whether n rows of a class are evaluated one by one. In all features, a single row reads all support vectors, a
@@ -216,17 +225,16 @@ class WinnerStage {
             this->template judge<registers.value>(w, rows, n, outcomes);
         });
         for (std::size_t r = 0; r < n; ++r) {
+            const bool is_open = outcomes[r].beaten_by == view_.n_labels;
             if (outcomes[r].wins_all) {
                 next_.settle_winner(rows[r], w, is_last ? by_float32 : by_subspace);
-            } else if (outcomes[r].beaten_by == view_.n_labels) {
-                if (is_last)
-                    next_.leave_winner(rows[r], false);
-                else
-                    promote(level, queued[r], w);
-            } else if (queued[r].attempt < n_attempts) {
+            } else if (is_open && !is_last) {
+                promote(level, queued[r], w);
+            } else if (!is_open && queued[r].attempt < n_attempts) {
                 queue(0, {rows[r], queued[r].attempt + 1}, outcomes[r].beaten_by);
             } else {
-                next_.leave_winner(rows[r], true);
+                row_.begin(rows[r]);
+                elect(rows[r], is_open ? w : outcomes[r].beaten_by);
             }
         }
     }

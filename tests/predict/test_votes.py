@@ -1,0 +1,100 @@
+"""Labels by votes of models whose classes rarely win all their pairs: cycles, equal votes and pairs without a sign."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from artifact_changes import changed, content
+from scipy.sparse import csr_array
+
+import approxsvm
+from approxsvm import Artifact, KernelModel, _native
+from approxsvm.ir.schema import record
+from approxsvm.runtime.evaluator import LABELS
+
+Rows = npt.NDArray[np.float64]
+
+
+def _model(random: np.random.Generator, n_classes: int) -> tuple[KernelModel, Rows]:
+    """Pairs that are near 0 at many rows, two classes with the same vectors, and rows, some between two vectors."""
+    n_features, n_support = int(random.integers(2, 40)), random.integers(1, 9, n_classes)
+    n_support[1] = n_support[0]
+    owner = np.repeat(np.arange(n_classes), n_support)
+    x = random.normal(size=(len(owner), n_features)) + 0.3 * random.normal(size=(n_classes, n_features))[owner]
+    x[owner == 1] = x[owner == 0]
+    coef = 10.0 ** random.uniform(-1, 1, (n_classes - 1, len(x))) * (random.random((n_classes - 1, len(x))) < 0.8)
+    coef[0, owner == 1] = coef[0, owner == 0]  # their pair is 0 everywhere
+    coef[np.arange(n_classes - 1)[:, np.newaxis] < owner] *= -1.0
+    gamma = 0.3 / n_features
+    rows = np.concatenate([x[random.integers(0, len(x), 150)] + random.normal(size=(150, n_features)),
+                           0.5 * (x[random.integers(0, len(x), 150)] + x[random.integers(0, len(x), 150)])])
+    rows[::7] *= random.random((len(rows[::7]), n_features)) < 0.2
+    rows = np.asarray(rows, np.float32).astype(float)
+    bare = _values(x, coef, n_support, gamma, rows)
+    strength = random.uniform(0.0, 1.0, n_classes) * random.choice([0.0, 0.5, 3.0])
+    i, j = np.triu_indices(n_classes, 1)
+    intercept = (strength[i] - strength[j]) * bare.std(axis=0) - np.median(bare, axis=0)
+    intercept[0] = 0.0
+    fields: dict[str, Any] = {"labels": np.arange(n_classes), "n_support": n_support}
+    return KernelModel("classification", x, coef, np.asarray(intercept, float), gamma, **fields), rows
+
+
+def _values(x: Rows, coef: Rows, n_support: Any, gamma: float, rows: Rows) -> npt.NDArray[np.longdouble]:
+    """Values of all pairs in extended precision."""
+    squares = ((rows[:, np.newaxis].astype(np.longdouble) - x) ** 2).sum(axis=2)
+    products = np.exp(-gamma * squares)[:, np.newaxis] * coef  # (row, number, vector)
+    sums = np.add.reduceat(products, np.r_[0, np.cumsum(n_support)[:-1]], axis=2)
+    i, j = np.triu_indices(len(n_support), 1)
+    return sums[:, j - 1, i] + sums[:, i, j]
+
+
+def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
+    """Classes that win whatever the sign of pairs within 1e-11 of the moduli; -1 if there is none."""
+    k = len(model.labels)
+    values = _values(np.asarray(model.support_vectors), model.dual_coef, model.n_support, model.gamma, rows)
+    values = values + model.intercept
+    open_ = np.abs(values) <= 1e-11 * model.absolute_sums()
+    found = np.full(len(rows), -1)
+    wins = np.zeros((2, len(rows), k), int)  # certain, possible
+    for pair, (i, j) in enumerate(zip(*np.triu_indices(k, 1), strict=True)):
+        for sure, first in ((0, (values > 0) & ~open_), (1, (values > 0) | open_)):
+            wins[sure, :, i] += first[:, pair]
+        for sure, second in ((0, (values <= 0) & ~open_), (1, (values <= 0) | open_)):
+            wins[sure, :, j] += second[:, pair]
+    for r, (certain, possible) in enumerate(zip(*wins, strict=True)):
+        best = certain.argmax()
+        rivals = possible + (np.arange(k) < best) > certain[best]
+        rivals[best] = False
+        found[r] = -1 if rivals.any() else best
+    return found
+
+
+def _plans(model: KernelModel, rows: Rows, random: np.random.Generator) -> list[Artifact]:
+    """The exact engine, with a network that guesses at random, and a coarse expansion before it."""
+    exact = approxsvm.compile(model, rows, n_jobs=1, mode="exact").artifact
+    weights = random.normal(size=(1 + model.n_features, len(model.labels))).astype("<f4").tobytes()
+    network = record("speculation").pack(0, 0) + weights
+    coarse = approxsvm.compile(model, rows, n_jobs=1, degree=2, n_centers=3).artifact
+    return [Artifact(changed(content({"speculation": network}), exact)), coarse]
+
+
+@pytest.mark.parametrize("n_classes", [4, 5, 7, 10, 16, 26, 40, 60])
+def test_votes_without_a_class_that_wins_all(n_classes: int, target: str) -> None:
+    random = np.random.default_rng(n_classes)
+    model, rows = _model(random, n_classes)
+    expected = _winners(model, rows)
+    is_sure = expected >= 0
+    assert is_sure.sum() > 100
+    for artifact in _plans(model, rows, random):
+        native = _native.Predictor(artifact.native, target)
+        for n in (1, 3, 8, 300):
+            for some in (rows, rows.astype(np.float32)):
+                parts = [some[k : k + n] for k in range(0, len(rows), n)]
+                dense = [native.dense(part, 1, LABELS, "promised", False) for part in parts]
+                stored = [csr_array(part) for part in parts]
+                sparse = [native.csr(p.indptr, p.indices, p.data, 1, LABELS, "promised", False) for p in stored]
+                for found in (dense, sparse):
+                    np.testing.assert_array_equal(np.concatenate(found)[is_sure], expected[is_sure])
