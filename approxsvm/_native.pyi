@@ -205,23 +205,6 @@ def kernel_block(
     column_sums: _Floats,
     target: str | None = None,
 ) -> float: ...
-
-# Fill `out` with the Taylor features of the rows, float32 or float64 as these (approxsvm/features/taylor.py).
-def taylor_features_dense(rows: _Array, gamma: float, degree: int, out: _Array) -> None: ...
-
-# The same of CSR rows whose column indices ascend strictly and are below n_features, which nobody checks again.
-# `out_indptr` is given; `out_indices`, int32 or int64, and `out_data` are filled. Other indices are int64.
-def taylor_features_csr(
-    indptr: _Integers,
-    indices: _Integers,
-    data: _Array,
-    n_features: int,
-    gamma: float,
-    degree: int,
-    out_indptr: _Integers,
-    out_indices: _Array,
-    out_data: _Array,
-) -> None: ...
 def read_libsvm_model(path: str) -> LibsvmModelDict: ...
 def read_libsvm_data(
     path: str, n_threads: int

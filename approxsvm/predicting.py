@@ -140,8 +140,8 @@ class Predicting:
         them. Otherwise it takes the columns that are not kept by position, with a `ColumnsByPositionWarning`. There
         must be one for each feature and no other numbering (x0, x2), or a single column of lists of that fixed size.
         Columns that the model does not use, such as those that a ColumnTransformer drops, are not read: they may hold
-        anything, and may be missing if the model has names. Columns at equal distances in memory, as in Arrow files and
-        lists of a fixed size, are not copied; others are copied once, into a buffer that is reused.
+        anything, and may be missing if the model has names. Lists of a fixed size are not copied; columns are copied
+        once, into a buffer that is reused.
 
         Parameters
         ----------

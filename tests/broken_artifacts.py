@@ -70,6 +70,7 @@ class Broken(NamedTuple):
 
 
 READ = "read"
+OF_LABELS = "label_dtype is"  # checked in Python alone
 
 # --- small artifacts of every kind, to be broken
 
@@ -336,7 +337,7 @@ def broken_label_types() -> Iterator[Broken]:
     for labels in (*numbers, ["yes", "n"], ["7", "8"], ["7", "07"], ["7", str(2**64)]):
         data = classifier(labels=np.array(labels)).data
         for name in TYPE_NAMES:
-            must = READ if all(holds(name, label) for label in labels) else "label_dtype is"
+            must = READ if all(holds(name, label) for label in labels) else OF_LABELS
             yield Broken(with_header(data, label_dtype=name.encode("latin-1")), must)
 
 

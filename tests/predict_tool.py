@@ -161,19 +161,17 @@ class Libsvm:
         self.run(0, "-q", "-t", "2", *options.split(), path, model).check_returncode()
         return model
 
-    def check(
-        self, model: Path, *options: object, compiled: Path | None = None, data: Path | None = None, **environment: str
-    ) -> bytes:
+    def check(self, model: Path, *options: object, compiled: Path | None = None, **environment: str) -> bytes:
         """The command prints and writes the same as svm-predict, for any number of threads; returns the output.
 
-        `compiled` stands for the model, `data` is a dense copy of the rows.
+        `compiled` stands for the model.
         """
-        theirs, dense = self.files.folder / "theirs", [] if data is None else ["--dense"]
+        theirs = self.files.folder / "theirs"
         done = self.run(1, *options, self.files.data, model, theirs)
         done.check_returncode()
         for n_threads in (1, 5):
-            ours = data or self.files.data, compiled or model, self.files.output
-            said = predict("-j", n_threads, *options, *dense, *ours, **environment)
+            ours = self.files.data, compiled or model, self.files.output
+            said = predict("-j", n_threads, *options, *ours, **environment)
             assert (said, self.files.output.read_bytes()) == (done.stdout, theirs.read_bytes())
         return theirs.read_bytes()
 

@@ -1,8 +1,9 @@
-"""Typed views of an artifact's bytes. The native reader has validated them, so nothing is checked here."""
+"""Typed views of an artifact's bytes. The native reader has validated all but the labels' data types."""
 
 import os
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -31,6 +32,9 @@ _SUBSPACES: Final = schema.record("subspaces")
 _HEADER_FIELDS: Final = schema.fields_of("header")
 _SECTION_NAMES: Final = {number: name for name, number in schema.SECTION_IDS.items()}
 _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
+# Names of dtypes of labels that are numbers, and of texts.
+_NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
+_STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
 _FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native message if the magic is wrong
 
 
@@ -95,6 +99,7 @@ class Artifact(SealedBytes):
             for number, _, offset, size in schema.SECTION.iter_unpack(memory[schema.HEADER.size : end])
         }
         self.members = tuple(_members(self._sections["members"])) if self.header["mode"] == schema.ENSEMBLE else ()
+        self.labels  # noqa: B018  # the native reader leaves their dtype to programs that use it
         if self.members:  # summary values of all members
             self.header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
             for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
@@ -125,11 +130,13 @@ class Artifact(SealedBytes):
         content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
         if kind == schema.NO_LABELS:
             return np.empty(0)
-        dtype = self.header["label_dtype"].rstrip(b"\0").decode()
-        if kind == schema.TEXT:
-            texts = _texts(content, count)
-            return np.array([int(text) for text in texts] if dtype[1] == "u" else texts, dtype=dtype)
-        return np.frombuffer(content, "<i8" if kind == schema.INT64 else "<f8").astype(dtype)
+        numbers = "<i8" if kind == schema.INT64 else "<f8"
+        labels = _texts(content, count) if kind == schema.TEXT else np.frombuffer(content, numbers).tolist()
+        name = self.header["label_dtype"].rstrip(b"\0").decode("latin-1")
+        for k, label in enumerate(labels):
+            if not _holds(name, label, labels):
+                raise ArtifactError(f"label_dtype is {name!r}, expected a type that holds label {k} of section labels")
+        return np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -455,6 +462,24 @@ def _members(content: memoryview) -> Iterator[Artifact]:
         n_bytes = int.from_bytes(content[_FILE_BYTES : _FILE_BYTES + 8], "little")
         yield Artifact._within(content[:n_bytes])
         content = content[n_bytes:]
+
+
+def _holds(dtype: str, label: Any, labels: Sequence[Any]) -> bool:
+    """Return whether a dtype that NumPy writes for labels holds one of them exactly."""
+    kind, size = dtype[1:2], dtype[2:]
+    if not isinstance(label, str):
+        is_known = _NUMBERS.fullmatch(dtype) and isinstance(label, float) == (kind == "f")
+        with np.errstate(over="ignore"):
+            return bool(is_known and (kind != "u" or label >= 0) and np.array(label).astype(dtype).item() == label)
+    if dtype == "|O":
+        return True
+    if not _STRINGS.fullmatch(dtype):
+        return False
+    if kind == "u":  # whole numbers, some of them beyond int64
+        return label.isascii() and label.isdigit() and str(int(label[:21])) == label and int(label) < 2**64
+    # A type may be wider than its texts, but must not let a small file claim gigabytes.
+    most = max(schema.limit("max_label_width"), *map(len, labels))
+    return len(label) <= int(size) <= most and not label.endswith("\0")
 
 
 def _texts(content: Any, count: int) -> list[str]:

@@ -29,9 +29,10 @@ from scipy.sparse import issparse
 from scipy.special import gammainc
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from approxsvm import _native
 from approxsvm.errors import InputError
+from approxsvm.expansion.monomials import inverse_factorials, n_monomials, suffix_start
 from approxsvm.features.feature_map import FeatureMap, is_number, resolved_gamma
+from approxsvm.frames.rows import chunks
 from approxsvm.ir.constants import UNIT32, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 
@@ -156,7 +157,8 @@ class TaylorFeatures(FeatureMap):
         n_rows, n_outputs = rows.shape[0], self.n_output_features_
         _check_memory(n_rows * n_outputs * rows.itemsize, n_rows, n_outputs)
         features = np.empty((n_rows, n_outputs), rows.dtype)
-        _native.taylor_features_dense(np.ascontiguousarray(rows), self.gamma_, self.degree_, features)
+        for piece in chunks(n_rows, n_outputs):
+            features[piece] = _weighted_monomials(rows[piece], self.gamma_, self.degree_)
         return features
 
     def _sparse(self, rows: Any) -> Any:
@@ -167,20 +169,20 @@ class TaylorFeatures(FeatureMap):
         fits_int32 = max(total, self.n_output_features_) <= np.iinfo(np.int32).max
         column_type: Any = np.int32 if fits_int32 else np.int64
         _check_memory(total * (rows.data.itemsize + np.dtype(column_type).itemsize), n_rows, max(outputs))
-        indptr = np.concatenate([[0], np.cumsum(np.array(outputs, np.int64)[places])])
+        order = np.argsort(places, kind="stable")  # rows with as many entries, next to each other, are dense
         columns, values = np.empty(total, column_type), np.empty(total, rows.dtype)
-        _native.taylor_features_csr(
-            rows.indptr.astype(np.int64),
-            rows.indices.astype(np.int64),
-            np.ascontiguousarray(rows.data),
-            self.n_features_in_,
-            self.gamma_,
-            degree,
-            indptr,
-            columns,
-            values,
-        )
-        features = type(rows)((values, columns, indptr.astype(column_type)), shape=(n_rows, self.n_output_features_))
+        n_later = _numbers_of_monomials(self.n_features_in_, degree)
+        end = 0
+        for k, length in enumerate(lengths.tolist()):
+            of_length = order[places[order] == k]
+            for piece in chunks(len(of_length), outputs[k]):
+                entries = rows.indptr[of_length[piece], np.newaxis] + np.arange(length)
+                made, end = slice(end, end + len(entries) * outputs[k]), end + len(entries) * outputs[k]
+                left = self.n_features_in_ - rows.indices[entries].astype(np.int64)
+                values[made] = _weighted_monomials(rows.data[entries], self.gamma_, degree).ravel()
+                columns[made] = _columns_of_monomials(left, n_later).ravel()
+        indptr = np.concatenate([[0], np.cumsum(np.array(outputs, np.int64)[places[order]])]).astype(column_type)
+        features = type(rows)((values, columns, indptr), shape=(n_rows, self.n_output_features_))[np.argsort(order)]
         features.has_canonical_format = True  # as written
         return features
 
@@ -247,6 +249,56 @@ class TaylorFeatures(FeatureMap):
             for factors in combinations_with_replacement(range(self.n_features_in_), k)
         )
         return np.array([_monomial_name(factors, names) for factors in monomials], dtype=object)
+
+
+def _weighted_monomials(rows: npt.NDArray[Any], gamma: float, degree: int) -> FloatArray:
+    """Compute the features of dense rows; a block of degree k is x_i times a suffix of degree k - 1."""
+    x = rows.astype(np.float64)
+    n = x.shape[1]
+    with np.errstate(over="ignore", under="ignore"):
+        first = np.exp(-gamma * np.einsum("ij,ij->i", x, x))
+        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # powers might be infinite
+        features, lower = np.empty((len(x), math.comb(n + degree, degree))), first[:, np.newaxis]
+        features[:, 0], end = first, 1
+        for k in range(1, degree + 1):
+            start = end
+            for i in range(n):
+                suffix = lower[:, suffix_start(n, k - 1, i) :]
+                end += suffix.shape[1]
+                np.multiply(x[:, [i]], suffix, out=features[:, end - suffix.shape[1] : end])
+            lower = features[:, start:end]
+        end = 1 + n
+        for k in range(2, degree + 1 if n else 0):
+            start, end = end, end + n_monomials(n, k)
+            features[:, start:end] *= np.sqrt(inverse_factorials(n, k))
+    return features
+
+
+def _numbers_of_monomials(n: int, degree: int) -> npt.NDArray[np.int64]:
+    """Return the number of monomials of each degree in 0, 1, ..., n variables, shape (degree + 1, n + 1)."""
+    numbers = np.ones((degree + 1, n + 1), np.int64)
+    numbers[1:, 0] = 0
+    for k in range(1, degree + 1):
+        np.cumsum(numbers[k - 1, 1:], out=numbers[k, 1:])
+    return numbers
+
+
+def _columns_of_monomials(left: npt.NDArray[Any], n_later: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the columns of the monomials of a row's entries; `left` is the number of variables from each entry on."""
+    n_rows, n = left.shape
+    columns = np.zeros((n_rows, math.comb(n + len(n_later) - 1, n)), np.int64)
+    lower, end = columns[:, :1], 1
+    for k in range(1, len(n_later)):
+        # A monomial of degree k that begins with x_i is as far from the end of those that do as its rest, of degree
+        # k - 1, from the end of those that begin with x_i or later.
+        shift = (n_later[k, -1] - n_later[k, left]) - (n_later[k - 1, -1] - n_later[k - 1, left]) + n_later[k - 1, -1]
+        start = end
+        for i in range(n):
+            suffix = lower[:, suffix_start(n, k - 1, i) :]
+            end += suffix.shape[1]
+            np.add(suffix, shift[:, [i]], out=columns[:, end - suffix.shape[1] : end])
+        lower = columns[:, start:end]
+    return columns
 
 
 def _monomial_name(factors: tuple[int, ...], names: Any) -> str:

@@ -85,7 +85,6 @@ std::string text_of(const Expected& expected) {
             return "one of the ensemble's";
         case Rule::label_of_ensemble:
             return "that of the ensemble";
-        case Rule::holds_label:
         case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:
@@ -109,17 +108,6 @@ std::string checksum_text(std::uint64_t checksum) {
     char room[12];
     std::snprintf(room, sizeof room, "%08lx", static_cast<unsigned long>(checksum));
     return room;
-}
-
-std::string dtype_text(const Expected& expected) {
-    std::string text;
-    for (const std::uint64_t half : {expected.low.whole(), expected.high.whole()}) {
-        for (int k = 0; k < 8; ++k) {
-            const unsigned char c = static_cast<unsigned char>(half >> (8 * k) & 0xFF);
-            if (c != 0) text += c >= 0x20 && c < 0x7F ? std::string(1, static_cast<char>(c)) : std::string("?");
-        }
-    }
-    return text;
 }
 
 // Names the faulty field.
@@ -153,9 +141,6 @@ std::string statement(const ArtifactFault& fault) {
     if (fault.field == field::header_checksum)
         return "checksum is " + checksum_text(fault.found.whole()) + ", expected " +
                checksum_text(expected.low.whole());
-    if (expected.rule == Rule::holds_label)
-        return "label_dtype is '" + dtype_text(expected) + "', expected a type that holds label " +
-               std::to_string(fault.index) + " of section labels";
     if (expected.rule == Rule::none_in_mode || expected.rule == Rule::needed_in_mode) {
         const char* const what = expected.rule == Rule::none_in_mode ? " is found in" : " is missing from";
         return subject(fault) + what + " a " + names_of_task[fault.found.whole()] + " artifact of mode " +

@@ -28,7 +28,6 @@ PYBIND11_MODULE(_native, module) {
     approxsvm::python::register_rows(module);
     approxsvm::python::register_predictor(module);
     approxsvm::python::register_gram(module);
-    approxsvm::python::register_features(module);
     approxsvm::python::register_input_map(module);
     approxsvm::python::register_outputs(module);
     approxsvm::python::register_text(module);

@@ -18,7 +18,6 @@ void register_artifact(pybind11::module_& module);
 void register_constants(pybind11::module_& module);
 void register_predictor(pybind11::module_& module);
 void register_gram(pybind11::module_& module);
-void register_features(pybind11::module_& module);
 void register_input_map(pybind11::module_& module);
 void register_outputs(pybind11::module_& module);
 void register_rows(pybind11::module_& module);

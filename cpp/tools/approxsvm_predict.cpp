@@ -16,25 +16,6 @@ std::size_t default_threads() {
     return std::max(1u, std::thread::hardware_concurrency());  // 0 if unknown
 }
 
-/// A compiled model contains the number of features. LIBSVM's does not: the last features may occur in no support
-/// vector.
-DataFormat format_of(const Arguments& arguments, const LoadedModel& model, std::string_view text) {
-    DataFormat format{arguments.dense, model.view().first_index};
-    if (!format.dense) return format;
-    if (!format.dense->has_no_header && counts_up(text)) {
-        throw text::TextError(1,
-                              "the line may be names, as pandas gives the columns of an array, or a row: delete it, "
-                              "or say --no-header");
-    }
-    format.dense->n_features = count_dense_features(text, *format.dense);
-    const std::size_t n_given = format.dense->n_features, n_expected = model.view().n_raw_features;
-    if (!model.exact() && n_given != 0 && n_given != n_expected) {
-        throw text::TextError(1, "the row has " + std::to_string(n_given) + " values, but the model has " +
-                                     std::to_string(n_expected) + " features");
-    }
-    return format;
-}
-
 void refuse_to_overwrite(const char* name, const std::string& input, const std::string& output) {
     if (!is_same_file(input, output)) return;
     throw std::runtime_error("output_file " + output + " is the same file as " + name + " " + input +
@@ -50,9 +31,8 @@ void predict(const Arguments& arguments) {
     std::vector<ChunkResult> results;
     try {
         const std::size_t n_threads = arguments.n_threads ? *arguments.n_threads : default_threads();
-        results = predict_text(model, format_of(arguments, model, data.bytes()), formatter, data.bytes(), n_threads);
+        results = predict_text(model, formatter, data.bytes(), n_threads);
     } catch (const text::TextError& error) {
-        if (arguments.dense) throw text_error(arguments.test_path, error);
         throw text_error(arguments.test_path, text::explained(error, data.bytes(), text::libsvm_data));
     }
 
@@ -62,9 +42,7 @@ void predict(const Arguments& arguments) {
     for (const ChunkResult& result : results) output.write(result.lines);
     output.commit();
     if (arguments.quiet) return;
-    const bool has_targets = !arguments.dense || arguments.dense->has_targets;
-    write_to_standard_output(probability_remark(model, arguments.probabilities) +
-                             (has_targets ? summary(model.view(), results) : std::string()));
+    write_to_standard_output(probability_remark(model, arguments.probabilities) + summary(model.view(), results));
 }
 
 void run(int argc, char** argv) {

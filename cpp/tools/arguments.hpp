@@ -10,8 +10,6 @@
 #include <system_error>
 #include <vector>
 
-#include "dense_rows.hpp"
-
 namespace approxsvm::tools {
 
 inline constexpr char usage[] =
@@ -20,10 +18,6 @@ inline constexpr char usage[] =
     "-b probability_estimates : whether to predict probability estimates, 0 or 1 (default 0)\n"
     "-q : quiet mode (no closing lines)\n"
     "-j threads : number of threads (default: as many as the machine runs at once)\n"
-    "--dense : test_file has a row of values per line, with the label first, instead of LIBSVM text\n"
-    "--delimiter character : character between values (default: a comma or white space; \\t is a tab)\n"
-    "--no-labels : the rows have no label\n"
-    "--no-header : the first line is a row, although it counts 0, 1, 2, ... as names of columns may\n"
     "--version, --help : print it and exit\n"
     "test_file is LIBSVM text, output_file gets one prediction a line. model_file is what svm-train wrote, and gives\n"
     "svm-predict's answers, or an artifact (.asvm), which is faster.\n"
@@ -41,7 +35,6 @@ struct Arguments {
     bool probabilities = false;
     bool quiet = false;
     std::optional<std::size_t> n_threads;
-    std::optional<DenseFormat> dense;
     std::string test_path;
     std::string model_path;
     std::string output_path;
@@ -59,11 +52,6 @@ class ArgumentParser {
         const std::size_t n_names = words_.size() - i_;
         if (n_names != 3) {
             throw UsageError("three file names are needed, " + std::to_string(n_names) + " given");
-        }
-        if (is_dense_) {
-            result_.dense = format_;
-        } else if (dense_only_ != nullptr) {
-            throw UsageError("option " + std::string(dense_only_) + " is for --dense");
         }
         result_.test_path = words_[i_];
         result_.model_path = words_[i_ + 1];
@@ -84,17 +72,6 @@ class ArgumentParser {
             result_.probabilities = take_integer(option, 0, 1) == 1;
         } else if (option == "-j") {
             result_.n_threads = take_integer(option, 1, max_threads);
-        } else if (option == "--dense") {
-            is_dense_ = true;
-        } else if (option == "--no-labels") {
-            dense_only_ = "--no-labels";
-            format_.has_targets = false;
-        } else if (option == "--no-header") {
-            dense_only_ = "--no-header";
-            format_.has_no_header = true;
-        } else if (option == "--delimiter") {
-            dense_only_ = "--delimiter";
-            format_.delimiter = take_delimiter(option);
         } else {
             throw UsageError("unknown option '" + std::string(option) + "'");
         }
@@ -115,20 +92,9 @@ class ArgumentParser {
                          std::to_string(max) + ", not '" + std::string(value) + "'");
     }
 
-    char take_delimiter(std::string_view option) {
-        const std::string_view value = take_value(option);
-        if (value == "\\t") return '\t';
-        if (value.size() == 1 && can_delimit(value[0])) return value[0];
-        throw UsageError("option " + std::string(option) + " takes one character that no number has, not '" +
-                         std::string(value) + "'");
-    }
-
     const std::vector<std::string> words_;
     std::size_t i_ = 0;
     Arguments result_;
-    bool is_dense_ = false;
-    const char* dense_only_ = nullptr;
-    DenseFormat format_;
 };
 
 }  // namespace approxsvm::tools

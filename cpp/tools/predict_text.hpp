@@ -32,17 +32,17 @@ inline constexpr std::size_t max_chunk_bytes = std::size_t{1} << 24;
 /// Turns chunks into results, for one thread.
 class ChunkPredictor {
   public:
-    ChunkPredictor(const LoadedModel& model, const DataFormat& format, const Formatter& formatter)
-        : format_(format), formatter_(formatter), decider_(model) {}
+    ChunkPredictor(const LoadedModel& model, const Formatter& formatter)
+        : first_index_(model.view().first_index), formatter_(formatter), decider_(model) {}
 
     void predict(std::string_view text, ChunkResult& result) {
-        rows_.parse(text, format_);
+        rows_.parse(text, first_index_);
         decider_.decide(rows_.matrix(), decisions_);
         formatter_.format(decisions_, rows_.targets(), result);
     }
 
   private:
-    const DataFormat& format_;
+    const std::uint32_t first_index_;
     const Formatter& formatter_;
     Decider decider_;
     ParsedRows rows_;
@@ -71,8 +71,8 @@ void run_on_threads(std::size_t n_threads, const Work& work) {
 
 /// Predicts every row of the text on up to n_threads threads. The results, in order, do not depend on n_threads. Throws
 /// the TextError of the first bad line.
-inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const DataFormat& format,
-                                             const Formatter& formatter, std::string_view text, std::size_t n_threads) {
+inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Formatter& formatter,
+                                             std::string_view text, std::size_t n_threads) {
     const std::vector<std::string_view> chunks = cut_into_chunks(text, model.view().mode);
     std::vector<ChunkResult> results(chunks.size());
     std::atomic<std::size_t> next{0};
@@ -82,7 +82,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Dat
     run_on_threads(std::min(n_threads, chunks.size()), [&] {
         std::size_t i = 0;
         try {
-            ChunkPredictor worker(model, format, formatter);
+            ChunkPredictor worker(model, formatter);
             while ((i = next++) < chunks.size()) worker.predict(chunks[i], results[i]);
         } catch (...) {
             const std::lock_guard<std::mutex> lock(failure_mutex);
@@ -100,7 +100,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const Dat
         const auto n_before = std::count(text.data(), chunks[failed].data(), '\n');
         throw text::TextError(static_cast<std::size_t>(n_before) + error.row + 1, error.what());
     } catch (...) {
-        throw_first_bad_line(text, format, model.view());
+        throw_first_bad_line(text, model.view());
         throw;
     }
 }

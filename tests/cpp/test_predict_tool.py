@@ -151,10 +151,6 @@ def test_help_and_version() -> None:
         (("-j", "0", "a", "b", "c"), "option -j takes a number from 1 to 1024, not '0'"),
         (("-j", "2x", "a", "b", "c"), "option -j takes a number from 1 to 1024, not '2x'"),
         (("-j", "-1", "a", "b", "c"), "option -j takes a number from 1 to 1024, not '-1'"),
-        (("--no-labels", "a", "b", "c"), "option --no-labels is for --dense"),
-        (("--delimiter", ";", "a", "b", "c"), "option --delimiter is for --dense"),
-        (("--delimiter", "e", "a", "b", "c"), "option --delimiter takes one character that no number has, not 'e'"),
-        (("--delimiter", ", ", "a", "b", "c"), "option --delimiter takes one character that no number has, not ', '"),
     ],
 )
 def test_wrong_arguments_show_the_usage(arguments: tuple[str, ...], why: str) -> None:

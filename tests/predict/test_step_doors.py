@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import onnxruntime
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from predict_tool import failure, needs_tool
+from predict_tool import failure, libsvm_text, needs_tool
+from scipy.sparse import csr_array
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -77,10 +76,8 @@ def test_the_tool(mixed, tmp_path):
     frame, _, path = mixed
     rows, out = tmp_path / "rows.txt", tmp_path / "out.txt"
     for name, value, said in (("job", 9.0, f"line 3: {BAD}"), ("school", np.nan, "the value of feature 5 is nan")):
-        with rows.open("w", newline="") as file:
-            values = changed(frame, 2, name, value).to_numpy().tolist()
-            csv.writer(file, lineterminator="\n").writerows([0, *row] for row in values)
-        assert said in failure("--dense", rows, path, out)
+        rows.write_text(libsvm_text([0] * len(frame), csr_array(changed(frame, 2, name, value).to_numpy())))
+        assert said in failure(rows, path, out)
 
 
 def test_the_c_library(mixed):

@@ -1,8 +1,7 @@
-"""Columns of record batches as float matrices for the core, without a copy or with one for each batch."""
+"""Columns of record batches as float matrices for the core."""
 
 import math
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from approxsvm.system.packages import import_package
 pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
-_NATIVE = (pa.float32(), pa.float64())
 _MISSING = pa.array(MISSING_CELLS)
 _TRUTH = {"true": 1.0, "false": 0.0}
 # Padding between columns of the buffer: if their distance were a power of two, they would share few cache sets.
@@ -103,18 +101,13 @@ class FeatureColumns:
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
         """Return the features of a batch, (n_rows, n_features), float32 or float64, NaN where a value is missing.
 
-        The result is the batch's own memory or a buffer that the next call of the same thread overwrites. Unused
-        features are 0, except in lists and in the batch's own memory.
+        Lists may stay in the batch's own memory. Columns are copied to a buffer that the next call of the same thread
+        overwrites, with 0 for unused features; the core takes any strides.
         """
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
             return self._of_lists(columns[0])
-        in_place = _in_own_memory(columns) if len(columns) == self.n_features and not self._texts else None
-        return self._copied(columns) if in_place is None else in_place
-
-    def _copied(self, columns: Sequence[Any]) -> npt.NDArray[Any]:
-        """Copy the columns one by one to a buffer; the core takes any strides."""
-        n_rows = len(columns[0])
+        n_rows = batch.num_rows
         buffer = getattr(self._thread, "buffer", None)
         if buffer is None or buffer.shape[1] < n_rows + _PADDING:
             buffer = self._thread.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
@@ -317,36 +310,3 @@ def _number(text: str) -> float:
         return float(text) if "_" not in text else math.nan
     except ValueError:
         return math.nan
-
-
-def _in_own_memory(columns: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """Return columns as one matrix in their own memory; None unless they lie at equal distances in one buffer."""
-    kind = columns[0].type
-    if kind not in _NATIVE or any(column.type != kind or column.null_count for column in columns):
-        return None
-    n_rows, dtype = len(columns[0]), np.dtype(kind.to_pandas_dtype())
-    buffers = [column.buffers()[1] for column in columns]
-    root = _root(buffers[0])
-    if n_rows == 0 or root is None:
-        return None
-    starts = [buffer.address + column.offset * dtype.itemsize for buffer, column in zip(buffers, columns, strict=True)]
-    step = starts[1] - starts[0] if len(starts) > 1 else dtype.itemsize * n_rows
-    if step <= 0 or step % dtype.itemsize or starts[0] % dtype.itemsize:
-        return None
-    if any(start != starts[0] + k * step for k, start in enumerate(starts)):
-        return None
-    # The last number must lie within the buffer that contains all of them.
-    last = starts[-1] + n_rows * dtype.itemsize
-    if not (root.address <= starts[0] and last <= root.address + root.size):
-        return None
-    if any((other := _root(buffer)) is None or other.address != root.address for buffer in buffers):
-        return None
-    memory = np.frombuffer(root, np.uint8)
-    return np.ndarray((n_rows, len(columns)), dtype, memory, starts[0] - root.address, strides=(dtype.itemsize, step))
-
-
-def _root(buffer: Any) -> Any:
-    """Return the root buffer that a buffer is a slice of, or itself."""
-    while buffer is not None and buffer.parent is not None:
-        buffer = buffer.parent
-    return buffer

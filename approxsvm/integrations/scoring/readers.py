@@ -126,7 +126,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if path is not None:
         with open(path, "rb") as file:
             is_file = file.read(6) == b"ARROW1"
-        # Mapped, so that the core reads uncompressed columns without a copy.
+        # Mapped, so that uncompressed columns are read once.
         stream: Any = opened.enter_context(pa.memory_map(os.fspath(path)))
     else:
         stream = source.open_stream(opened)

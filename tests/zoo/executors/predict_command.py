@@ -1,4 +1,4 @@
-"""approxsvm-predict: rows as LIBSVM text or as a table, answers as text, labels or probabilities."""
+"""approxsvm-predict: rows as LIBSVM text, answers as text, labels or probabilities."""
 
 from __future__ import annotations
 
@@ -23,12 +23,9 @@ _SIX_DIGITS = 1e-5  # what `-b 1` rounds, relatively
 class PredictCommand(Executor):
     """The command, a process for each call."""
 
+    name, share = "approxsvm-predict", 0.1
     refuses_itself = False
     names_row = False
-
-    def __init__(self, dense: bool, share: float) -> None:
-        self.name = f"approxsvm-predict, {'dense rows' if dense else 'LIBSVM text'}"
-        self.dense, self.share = dense, share
 
     def why_not(self, specimen: Specimen) -> str:
         """Return what is missing, or what the command says of labels that break its lines."""
@@ -71,12 +68,7 @@ class PredictCommand(Executor):
         """Return the lines that the command writes."""
         given, answers = specimen.folder / "rows.txt", specimen.folder / "answers.txt"
         answers.unlink(missing_ok=True)
-        if self.dense:
-            numbers = rows.toarray() if hasattr(rows, "toarray") else rows
-            given.write_text("".join(",".join(map(repr, row)) + "\n" for row in numbers.tolist()))
-            options = (*options, "--dense", "--no-labels", "--no-header", "--delimiter", ",")
-        else:
-            given.write_text(libsvm_text([0] * rows.shape[0], csr_array(rows)))
+        given.write_text(libsvm_text([0] * rows.shape[0], csr_array(rows)))
         done = run("-q", *options, given, specimen.path, answers)
         if done.returncode:
             assert not answers.exists()
@@ -111,4 +103,4 @@ def _labels(specimen: Specimen, lines: Sequence[str]) -> Any:
     return specimen.labels[places if artifact.of_targets else places.ravel()]
 
 
-PREDICT_COMMAND: tuple[Executor, ...] = (PredictCommand(dense=False, share=0.1), PredictCommand(dense=True, share=0.1))
+PREDICT_COMMAND: tuple[Executor, ...] = (PredictCommand(),)

@@ -12,7 +12,6 @@ inline namespace APPROXSVM_TARGET {
 APPROXSVM_COLD inline Status read_floats(const SectionTable& sections, section::Id id, const ModelView& model,
                                          bool wanted, ClaimedSize n, float limit, const float*& floats,
                                          ArtifactFault* fault) {
-    floats = nullptr;
     Check size(fault, id, Status::bad_section), numbers(fault, id, Status::bad_coefficient);
     if (!has_size(size, sections[id], model, wanted, 4 * n)) return size.status();
     if (!wanted) return Status::ok;
@@ -28,7 +27,6 @@ APPROXSVM_COLD inline Status read_router(const SectionTable& sections, ModelView
     const bool wanted = model.n_centers > 1;
     const Section& section = sections[section::router];
     Check check(fault, section::router, Status::bad_section), points(fault, section::router, Status::bad_coefficient);
-    model.router = RouterView{};
     if (!is_where_wanted(check, section, model, wanted) || !wanted) return check.status();
     if (!check(field::any_size, section.bytes, at_least(sizeof(RouterHeader)))) return check.status();
     const unsigned char* p = sections.at(section::router);
@@ -67,7 +65,6 @@ APPROXSVM_COLD inline Status read_router(const SectionTable& sections, ModelView
 // features; only certified models can answer such rows.
 APPROXSVM_COLD inline Status read_varying(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     model.n_varying = model.n_features;
-    model.varying = nullptr;
     const Section& section = sections[section::varying];
     if (section.offset == 0) return Status::ok;
     const bool may_be = model.mode == Mode::certified && model.n_centers > 1;
@@ -152,18 +149,11 @@ APPROXSVM_COLD inline Status read_no_expansions(const SectionTable& sections, Mo
         if (!is_where_wanted(check, sections[id], model, false)) return check.status();
     }
     model.n_varying = model.n_features;
-    model.varying = nullptr;
-    model.center = model.centers = model.linear = model.quadratic = model.higher = model.direction = nullptr;
-    model.expansions = nullptr;
-    model.majority_classes = nullptr;
-    model.router = RouterView{};
     return Status::ok;
 }
 
 // Reads all expansions of a Gaussian kernel. In mode exact there are none, but still a center.
 APPROXSVM_COLD inline Status read_gaussian(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    model.form = nullptr;
-    model.coef0 = model.coef_error = 0.0;
     const Status status = read_varying(sections, model, fault);
     return status == Status::ok ? read_expansions(sections, model, fault) : status;
 }

@@ -65,7 +65,6 @@ enum class Rule : std::uint8_t {
     distinct,                // different from label number `low`
     label_of_ensemble,       // the ensemble's label at the same position
     some_label_of_ensemble,  // any label of the ensemble
-    holds_label,             // label_dtype, with `found` and `high` as its bytes, can hold label number `low`
     newer_format,            // version low; release `high` is the first that reads the file
 };
 

@@ -14,7 +14,16 @@ inline const unsigned char* read_op(const unsigned char* p, std::size_t n_inputs
     op = {static_cast<OpKind>(header.kind), header.parts, n_inputs, static_cast<std::size_t>(header.n_outputs), {}, {}};
     OpArrays arrays(p + sizeof(OpHeader));
     OpsOf<parts>::with(op.kind, true, [&](auto kind) { return kind.find_parts(op, arrays), true; });
-    return arrays.end();
+    return p + sizeof(OpHeader) + static_cast<std::size_t>(arrays.n_bytes());
+}
+
+// The number of bytes that follow the header of an op of a kind, whose numbers of inputs and outputs are valid.
+template <class Kind>
+inline ClaimedSize n_bytes_after(const OpHeader& header, std::size_t n_inputs) {
+    MapOp op{Kind::kind, header.parts, n_inputs, static_cast<std::size_t>(header.n_outputs), {}, {}};
+    OpArrays sizes(nullptr);
+    Kind::find_parts(op, sizes);
+    return sizes.n_bytes();
 }
 
 // Calls use(op) for all ops of a validated map, in order.
@@ -39,9 +48,13 @@ APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* by
     const OpHeader header = read_at<OpHeader>(bytes, at);
     if (!check(field::op_kind, header.kind, from_to(0u, AllOps::last), index)) return false;
     return OpsOf<parts>::with(static_cast<OpKind>(header.kind), false, [&](auto kind) {
-        if (!kind.header_is_valid(check, header, n_inputs, index)) return false;
-        const ClaimedSize n_words = kind.n_words(header, n_inputs);
-        if (!check(field::any_size, n_bytes, at_least(at + sizeof(OpHeader) + 8 * n_words))) return false;
+        using Kind = decltype(kind);
+        check(field::op_parts, header.parts,
+              Kind::most_parts == 0 ? equal_to(0) : from_to(Kind::least_parts, Kind::most_parts), index);
+        if (!check(field::op_n_outputs, header.n_outputs,
+                   Kind::in_place ? equal_to(n_inputs) : from_to(0, max_n_features), index) ||
+            !check(field::any_size, n_bytes, at_least(at + sizeof(OpHeader) + n_bytes_after<Kind>(header, n_inputs))))
+            return false;
         at = static_cast<std::size_t>(read_op<parts>(bytes + at, n_inputs, op) - bytes);
         return kind.is_valid(check, op);
     });
@@ -51,13 +64,14 @@ APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* by
 APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n_bytes) {
     if (n_bytes < sizeof(InputMapHeader)) return true;
     const InputMapHeader counts = read_at<InputMapHeader>(bytes, 0);
-    ClaimedSize at = (sizeof(InputMapHeader) + 4 * ClaimedSize{counts.n_columns} + 7) / 8 * 8, n = counts.n_columns;
+    ClaimedSize at = (sizeof(InputMapHeader) + 4 * ClaimedSize{counts.n_columns} + 7) / 8 * 8;
+    std::size_t n = counts.n_columns;
     for (std::uint64_t k = 0; k < counts.n_ops && at <= n_bytes && n_bytes - at >= sizeof(OpHeader); ++k) {
         const OpHeader header = read_at<OpHeader>(bytes, static_cast<std::size_t>(at));
         if (header.kind != number_of(OpKind::affine)) return false;
         if (header.n_outputs > max_n_features) return true;
-        at += sizeof(OpHeader) + 8 * AffineOp::n_words(header, n);
-        n = header.n_outputs;
+        at += sizeof(OpHeader) + n_bytes_after<AffineOp>(header, n);
+        n = static_cast<std::size_t>(header.n_outputs);
     }
     return true;
 }

@@ -1,6 +1,6 @@
 // Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into it is
-// returned; nothing is copied or allocated; and no byte sequence makes it read outside [bytes, bytes + n_bytes). This
-// is the only check: Python also opens artifacts with this reader.
+// returned; nothing is copied or allocated; and no byte sequence makes it read outside [bytes, bytes + n_bytes). Python
+// also opens artifacts with this reader, and checks only the labels' data types itself, since it alone uses them.
 #pragma once
 
 #include <cmath>
@@ -63,7 +63,6 @@ APPROXSVM_COLD inline Status read_exact_model(const SectionTable& sections, Mode
     const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : model.n_decisions;
     model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
     model.dual_coef = reinterpret_cast<const double*>(sections.bytes + coef.offset);
-    model.packed = PackedVectors{};
     is_where_wanted(of_coef, coef, model, wanted);
     if (!of_coef(field::any_size, coef.bytes, Expected{Rule::multiple_of, stored(8 * n_rows), {}}))
         return of_coef.status();

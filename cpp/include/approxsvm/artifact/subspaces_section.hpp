@@ -123,7 +123,7 @@ inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
 
 // Describes the section, or reports that it is broken.
 APPROXSVM_COLD inline Status read_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    SubspacesView& subspaces = model.subspaces = SubspacesView{};
+    SubspacesView& subspaces = model.subspaces;
     const Section& section = sections[section::subspaces];
     const unsigned char *bytes = sections.at(section::subspaces), *expansion = sections.at(section::subspace_expansion);
     const std::size_t n_bytes = section.bytes;

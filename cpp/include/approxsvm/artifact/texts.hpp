@@ -1,7 +1,6 @@
 // Texts of an artifact, and labels of any kind.
 #pragma once
 
-#include <cmath>
 #include <cstring>
 
 #include "envelope.hpp"
@@ -117,99 +116,6 @@ APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& mo
     return check.status() == Status::ok;
 }
 
-// --- label_dtype: the name of the type that labels have in NumPy
-
-inline bool is_float16(double x) {
-    const double modulus = std::fabs(x);
-    int exponent;
-    std::frexp(modulus, &exponent);
-    const double units = std::ldexp(modulus, 11 - (exponent > -13 ? exponent : -13));
-    return modulus <= 65504.0 && units == std::floor(units);
-}
-
-// Whether an integer type of this many bytes (b, i or u) holds a number.
-inline bool holds_integer(char kind, int n_bytes, std::int64_t x) {
-    if (kind == 'b') return n_bytes == 1 && (x == 0 || x == 1);
-    if (n_bytes != 1 && n_bytes != 2 && n_bytes != 4 && n_bytes != 8) return false;
-    if (kind == 'u') return x >= 0 && (n_bytes == 8 || x >> (8 * n_bytes) == 0);
-    return kind == 'i' && (x >> (8 * n_bytes - 1) == 0 || x >> (8 * n_bytes - 1) == -1);
-}
-
-inline bool holds_real(char kind, int n_bytes, double x) {
-    if (kind != 'f') return false;
-    if (n_bytes == 2) return is_float16(x);
-    if (n_bytes == 4) {
-        return std::fabs(x) <= static_cast<double>(largest_float) && static_cast<double>(static_cast<float>(x)) == x;
-    }
-    return n_bytes == 8;
-}
-
-inline std::size_t n_characters(const Text& text) {
-    std::size_t n = 0;
-    for (std::size_t i = 0; i < text.length; ++i) n += (static_cast<unsigned char>(text.data[i]) & 0xC0) != 0x80;
-    return n;
-}
-
-// Whether a string is a printed integer below 2^64.
-inline bool is_uint64(const Text& text) {
-    std::uint64_t number = 0;
-    for (std::size_t k = 0; k < text.length; ++k) {
-        const unsigned char c = static_cast<unsigned char>(text.data[k]);
-        const std::uint64_t digit = static_cast<std::uint64_t>(c - '0');
-        if (c < '0' || c > '9' || number > (~std::uint64_t{0} - digit) / 10) return false;
-        number = 10 * number + digit;
-    }
-    return text.length > 0 && (text.length == 1 || text.data[0] != '0');
-}
-
-// Whether <U with this many characters holds each string; zeros at the end of a string would be cut off. A type may be
-// wider than the strings, but must not let a small file claim gigabytes.
-inline bool dtype_holds_texts(Check& check, const char* dtype, std::size_t length, const ModelView& model,
-                              const Expected& expected) {
-    if (length == 2 && dtype[0] == '|' && dtype[1] == 'O') return check.status() == Status::ok;
-    TextReader texts(model.labels, model.n_labels);
-    if (length == 3 && (dtype[0] == '<' || dtype[0] == '>') && dtype[1] == 'u' && dtype[2] == '8') {
-        for (std::size_t k = 0; k < model.n_labels; ++k) {
-            if (!is_uint64(texts.next())) return check.refuse(field::header_label_dtype, expected.low, expected, k);
-        }
-        return check.status() == Status::ok;
-    }
-    std::size_t width = 0, longest = max_label_width;
-    bool spelled = length > 2 && (dtype[0] == '<' || dtype[0] == '>') && dtype[1] == 'U';
-    for (std::size_t k = 2; k < length && width <= ~std::uint32_t{0}; ++k) {
-        spelled &= dtype[k] >= '0' && dtype[k] <= '9';
-        width = 10 * width + static_cast<std::size_t>(dtype[k] - '0');
-    }
-    for (std::size_t k = 0; k < model.n_labels; ++k) {
-        const Text text = texts.next();
-        const std::size_t n = n_characters(text);
-        longest = n > longest ? n : longest;
-        spelled &= n <= width && (text.length == 0 || text.data[text.length - 1] != 0);
-        if (!spelled) return check.refuse(field::header_label_dtype, expected.low, expected, k);
-    }
-    return width <= longest ? check.status() == Status::ok
-                            : check.refuse(field::header_label_dtype, expected.low, expected, 0);
-}
-
-// Only names that NumPy itself writes: other spellings mean arrays of arrays, or are deprecated.
-inline bool dtype_holds_labels(Check& check, const char (&dtype)[16], const ModelView& model) {
-    std::size_t length = sizeof dtype;
-    while (length > 0 && dtype[length - 1] == 0) --length;
-    // The bytes of the name are stored in the fields for numbers.
-    const unsigned char* const bytes = reinterpret_cast<const unsigned char*>(dtype);
-    const Expected expected{Rule::holds_label, stored(read_at<std::uint64_t>(bytes, 0)),
-                            stored(read_at<std::uint64_t>(bytes, 8))};
-    if (model.label_kind == LabelKind::text) return dtype_holds_texts(check, dtype, length, model, expected);
-    const bool spelled = length == 3 && (dtype[0] == '<' || dtype[0] == '>' || dtype[0] == '|');
-    for (std::size_t k = 0; k < model.n_labels; ++k) {
-        const bool held = model.label_kind == LabelKind::int64
-                              ? holds_integer(dtype[1], dtype[2] - '0', read_at<std::int64_t>(model.labels, 8 * k))
-                              : holds_real(dtype[1], dtype[2] - '0', read_at<double>(model.labels, 8 * k));
-        if (!spelled || !held) return check.refuse(field::header_label_dtype, expected.low, expected, k);
-    }
-    return check.status() == Status::ok;
-}
-
 // Labels, names of raw columns, the plan, and data for programs that turn documents into rows.
 APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model,
                                                    ArtifactFault* fault) {
@@ -229,12 +135,9 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
         for (std::size_t i = 0; valid && model.label_kind == LabelKind::float64 && i < n; ++i) {
             valid = labels(field::any_label, read_at<double>(model.labels, 8 * i), finite_number, i);
         }
-        if (valid && labels_are_distinct(labels, model)) {
-            dtype_holds_labels(header, header_of(sections.bytes).label_dtype, model);
-        }
+        if (valid) labels_are_distinct(labels, model);
     }
     if (labels.status() != Status::ok) return labels.status();
-    if (header.status() != Status::ok) return header.status();
     model.feature_names = sections.at(section::feature_names);
     if (model.feature_names)
         is_text_list(names, model.feature_names, sections[section::feature_names].bytes, model.n_raw_features);

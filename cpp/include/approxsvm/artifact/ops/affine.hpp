@@ -156,20 +156,9 @@ struct AffineInFloat32 {
 struct AffineOp : AnyOp {
     static constexpr OpKind kind = OpKind::affine;
     static constexpr bool by_feature = true, as_source = true;
+    static constexpr std::uint32_t least_parts = 1, most_parts = (1 << part::n_affine) - 1;
     static bool hides_infinity(const MapOp& op) { return op.parts[part::low] || op.parts[part::high]; }
 
-    // Checks the header of an op of this kind.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
-                                               std::uint64_t index) {
-        check(field::op_parts, header.parts, from_to(1, (1 << part::n_affine) - 1), index);
-        return check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
-    }
-    // The number of 8-byte words that follow such a header.
-    static ClaimedSize n_words(const OpHeader& header, ClaimedSize n_inputs) {
-        ClaimedSize n = 0;
-        for (std::size_t k = 0; k < part::n_affine; ++k) n += header.parts >> k & 1 ? n_inputs : 0;
-        return n;
-    }
     static void find_parts(MapOp& op, OpArrays& arrays) {
         for (std::size_t k = 0; k < part::n_affine; ++k) {
             if (op.parts_number >> k & 1) op.parts[k] = arrays.numbers(op.n_inputs);

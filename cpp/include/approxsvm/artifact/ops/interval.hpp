@@ -11,14 +11,9 @@ inline namespace APPROXSVM_TARGET {
 struct IntervalOp : AnyOp {
     static constexpr OpKind kind = OpKind::interval;
     static constexpr bool by_feature = true, as_source = true;
-    enum Rule : std::uint32_t { turns, refuses, n_rules };
+    enum Rule : std::uint32_t { turns, refuses };
+    static constexpr std::uint32_t most_parts = refuses;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
-                                               std::uint64_t index) {
-        return check(field::op_parts, header.parts, from_to(0, n_rules - 1), index) &&
-               check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
-    }
-    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return 2 * n_inputs; }
     static void find_parts(MapOp& op, OpArrays& arrays) {
         op.parts[0] = arrays.numbers(op.n_inputs);  // low
         op.parts[1] = arrays.numbers(op.n_inputs);  // length, infinite if x is unchanged; or high

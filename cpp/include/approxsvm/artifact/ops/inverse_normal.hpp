@@ -12,15 +12,11 @@ struct InverseNormalOp : AnyOp {
     static constexpr OpKind kind = OpKind::inverse_normal;
     static constexpr bool by_feature = true;
 
-    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
     static void find_parts(MapOp& op, OpArrays& arrays) {
         op.integers[0] = arrays.integers(op.n_inputs);  // 1 for a transformed feature, else 0
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
-        const std::size_t n = op.n_inputs;
-        check.each(field::op_taken, op.integers[0], n, from_to(0, 1));
-        if (n % 2 != 0) check(field::op_taken, op.integers[0][n], equal_to(0), n);
-        return check.status() == Status::ok;
+        return integers_are_valid(check, field::op_taken, op.integers[0], op.n_inputs, from_to(0, 1));
     }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {

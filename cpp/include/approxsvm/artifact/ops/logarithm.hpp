@@ -12,7 +12,6 @@ struct LogarithmOp : AnyOp {
     static constexpr OpKind kind = OpKind::logarithm;
     static constexpr bool by_feature = true;
 
-    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return n_inputs; }
     static void find_parts(MapOp& op, OpArrays& arrays) { op.parts[0] = arrays.numbers(op.n_inputs); }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
         return are_taken_or_stay(check, field::op_offset, op.parts[0], op.n_inputs);

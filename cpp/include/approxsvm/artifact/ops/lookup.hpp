@@ -14,15 +14,10 @@ struct LookupOp : AnyOp {
     static bool hides_infinity(const MapOp&) { return true; }
 
     // `parts` is the number of edges of all outputs.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t, std::uint64_t index) {
-        return check(field::op_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
-    }
-    static ClaimedSize n_words(const OpHeader& header, ClaimedSize) {
-        const ClaimedSize m = header.n_outputs, n_edges = header.parts;
-        return 2 * words_of_integers(m) + n_edges + (n_edges + m) + m;
-    }
+    static constexpr std::uint32_t most_parts = ~std::uint32_t{0};
+
     static void find_parts(MapOp& op, OpArrays& arrays) {
-        const std::size_t m = op.n_outputs, n_edges = op.parts_number;
+        const ClaimedSize m = op.n_outputs, n_edges = op.parts_number;
         op.integers[0] = arrays.integers(m);        // the input of each output
         op.integers[1] = arrays.integers(m);        // the end of its edges
         op.parts[0] = arrays.numbers(n_edges);      // ascending, output by output
@@ -30,26 +25,9 @@ struct LookupOp : AnyOp {
         op.parts[2] = arrays.numbers(m);            // replaces NaN
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
-        const std::size_t m = op.n_outputs;
-        const std::uint32_t *source = op.integers[0], *ends = op.integers[1];
-        std::uint32_t begin = 0;
-        for (std::size_t k = 0; k < m; begin = ends[k], ++k) {
-            if (!check(field::op_source, std::size_t{source[k]} + 1, from_to(1, op.n_inputs), k) ||
-                !check(field::op_end, ends[k], from_to(begin, op.parts_number), k))
-                return false;
-            for (std::size_t i = begin + 1; i < ends[k]; ++i) {
-                const Expected above{Rule::above, stored(op.parts[0][i - 1]), {}};
-                if (!check(field::op_edge, op.parts[0][i], above, i)) return false;
-            }
-        }
-        check(field::op_parts, op.parts_number, equal_to(begin));
-        for (std::size_t k = m; m % 2 != 0 && k == m; ++k) {
-            check(field::op_source, source[k], equal_to(0), k);
-            check(field::op_end, ends[k], equal_to(0), k);
-        }
-        check.finite(field::op_edge, op.parts[0], op.parts_number);
-        return numbers_are_valid(check, field::op_value, op.parts[1], op.parts_number + m) &&
-               numbers_are_valid(check, field::op_nan, op.parts[2], m);
+        return edges_are_valid(check, op, op.parts_number) &&
+               numbers_are_valid(check, field::op_value, op.parts[1], op.parts_number + op.n_outputs) &&
+               numbers_are_valid(check, field::op_nan, op.parts[2], op.n_outputs);
     }
 
     static std::size_t follow_nan(const MapOp& op, std::size_t j) {

@@ -13,21 +13,14 @@ struct MonomialsOp : AnyOp {
     static constexpr bool in_place = false, as_source = true;
 
     // `parts` is the maximum number of factors in a product.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t, std::uint64_t index) {
-        return check(field::op_parts, header.parts, from_to(1, max_factors), index) &&
-               check(field::op_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
-    }
-    static ClaimedSize n_words(const OpHeader& header, ClaimedSize) {
-        return words_of_integers(header.n_outputs * header.parts);
-    }
+    static constexpr std::uint32_t least_parts = 1, most_parts = max_factors;
+
     static void find_parts(MapOp& op, OpArrays& arrays) {
-        op.integers[0] = arrays.integers(op.n_outputs * op.parts_number);
+        op.integers[0] = arrays.integers(ClaimedSize{op.n_outputs} * op.parts_number);
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
-        const std::size_t n = op.n_outputs * op.parts_number;
-        check.each(field::op_factor, op.integers[0], n, from_to(0, op.n_inputs));
-        if (n % 2 != 0) check(field::op_factor, op.integers[0][n], equal_to(0), n);
-        return check.status() == Status::ok;
+        return integers_are_valid(check, field::op_factor, op.integers[0], op.n_outputs * op.parts_number,
+                                  from_to(0, op.n_inputs));
     }
 
     // The source's products of sparse rows begin with the first factor.

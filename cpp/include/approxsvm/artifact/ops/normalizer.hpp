@@ -15,14 +15,9 @@ struct NormalizerOp : AnyOp {
     static constexpr OpKind kind = OpKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
     // Whether the source's rows are sparse where it normalizes them: as raw rows are, never, or always.
-    enum Rows : std::uint32_t { as_raw, dense, sparse, n_kinds_of_rows };
+    enum Rows : std::uint32_t { as_raw, dense, sparse };
+    static constexpr std::uint32_t most_parts = n_norms * sparse + max;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
-                                               std::uint64_t index) {
-        return check(field::op_parts, header.parts, from_to(0, std::uint64_t{n_norms} * n_kinds_of_rows - 1), index) &&
-               check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
-    }
-    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return words_of_integers(n_inputs); }
     // Adjacent features with the same number form one vector; features with number 0 are unchanged.
     static void find_parts(MapOp& op, OpArrays& arrays) { op.integers[0] = arrays.integers(op.n_inputs); }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {

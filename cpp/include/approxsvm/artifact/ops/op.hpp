@@ -24,29 +24,27 @@ struct MapOp {
     const std::uint32_t* integers[2];
 };
 
-// Reads arrays from the start of an op, each aligned to a multiple of 8 bytes.
+// Finds the arrays of an op from its start on, each aligned to a multiple of 8 bytes. Without a start, it only adds up
+// their sizes.
 class OpArrays {
   public:
-    explicit OpArrays(const unsigned char* p) : next_(p) {}
+    explicit OpArrays(const unsigned char* first) : first_(first) {}
 
-    const double* numbers(std::size_t n) { return take<double>(n); }
-    const std::uint32_t* integers(std::size_t n) { return take<std::uint32_t>(n); }
-    const unsigned char* end() const { return next_; }
+    const double* numbers(ClaimedSize n) { return take<double>(n); }
+    const std::uint32_t* integers(ClaimedSize n) { return take<std::uint32_t>(n); }
+    ClaimedSize n_bytes() const { return n_bytes_; }
 
   private:
     template <class T>
-    const T* take(std::size_t n) {
-        const T* first = reinterpret_cast<const T*>(next_);
-        next_ += (n * sizeof(T) + 7) / 8 * 8;
-        return first;
+    const T* take(ClaimedSize n) {
+        const T* found = first_ ? reinterpret_cast<const T*>(first_ + static_cast<std::size_t>(n_bytes_)) : nullptr;
+        n_bytes_ += (n * sizeof(T) + 7) / 8 * 8;
+        return found;
     }
 
-    const unsigned char* next_;
+    const unsigned char* first_;
+    ClaimedSize n_bytes_ = 0;
 };
-// The number of 8-byte words that hold n 4-byte integers.
-constexpr ClaimedSize words_of_integers(ClaimedSize n) {
-    return (n + 1) / 2;
-}
 
 // Rows that pass through the ops together, so that a projection reads its matrix once for all of them.
 constexpr std::size_t map_rows_together = 8;
@@ -145,21 +143,16 @@ inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
 
 constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several = nan_refused;
 
-// Defaults that suit most kinds. Each kind also has `kind`, n_words(), find_parts(), is_valid() and run(), with
-// arguments as in affine.hpp.
+// Defaults that suit most kinds. Each kind also has `kind`, find_parts(), is_valid() and run(), with arguments as in
+// affine.hpp. Kinds that are in place have as many outputs as inputs.
 struct AnyOp {
     static constexpr bool in_place = true;       // run() leaves its results in x rather than y
     static constexpr bool by_feature = false;    // output j depends on input j alone, NaN maps to NaN
     static constexpr bool as_source = false;     // equals the source bit for bit; listed in FORMAT.md
     static constexpr bool sums = false;          // `exactly` makes a difference
     static constexpr bool names_column = false;  // refuse() gets the number of an input; messages name its raw column
-    // Checks `parts` and the number of outputs; this one permits no choice of them.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs,
-                                               std::uint64_t index) {
-        return check(field::op_parts, header.parts, equal_to(0), index) &&
-               check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
-    }
-    static bool hides_infinity(const MapOp&) { return false; }  // may map it to a number
+    static constexpr std::uint32_t least_parts = 0, most_parts = 0;  // permitted `parts` of the header
+    static bool hides_infinity(const MapOp&) { return false; }       // may map it to a number
     static std::size_t n_gains(const MapOp&) { return 0; }
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
     // These two serve kinds that are not by_feature. They return the only output that is NaN if input j is, or one of
@@ -169,6 +162,36 @@ struct AnyOp {
     // Returns, for a kind that is as_source, whether the source treats sparse rows in the same manner.
     static bool as_source_of_sparse(const MapOp&) { return true; }
 };
+
+// Checks each of n integers, and the padding after an odd number of them.
+APPROXSVM_COLD inline bool integers_are_valid(Check& check, field::Id name, const std::uint32_t* numbers, std::size_t n,
+                                              const Expected& expected) {
+    check.each(name, numbers, n, expected);
+    if (n % 2 != 0) check(name, numbers[n], equal_to(0), n);
+    return check.status() == Status::ok;
+}
+
+// Checks the inputs of outputs that are functions in pieces, and the ends and order of their edges.
+APPROXSVM_COLD inline bool edges_are_valid(Check& check, const MapOp& op, std::size_t n_edges) {
+    const std::size_t m = op.n_outputs;
+    const std::uint32_t *source = op.integers[0], *ends = op.integers[1];
+    std::size_t begin = 0;
+    for (std::size_t k = 0; k < m; begin = ends[k], ++k) {
+        if (!check(field::op_source, std::size_t{source[k]} + 1, from_to(1, op.n_inputs), k) ||
+            !check(field::op_end, std::size_t{ends[k]}, from_to(begin, n_edges), k))
+            return false;
+        for (std::size_t i = begin + 1; i < ends[k]; ++i) {
+            const Expected above{Rule::above, stored(op.parts[0][i - 1]), {}};
+            if (!check(field::op_edge, op.parts[0][i], above, i)) return false;
+        }
+    }
+    check(field::op_parts, n_edges, equal_to(begin));
+    for (std::size_t k = m; m % 2 != 0 && k == m; ++k) {
+        check(field::op_source, source[k], equal_to(0), k);
+        check(field::op_end, ends[k], equal_to(0), k);
+    }
+    return check.finite(field::op_edge, op.parts[0], n_edges);
+}
 
 // Checks parameters for which infinity means that a feature is unchanged.
 inline bool are_taken_or_stay(Check& check, field::Id name, const double* numbers, std::size_t n) {

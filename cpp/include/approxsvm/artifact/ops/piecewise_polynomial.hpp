@@ -14,15 +14,10 @@ struct PiecewisePolynomialOp : AnyOp {
     static bool hides_infinity(const MapOp&) { return true; }
 
     // `parts` is 8 times the number of edges of all outputs, plus the degree of all pieces.
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t, std::uint64_t index) {
-        return check(field::op_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
-    }
-    static ClaimedSize n_words(const OpHeader& header, ClaimedSize) {
-        const ClaimedSize m = header.n_outputs, n_edges = header.parts / 8, degree = header.parts % 8;
-        return 2 * words_of_integers(m) + n_edges + (n_edges + m) * (degree + 2);
-    }
+    static constexpr std::uint32_t most_parts = ~std::uint32_t{0};
+
     static void find_parts(MapOp& op, OpArrays& arrays) {
-        const std::size_t m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;
+        const ClaimedSize m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;
         op.integers[0] = arrays.integers(m);                         // the input of each output
         op.integers[1] = arrays.integers(m);                         // the end of its edges
         op.parts[0] = arrays.numbers(n_edges);                       // ascending, output by output
@@ -31,25 +26,8 @@ struct PiecewisePolynomialOp : AnyOp {
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
         const std::size_t m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;
-        const std::uint32_t *source = op.integers[0], *ends = op.integers[1];
-        std::uint32_t begin = 0;
-        for (std::size_t k = 0; k < m; begin = ends[k], ++k) {
-            if (!check(field::op_source, std::size_t{source[k]} + 1, from_to(1, op.n_inputs), k) ||
-                !check(field::op_end, std::size_t{ends[k]}, from_to(std::size_t{begin}, n_edges), k))
-                return false;
-            for (std::size_t i = begin + std::size_t{1}; i < ends[k]; ++i) {
-                const Expected above{Rule::above, stored(op.parts[0][i - 1]), {}};
-                if (!check(field::op_edge, op.parts[0][i], above, i)) return false;
-            }
-        }
-        check(field::op_parts, n_edges, equal_to(std::size_t{begin}));
-        for (std::size_t k = m; m % 2 != 0 && k == m; ++k) {
-            check(field::op_source, source[k], equal_to(0), k);
-            check(field::op_end, ends[k], equal_to(0), k);
-        }
-        check.finite(field::op_edge, op.parts[0], n_edges);
-        check.finite(field::op_piece_origin, op.parts[1], n_edges + m);
-        return check.finite(field::op_piece, op.parts[2], (n_edges + m) * (degree + 1));
+        return edges_are_valid(check, op, n_edges) && check.finite(field::op_piece_origin, op.parts[1], n_edges + m) &&
+               check.finite(field::op_piece, op.parts[2], (n_edges + m) * (degree + 1));
     }
 
     static std::size_t follow_nan(const MapOp& op, std::size_t j) {

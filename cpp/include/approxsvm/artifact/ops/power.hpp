@@ -12,13 +12,9 @@ struct PowerOp : AnyOp {
     static constexpr OpKind kind = OpKind::power;
     static constexpr bool by_feature = true;
     static bool hides_infinity(const MapOp&) { return true; }
-    enum Method : std::uint32_t { box_cox, yeo_johnson, n_methods };
+    enum Method : std::uint32_t { box_cox, yeo_johnson };
+    static constexpr std::uint32_t most_parts = yeo_johnson;
 
-    static bool header_is_valid(Check& check, const OpHeader& header, std::size_t n_inputs, std::uint64_t index) {
-        return check(field::op_parts, header.parts, from_to(0, n_methods - 1), index) &&
-               check(field::op_n_outputs, header.n_outputs, equal_to(n_inputs), index);
-    }
-    static ClaimedSize n_words(const OpHeader&, ClaimedSize n_inputs) { return n_inputs; }
     static void find_parts(MapOp& op, OpArrays& arrays) { op.parts[0] = arrays.numbers(op.n_inputs); }
     static bool is_valid(Check& check, const MapOp& op) {
         return are_taken_or_stay(check, field::op_power, op.parts[0], op.n_inputs);

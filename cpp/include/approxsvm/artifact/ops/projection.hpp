@@ -143,17 +143,9 @@ struct ProjectionOp : AnyOp {
     static constexpr OpKind kind = OpKind::projection;
     static constexpr bool in_place = false, sums = true;
 
-    APPROXSVM_COLD static bool header_is_valid(Check& check, const OpHeader& header, std::size_t, std::uint64_t index) {
-        return check(field::op_parts, header.parts, equal_to(0), index) &&
-               check(field::op_n_outputs, header.n_outputs, from_to(0, max_n_features), index);
-    }
-    static ClaimedSize n_words(const OpHeader& header, ClaimedSize n) {
-        const ClaimedSize m = header.n_outputs;  // at most 2^20, as is n
-        return n + n * m + 2 * m;
-    }
     static void find_parts(MapOp& op, OpArrays& arrays) {
         op.parts[part::center] = arrays.numbers(op.n_inputs);
-        op.parts[part::matrix] = arrays.numbers(op.n_inputs * op.n_outputs);
+        op.parts[part::matrix] = arrays.numbers(ClaimedSize{op.n_inputs} * op.n_outputs);
         op.parts[part::bias] = arrays.numbers(op.n_outputs);
         op.parts[part::bias_error] = arrays.numbers(op.n_outputs);
     }
