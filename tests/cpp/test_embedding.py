@@ -108,33 +108,33 @@ def tumor(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_one_header_in_two_files(tumor: Path, tmp_path: Path, compiler: str) -> None:
-    flags = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+    level = ["-Os", "-s"] if compiler == "g++" else ["-O0"]
+    flags = ["-std=c++17", *level, "-Wall", "-Wextra", "-Wconversion", "-Werror"]
     built([compiler, *flags, tumor / "main.cpp", tumor / "other.cpp", "-o", tmp_path / "program"])
     X, _ = load_breast_cancer(return_X_y=True)
     rows = np.ascontiguousarray(X, np.float64)
     ran = subprocess.run([tmp_path / "program"], input=rows.tobytes(), capture_output=True)
     assert ran.returncode == 0
     assert ran.stdout.decode().split() == [str(label) for label in approxsvm.load(tumor / "tumor.asvm").predict(X)]
+    if compiler == "g++":  # benchmarks/embedding.py measures more programs and compilers
+        n_bytes = (tmp_path / "program").stat().st_size - (tumor / "tumor.asvm").stat().st_size
+        assert n_bytes < 168_000
 
 
 @pytest.mark.slow
-def test_the_one_file_of_the_documentation_is_small(tumor: Path, tmp_path: Path) -> None:
+def test_the_one_file_of_the_documentation(tumor: Path, tmp_path: Path) -> None:
     page = (REPOSITORY / "docs" / "howto" / "cpp.md").read_text()
     (snippet,) = re.findall(r"^```c\+\+\n(#include \"model.hpp\".*?)^```", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "main.cpp").write_text(snippet.replace("model.hpp", "tumor.hpp"))
-    built(["c++", "-std=c++17", "-Os", "-s", f"-I{tumor}", tmp_path / "main.cpp", "-o", tmp_path / "predict"])
+    built(["c++", "-std=c++17", "-O0", f"-I{tumor}", tmp_path / "main.cpp", "-o", tmp_path / "predict"])
     ran = subprocess.run([tmp_path / "predict"], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == [str(approxsvm.load(tumor / "tumor.asvm").predict(np.full((1, 30), 0.5))[0])]
-    n_bytes = (tmp_path / "predict").stat().st_size - (tumor / "tumor.asvm").stat().st_size
-    assert n_bytes < 140_000  # benchmarks/embedding.py measures other programs and compilers
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("compiler", "standard"), [("g++", "c++23"), ("clang++", "c++2b")])
-def test_one_header_of_later_standards(tumor: Path, compiler: str, standard: str) -> None:
-    if shutil.which(compiler) is None:
-        pytest.skip(f"no {compiler} here")
-    built([compiler, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", tumor / "main.cpp"])
+@pytest.mark.skipif(shutil.which("clang++") is None, reason="no clang++ here")  # g++: test_runtime.py
+def test_one_header_of_a_later_standard(tumor: Path) -> None:
+    built(["clang++", "-std=c++2b", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", tumor / "main.cpp"])
 
 
 FACE = """
