@@ -1,19 +1,15 @@
-"""Comparison of a fitted estimator with its compiled model: labels, values, probabilities and refusals.
-
-    found = compare(source, X, mode="exact")
-    found.verdict, found.reason     # "differs", "decision_function: 3 of 150 rows differ, by 0.5 of a range of 2.1"
+"""Comparison of a fitted estimator's answers with its compiled model's: labels, values and probabilities.
 
 The answers of both are compared with each other, not with the model that a reader made of the source. The source's own
-rounding may explain a difference. Rows whose label float64 cannot decide, by the definition in
-analysis/source_answers.py, count separately as ties. So do uncertified rows whose values are within the error bound of
-0. Values may differ by the error bound and by float64 rounding, whatever the dtype of the rows.
+rounding may explain a difference: labels that float64 cannot decide, by the definition in analysis/source_answers.py,
+and uncertified ones whose values are within the error bound of 0. Values may differ by the error bound and by float64
+rounding, whatever the dtype of the rows.
 """
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,9 +17,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import NotFittedError
 
-import approxsvm
 from approxsvm.analysis.source_answers import classes_of, combined, exact_decision_values, steps_that_round
 from approxsvm.analysis.source_rounding import NEAR_TIE, source_rounding
 from approxsvm.errors import ApproxSVMError
@@ -35,7 +29,6 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import GaussianDefinition, definition_of
 from approxsvm.runtime.evaluator import native_outputs
 
-_VERDICTS = ("equal", "other methods", "differs", "refused", "wrong exception", "source has no answer")
 FAULTS = ("differs", "wrong exception")
 Answers = Mapping[str, Any]
 METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
@@ -46,64 +39,16 @@ _CLOSE_PROBABILITY = 1e-8
 _SLACKS = 64.0
 # Changes of decision values that show the range of coupled probabilities.
 _MOVES = 16
-_MAX_WORDS = 160
 
 
 @dataclass(frozen=True)
 class Finding:
     """The result for one source."""
 
-    # "equal", "differs" or "source has no answer"; "other methods": common answers are equal, but one of them has a
-    # method that the other lacks; "refused" is one of our errors or NotFittedError, "wrong exception" any other.
-    # Callers may add verdicts.
+    # "equal" or "differs"; "other methods": common answers are equal, but one of them has a method that the other
+    # lacks; "refused" is one of our errors, "wrong exception" any other.
     verdict: str
     reason: str = ""  # the difference, or the message of the refusal
-    exception: str = ""  # the class of it
-    n_rows: int = 0  # rows that were compared
-    n_ties: int = 0  # differing labels that the source's own rounding decides
-
-
-def counts(findings: Iterable[Finding]) -> dict[str, int]:
-    """The number of each verdict, with all rows and ties."""
-    findings = list(findings)
-    found = Counter(finding.verdict for finding in findings)
-    n_rows, n_ties = (sum(getattr(finding, name) for finding in findings) for name in ("n_rows", "n_ties"))
-    return {**dict.fromkeys(_VERDICTS, 0), **found, "rows": n_rows, "ties": n_ties}
-
-
-def short(words: str) -> str:
-    """The message, or its beginning."""
-    return words if len(words) <= _MAX_WORDS else f"{words[: _MAX_WORDS - 3]}..."
-
-
-def compare(
-    source: Any,
-    X: Any,  # sample rows for `compile`
-    rows: Any = None,  # rows for both; by default X
-    theirs: Answers | None = None,  # the source's `answers`, if known
-    **options: Any,  # of `approxsvm.compile`
-) -> Finding:
-    """Compile a fitted source and compare the answers."""
-    rows = X if rows is None else rows
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        theirs = answers(source, rows) if theirs is None else theirs
-        fast = compiled(source, X, **options)
-        if isinstance(fast, Finding):
-            return fast
-        if isinstance(theirs["predict"], Exception):
-            return Finding("source has no answer", str(theirs["predict"]), type(theirs["predict"]).__name__)
-        return compare_answers(source, fast, rows, theirs)
-
-
-def compiled(source: Any, X: Any, **options: Any) -> Any:
-    """The compiled model, or a `Finding` with the reason why there is none."""
-    try:
-        return approxsvm.compile(source, fresh(X), **options)
-    except (ApproxSVMError, NotFittedError) as error:
-        return Finding("refused", str(error), type(error).__name__)
-    except Exception as error:
-        return Finding("wrong exception", f"compile: {error}", type(error).__name__)
 
 
 def fresh(rows: Any) -> Any:
@@ -111,12 +56,12 @@ def fresh(rows: Any) -> Any:
     return rows.make() if hasattr(rows, "make") else copy.deepcopy(rows)
 
 
-def answers(estimator: Any, rows: Any) -> Answers:
-    """An estimator's answers for rows, by method: an array, or the exception."""
+def answers(estimator: Any, rows: Any, methods: Iterable[str] = METHODS) -> Answers:
+    """Return an estimator's answers for rows, by method: an array, or the exception."""
     found: dict[str, Any] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for method in METHODS:
+        for method in methods:
             try:
                 found[method] = np.asarray(getattr(estimator, method)(fresh(rows)))
             except Exception as error:
@@ -125,13 +70,12 @@ def answers(estimator: Any, rows: Any) -> Answers:
 
 
 def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: Answers | None = None) -> Finding:
-    """Compare a compiled model with its source on rows that the source answers; parameters as for `compare`."""
+    """Compare a compiled model with its source on rows that the source answers; `theirs` are its `answers`."""
     ours = answers(fast, rows) if ours is None else ours
     n_rows = len(theirs["predict"])
     rounding = _Rounding(source, fast, rows)
     theirs_classes, our_classes = (_classes(x) for x in (source, fast))
     differences, methods = [], []
-    n_ties = 0
     for method in METHODS:
         a, b = ours[method], theirs[method]
         if isinstance(a, Exception) and isinstance(b, Exception):
@@ -139,9 +83,9 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: An
         if method == "decision_function" and fast.artifact.members:
             continue  # means of probabilities have none, even if their source has
         if isinstance(a, ApproxSVMError):
-            return Finding("refused", f"{method}: {a}", type(a).__name__, n_rows)
+            return Finding("refused", f"{method}: {a}")
         if isinstance(a, Exception) and not isinstance(a, AttributeError):
-            return Finding("wrong exception", f"{method}: {a}", type(a).__name__, n_rows)
+            return Finding("wrong exception", f"{method}: {a}")
         if isinstance(a, Exception) or isinstance(b, Exception):
             has = (
                 "no answer but the source's" if isinstance(a, Exception) else f"an answer, but the source's {b!r:.120}"
@@ -152,8 +96,7 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: An
         elif _kind(a) != _kind(b):
             differences.append(f"{method}: {a.dtype} instead of {b.dtype}")
         elif _kind(b) != "f" or (method == "predict" and len(theirs_classes)):
-            wrong, certified, tied = _wrong_labels(a, b, rounding)
-            n_ties += tied
+            wrong, certified = _wrong_labels(a, b, rounding)
             differences += [f"{method}: {wrong} of {n_rows} labels differ, {certified} of them certified"] * (wrong > 0)
         else:
             differences += _wrong_values(method, a, b, rounding)
@@ -161,8 +104,8 @@ def compare_answers(source: Any, fast: Any, rows: Any, theirs: Answers, ours: An
         differences.append(f"classes_: {our_classes} instead of {theirs_classes}")
     if differences or methods:
         verdict = "differs" if differences else "other methods"
-        return Finding(verdict, "; ".join(differences + methods), "", n_rows, n_ties)
-    return Finding("equal", "", "", n_rows, n_ties)
+        return Finding(verdict, "; ".join(differences + methods))
+    return Finding("equal")
 
 
 def _classes(estimator: Any) -> list[Any]:
@@ -175,13 +118,13 @@ def _kind(values: npt.NDArray[Any]) -> str:
     return {"O": "U", "T": "U", "u": "i"}.get(values.dtype.kind, values.dtype.kind)
 
 
-def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int, int]:
-    """Number of different labels, of certified ones among them, and of differences that float64 cannot decide."""
+def _wrong_labels(ours: Any, theirs: Any, rounding: _Rounding) -> tuple[int, int]:
+    """Count different labels that float64 can decide, and certified ones among them."""
     differ = ours != theirs
     if not differ.any():
-        return 0, 0, 0
+        return 0, 0
     wrong = differ & rounding.certain
-    return int(wrong.sum()), int((wrong & rounding.certified).sum()), int((differ & ~wrong).sum())
+    return int(wrong.sum()), int((wrong & rounding.certified).sum())
 
 
 def _wrong_values(method: str, ours: FloatArray, theirs: FloatArray, rounding: _Rounding) -> list[str]:

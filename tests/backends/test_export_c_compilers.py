@@ -95,7 +95,7 @@ def test_other_peoples_macros(name: str, headers: Path) -> None:
 
 def test_headers_are_certain_of_rows(tmp_path: Path) -> None:
     """Bounds that prove nothing would break no promise."""
-    for k, name in enumerate(OF_EVERY_TEXT):
+    for k, name in enumerate(OF_EVERY_TEXT[::3]):
         (tmp_path / str(k)).mkdir()
         one = specimen(ZOO[name], tmp_path / str(k))
         if one.table.container == "array":

@@ -1,4 +1,4 @@
-"""The documentation's C++ program and cpp/examples/embed, on artifacts of every kind."""
+"""The documentation's C++ program and cpp/examples/embed on artifacts of every kind, and the tests of class Model."""
 
 from __future__ import annotations
 
@@ -33,21 +33,31 @@ def blocks() -> list[str]:
     return re.findall(r"^```cpp\n(.*?)^```", DOCUMENTED.read_text(), re.MULTILINE | re.DOTALL)
 
 
-# Both are in one source file, because the headers take nearly all of the compile time.
-BOTH = """
+# All are in one source file, because the headers take nearly all of the compile time.
+ALL = """
 #define main embed
+#define n_rows n_rows_of_embed
 #include "embed.cpp"
+#undef n_rows
 #undef main
 #define main documented
+#define check check_status
 #include "documented.cpp"
+#undef check
 #undef main
-int main(int, char** words) { return *words[2] == 'e' ? embed(2, words) : documented(2, words); }
+#define main tests
+#include "check.cpp"
+#undef main
+#include "test_model.cpp"
+int main(int n_words, char** words) {
+    return n_words < 3 ? tests(1, words) : *words[2] == 'e' ? embed(2, words) : documented(2, words);
+}
 """
 
 
 @pytest.fixture(scope="module")
 def programs(shared_folder: Path) -> Path:
-    """Build outside the tree, as the CMakeLists.txt of the example says; a second argument chooses a program."""
+    """Build outside the tree, as the CMakeLists.txt of the example says; arguments choose a program."""
 
     def build(folder: Path) -> None:
         headers = ["-DAPPROXSVM_BUILD_TOOLS=OFF", "-DAPPROXSVM_BUILD_RUNTIME=OFF"]
@@ -58,8 +68,9 @@ def programs(shared_folder: Path) -> Path:
         (folder / "embed" / "main.cpp").rename(folder / "embed" / "embed.cpp")
         (snippet,) = blocks()
         (folder / "embed" / "documented.cpp").write_text(snippet.removesuffix("}\n") + "    return 0;\n}\n")
-        (folder / "embed" / "main.cpp").write_text(BOTH)
-        flags = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", "-DCMAKE_CXX_FLAGS=-Werror"]
+        (folder / "embed" / "main.cpp").write_text(ALL)
+        tests = f'-I{REPOSITORY}/cpp/tests -DAPPROXSVM_GOLDEN_DIR=\\"{GOLDEN}\\"'
+        flags = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", f"-DCMAKE_CXX_FLAGS=-Werror {tests}"]
         found = [f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_UNITY_BUILD=ON"]
         build_tool("cmake", "-S", folder / "embed", "-B", folder / "out", "-G", "Ninja", *found, *flags)
         build_tool("cmake", "--build", folder / "out")
@@ -192,6 +203,11 @@ def test_programs_refuse_what_is_no_artifact(programs: Path, tmp_path: Path) -> 
             ran = run(programs, tmp_path / "model.asvm", which)
             assert (ran.returncode, ran.stdout) == (1, "")
             assert re.search(why, ran.stderr)
+
+
+def test_class_model(programs: Path) -> None:
+    ran = subprocess.run([programs], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout
 
 
 @pytest.mark.parametrize("flags", [["-ffast-math"], ["-funsafe-math-optimizations"], ["-ffinite-math-only"]])

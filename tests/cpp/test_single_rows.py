@@ -31,7 +31,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
     """Label positions and multiply-adds of rows, each in its own call."""
     folder = tmp_path_factory.mktemp("single_rows")
     program, model, rows_path = folder / "single_rows", folder / "model.asvm", folder / "rows"
-    built(["c++", "-std=c++17", "-O1", f"-I{REPOSITORY / 'cpp' / 'include'}", PROGRAM, "-o", program])
+    built(["c++", "-std=c++17", "-O0", f"-I{REPOSITORY / 'cpp' / 'include'}", PROGRAM, "-o", program])
 
     def ask(artifact: Artifact, rows: Rows) -> tuple[npt.NDArray[np.int64], Rows]:
         model.write_bytes(artifact.data)

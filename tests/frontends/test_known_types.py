@@ -206,7 +206,7 @@ def changes(thing, name, value):
     if isinstance(value, (bool, np.bool_)):
         yield not value
     elif isinstance(value, (int, float, np.number)):
-        yield from (value * 1.5, -value, value + 1, 0, type(value)(3), value - 1)
+        yield from (value * 1.5, -value, value + 1, 0, type(value)(3))
     elif isinstance(value, str):
         yield from (word for word in [*options_of(thing, name), "nonsense"] if word != value)
     elif isinstance(value, np.ndarray) and value.ndim:
@@ -318,8 +318,10 @@ def found_by_perturbing(known):
 
 
 @of_each(READ)
-def test_what_changes_the_answer_changes_ours_or_is_refused(known):
+def test_what_changes_the_answer_changes_ours_or_is_refused(known, monkeypatch):
     """The table lists everything that answers depend on."""
+    once = cache(known_types._require_own_functions)  # of a class, whose functions nobody replaces here
+    monkeypatch.setattr(known_types, "_require_own_functions", once)
     found, unnoticed = found_by_perturbing(known)
     all_counts = sum(found.values(), Counter())
     print(f"{known.name}: {all_counts.total()} changes of {len(found)} attributes: {dict(all_counts)}")

@@ -16,7 +16,7 @@ from conftest import REPOSITORY
 
 from approxsvm import _native
 
-IGNORED = shutil.ignore_patterns("__pycache__", "_native*")
+IGNORED = shutil.ignore_patterns("_native*")
 
 
 class Places:

@@ -152,18 +152,17 @@ class Specimen:
         method = "predict" if hasattr(self.source, "predict") else "score_samples"  # of a density
         if not self.once(("source takes", table.container), lambda one: one._source_takes(table.container, method)):
             table = replace(table, container="array")
-        theirs = answers(self.source, table)
-        if isinstance(theirs[method], Exception):
+        theirs = self._asked(table, method)
+        if isinstance(theirs, Exception):
             for i in range(len(refused)):
-                refused[i] = isinstance(answers(self.source, table.take(slice(i, i + 1)))[method], Exception)
-        elif theirs[method].dtype.kind == "f":  # linear models do not look at sparse rows
+                refused[i] = isinstance(self._asked(table.take(slice(i, i + 1)), method), Exception)
+        elif theirs.dtype.kind == "f":  # linear models do not look at sparse rows
             # A density of 0 has a logarithm of negative infinity.
-            lacking = np.isnan(theirs[method]) | (np.isinf(theirs[method]) & (method == "predict"))
+            lacking = np.isnan(theirs) | (np.isinf(theirs) & (method == "predict"))
             refused = lacking.reshape(len(refused), -1).any(axis=1)
         if refused.any():
             table = table.take(~refused)
-            theirs = answers(self.source, table) if not refused.all() else {}
-        found = {name: None if isinstance(answer, Exception) else answer for name, answer in theirs.items()}
+            theirs = self._asked(table, method) if not refused.all() else None
         exact: dict[str, Any] = dict.fromkeys(("values", "slack", "probabilities", "probability_slack"))
         if not refused.all():
             rows = self.numbers(table)
@@ -173,13 +172,13 @@ class Specimen:
             if "float32" in table.kinds and not kept.all():
                 chance[np.flatnonzero(~refused)[~kept]] = True
                 table = table.take(kept)
-                found = {name: None if answer is None else answer[kept] for name, answer in found.items()}
+                theirs = theirs if isinstance(theirs, Exception) else theirs[kept]
                 exact = {name: None if numbers is None else numbers[kept] for name, numbers in exact.items()}
         is_regression = self.artifact.task == "regression"
         return Expected(
             refused,
             chance,
-            labels=None if is_regression else found.get("predict"),
+            labels=None if is_regression or method != "predict" or isinstance(theirs, Exception) else theirs,
             rows=table,
             **exact,
         )
@@ -187,7 +186,11 @@ class Specimen:
     def _source_takes(self, container: str, method: str) -> bool:
         """Whether the source answers a training row in a container; if it does not, it is asked about an array."""
         row = replace(self.table.take(slice(1)), container=container) if container in SPARSE else self.table
-        return not isinstance(answers(self.source, row)[method], Exception)
+        return not isinstance(self._asked(row, method), Exception)
+
+    def _asked(self, table: Table, method: str) -> Any:
+        """Return the source's own answers to one method, or the exception."""
+        return answers(self.source, table, [method])[method]
 
     def certain(self, table: Table) -> npt.NDArray[np.bool_]:
         """Whether the source's own rounding does not decide the label of a row; no rows that the package refuses."""

@@ -31,8 +31,8 @@ from zoo.tables import Table
 from zoo.tampering import parts_of, tampered
 
 IRIS, SPECIES = load_iris(return_X_y=True)
-_PARTS = 4  # of the selection, which workers of pytest share
-_SOURCES = 10  # in each part
+_PARTS = 3  # of the selection, which workers of pytest share
+_SOURCES = 8  # in each part
 
 
 @pytest.mark.slow
@@ -69,7 +69,7 @@ def test_composed_source_repeats_itself() -> None:
 
 @pytest.mark.slow
 def test_command_reports_what_it_tried() -> None:
-    command = [sys.executable, "-m", "tests.zoo", "--seconds", "3", "--executors", "batch"]
+    command = [sys.executable, "-m", "tests.zoo", "--seconds", "1", "--executors", "batch"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     n_faults = int(re.findall(r"^faults: (\d+)", done.stdout, re.MULTILINE)[0])
     assert done.returncode == int(n_faults > 0), done.stderr[-2000:]

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 SEED = 0
+_SHARE_OF_TABLES = 0.6  # behind the first of each entry: what the time of the README's test command leaves
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +34,8 @@ def test_every_interface_answers_as_the_source(name: str, executors: tuple[Execu
     one = specimen(ZOO[name], tmp_path)
     found = [*compiling_faults(one), *source_faults(one, one.table)]
     for k, table in enumerate(hostile_tables(one, SEED)):
+        if k > 0 and not is_drawn(f"table {k} of {name}", _SHARE_OF_TABLES, SEED):
+            continue
         if k == 0 or is_drawn(f"{name}, {k}", 0.5 if "float32" in table.kinds else 0.25, SEED):
             found += estimator_faults(one, table)
         for executor in selected(executors, name, k, SEED):
