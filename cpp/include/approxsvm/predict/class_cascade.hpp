@@ -205,8 +205,9 @@ class ClassCascade : public CommonExpansions {
     void settle_winner(std::size_t i, std::size_t winner, Stage stage) {
         exact_.decisions.settle_label(i, winner, stage);
     }
-    void leave_winner(std::size_t i) {
+    void leave_winner(std::size_t i, bool float32_may_do) {
         if (!few_is_first_ && exact_.answer_by_few_values(i)) return;
+        if (float32_may_do) return exact_.send_to_engine32(i);
         exact_.send_to_engine64(i);
     }
     bool takes(std::size_t i, std::size_t share) {

@@ -186,11 +186,17 @@ class WinnerRow {
     }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
-    // Whether the votes certainly elect a class, by judging one class after another, beginning with `next`.
+    // Whether the votes certainly elect a class, by judging one class after another, beginning with `next`. A class
+    // that no other beats is probably the winner or close to it, so the few pairs that float32 leaves open are taken in
+    // float64 at once; those of other classes only if nothing else decides.
     bool elects(std::size_t next, std::size_t& winner) {
         for (; next < n_; next = next_in(Progress::by_pairs)) {
             judge_in_float32(next);
             if (is_settled(winner)) return true;
+            if (is_open(next) && !is_beaten(next) && affords_float64(next)) {
+                judge_in_float64(next);
+                if (is_settled(winner)) return true;
+            }
         }
         while ((next = next_in(Progress::in_float64)) < n_) {
             judge_in_float64(next);
@@ -212,14 +218,14 @@ class WinnerRow {
     // Returns the class with the most possible votes among the leading class and those that may precede it, if they
     // have undecided pairs and have not come this far; n_labels if there is none.
     std::size_t next_in(Progress progress) const {
-        const auto leader =
-            static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
+        const auto leader = static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
         std::size_t best = n_;
         for (std::size_t c = 0; c < n_; ++c) {
             if (memory_.progress[c] >= progress || !is_open(c)) continue;
             if (c != leader && possible()[c] + (c < leader) <= certain()[leader]) continue;
             if (progress == Progress::in_float64 && !affords_float64(c)) continue;
-            if (best == n_ || possible()[c] > possible()[best] || (possible()[c] == possible()[best] && c == beaten_by_))
+            if (best == n_ || possible()[c] > possible()[best] ||
+                (possible()[c] == possible()[best] && c == beaten_by_))
                 best = c;
         }
         return best;
@@ -323,9 +329,9 @@ class WinnerRow {
         for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double, std::size_t pair) {
             const DecisionNumbers& decision = view_.decisions[pair];
             intercepts[c] = decision.intercept;
-            bounds[c] = memory_.known[pair] != Outcome::unknown
-                            ? infinity
-                            : errors.of_all_moduli * decision.sum_moduli + winner_bound_of_pair(prepared_, w, c, decision);
+            bounds[c] = memory_.known[pair] != Outcome::unknown ? infinity
+                                                                : errors.of_all_moduli * decision.sum_moduli +
+                                                                      winner_bound_of_pair(prepared_, w, c, decision);
         });
         for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
             if (!(bounds[c] < infinity)) return;

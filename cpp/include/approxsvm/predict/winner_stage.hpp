@@ -17,7 +17,8 @@ struct WinnerOutcome {
     std::size_t beaten_by;  // n_labels if none does
 };
 
-// Calls next.settle_winner(row, class, stage) for decided rows and next.leave_winner(row) for others. If subspaces leave a row undecided, next.takes(row, share) may take it before the pairs of the
+// Calls next.settle_winner(row, class, stage) for decided rows and next.leave_winner(row, whether float32 sums may
+// suffice) for others. If subspaces leave a row undecided, next.takes(row, share) may take it before the pairs of the
 // class are computed in all features.
 template <Parts parts, class Next>
 class WinnerStage {
@@ -126,7 +127,7 @@ class WinnerStage {
     void elect(std::size_t i, std::size_t w) {
         std::size_t winner;
         if (row_.elects(w, winner)) return next_.settle_winner(i, winner, row_.stage());
-        next_.leave_winner(i);
+        next_.leave_winner(i, false);
     }
 
     // Whether n rows of a class are evaluated one by one. In all features, a single row reads all support vectors, a
@@ -144,6 +145,17 @@ class WinnerStage {
         return n * n_all * slower <= n_tiles * tile_rows * static_cast<std::size_t>(lanes);
     }
     static constexpr std::size_t second_level_bytes = std::size_t{1} << 20;
+
+    // Whether electing the winner of a row alone, which needs all kernel values, costs less than its share of a block
+    // in the engine of all pairs. There each support vector enters as many sums in float64 as there are classes, and
+    // the bound of a pair costs as much as some 64 multiply-adds. An operation in float64 counts twice.
+    bool is_cheaper_elected(bool in_float64) const {
+        const auto n = static_cast<double>(view_.n_labels);
+        const double kernel = static_cast<double>(view_.n_features) + work_of_exp;
+        const double sums = 2.0 * n + 32.0 * n * n / static_cast<double>(view_.n_sv);
+        return 8.0 / static_cast<double>(alone_eighths_of(view_)) * kernel <=
+               (in_float64 ? 2.0 : 1.0) * (kernel + sums);
+    }
 
     void speculate() {
         const std::size_t n = unknown_.take();
@@ -232,9 +244,11 @@ class WinnerStage {
                 promote(level, queued[r], w);
             } else if (!is_open && queued[r].attempt < n_attempts) {
                 queue(0, {rows[r], queued[r].attempt + 1}, outcomes[r].beaten_by);
-            } else {
+            } else if (is_cheaper_elected(is_open)) {
                 row_.begin(rows[r]);
                 elect(rows[r], is_open ? w : outcomes[r].beaten_by);
+            } else {
+                next_.leave_winner(rows[r], !is_open);
             }
         }
     }
