@@ -132,37 +132,30 @@ class KnownFrames:
         null = getattr(values.categories.dtype if has_categories else values.dtype, "na_value", math.nan)
         null = math.nan if is_nan(null) or (is_na(null) and self._takes_na(column, values.dtype)) else None
         if has_categories:
-            return self._categories(column, values, out, null)
+            return self._categories(column, list(values.categories), values.codes, out, null)
         if getattr(values.dtype, "storage", "") == "pyarrow" or hasattr(values.dtype, "pyarrow_dtype"):
             return self._arrow(column, values.__arrow_array__(), out, null)
         return self._make_reader().fill(column, np.asarray(values, dtype=object), out, none_is_null)
 
-    def _categories(self, column: int, values: Any, out: npt.NDArray[np.float64], null: float | None) -> bool:
-        """Look up each category once."""
-        codes = np.zeros(len(values.categories) + 1)
-        codes[-1] = math.nan
-        known = np.asarray(values.categories, dtype=object)
-        if not self._make_reader().fill(column, known, codes[:-1], False) or (
-            null is None and (values.codes < 0).any()
-        ):
-            return False
-        np.take(codes, values.codes, out=out, mode="wrap")
-        return True
-
     def _arrow(self, column: int, chunks: Any, out: npt.NDArray[np.float64], null: float | None) -> bool:
-        """Look up strings in Arrow buffers."""
-        name = str(chunks.type)
-        if name not in _STRINGS or (null is None and chunks.null_count):
-            return False
-        first, missing = 0, math.nan if null is None else null
-        for chunk in getattr(chunks, "chunks", [chunks]):
-            validity, offsets, data = chunk.buffers()
-            part = out[first : first + len(chunk)]
+        first = 0
+        for chunk in getattr(chunks, "chunks", [chunks]) if str(chunks.type) in _STRINGS else ():
+            encoded, part = chunk.dictionary_encode(), out[first : first + len(chunk)]
             first += len(chunk)
-            if len(part) and not self._make_reader().fill_arrow(
-                column, validity, offsets, data or b"", chunk.offset, name == "large_string", missing, part
-            ):
+            codes = encoded.indices.fill_null(-1).to_numpy()
+            if not self._categories(column, encoded.dictionary.to_pylist(), codes, part, null):
                 return False
+        return first == len(out)
+
+    def _categories(
+        self, column: int, known: list[Any], codes: Any, out: npt.NDArray[np.float64], null: float | None
+    ) -> bool:
+        """Look up each category once; code -1 is a missing value."""
+        numbers = np.full(len(known) + 1, math.nan if null is None else null)
+        refused = null is None or null in self._columns.refused[column]
+        if not self._make_reader().fill(column, known, numbers[:-1], False) or (refused and (codes < 0).any()):
+            return False
+        np.take(numbers, codes, out=out, mode="wrap")
         return True
 
 

@@ -19,20 +19,6 @@ duckdb = import_package("duckdb", "duckdb", "approxsvm.duckdb")
 
 from approxsvm.integrations.arrow.batches import Block, Scorer  # noqa: E402  # after the packages, see dask.py
 
-_TYPES = {
-    pa.string(): "VARCHAR",
-    pa.bool_(): "BOOLEAN",
-    pa.int8(): "TINYINT",
-    pa.int16(): "SMALLINT",
-    pa.int32(): "INTEGER",
-    pa.int64(): "BIGINT",
-    pa.uint8(): "UTINYINT",
-    pa.uint16(): "USMALLINT",
-    pa.uint32(): "UINTEGER",
-    pa.uint64(): "UBIGINT",
-    pa.float32(): "FLOAT",
-    pa.float64(): "DOUBLE",
-}
 _STORED = {pa.float16(): pa.float32()}  # label types that DuckDB lacks
 
 
@@ -100,7 +86,9 @@ def register(
     finds_nulls = on_error == "fail" and len(needed) < n_features
 
     def function(*columns: Any) -> Any:
-        batch = pa.RecordBatch.from_arrays([_whole(columns[k]) for k in used], schema=schema)
+        # DuckDB passes arrays or, of several chunks, chunked ones.
+        arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in (columns[k] for k in used)]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         rows = np.flatnonzero(_has_no_null(batch, needed)) if finds_nulls else np.arange(batch.num_rows)
         whole = batch.take(pa.array(rows)) if len(rows) < batch.num_rows else batch
         scored = bound.score(Block(whole, lambda row: f"{name}(), row {rows[row]} of a vector")).batch
@@ -121,11 +109,9 @@ def register(
         for k, one in enumerate(names)
     ]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    types = [_TYPES[_STORED.get(field.type, field.type)] for field in bound.schema]
-    answer = types[0]
-    if len(types) > 1:
-        fields = (_quoted(field.name) + f" {one}" for field, one in zip(bound.schema, types, strict=True))
-        answer = f"STRUCT({', '.join(fields)})"
+    stored = [field.with_type(_STORED.get(field.type, field.type)) for field in bound.schema]
+    types = connection.from_arrow(pa.schema(stored).empty_table()).types
+    answer = types[0] if len(types) == 1 else connection.struct_type(dict(zip(bound.schema.names, types, strict=True)))
     with suppress(duckdb.InvalidInputException):  # no function has that name
         connection.remove_function(name)
     connection.create_function(
@@ -144,18 +130,3 @@ def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
     for name in names:
         has_values &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)
     return has_values
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _whole(column: Any) -> Any:
-    """Join DuckDB's chunks, usually just one, to one array."""
-    if isinstance(column, pa.ChunkedArray):
-        return (
-            column.chunk(0)
-            if column.num_chunks == 1
-            else pa.concat_arrays(column.chunks or [pa.array([], column.type)])
-        )
-    return column

@@ -121,9 +121,9 @@ bool RowReader::read_value(const Column& column, PyObject* value, double& out) c
         if (PyUnicode_CheckExact(value)) {
             Py_ssize_t n = 0;
             const char* const text = PyUnicode_AsUTF8AndSize(value, &n);
-            if (text != nullptr) return code_of(column, {text, static_cast<std::size_t>(n)}, out);
-            PyErr_Clear();  // half a surrogate pair
-            return false;
+            if (text == nullptr) PyErr_Clear();  // half a surrogate pair
+            if (text != nullptr) out = column.texts.code({text, static_cast<std::size_t>(n)});
+            return text != nullptr && !(column.refuses_unknown && out == unknown_category);
         }
         out = value == Py_None ? none_category : nan_value;
         return value == Py_None ? !column.refuses_none : is_float && std::isnan(PyFloat_AS_DOUBLE(value));
@@ -143,15 +143,6 @@ bool RowReader::read_value(const Column& column, PyObject* value, double& out) c
     return value == Py_None;
 }
 
-bool RowReader::code_of(const Column& column, std::string_view text, double& out) const {
-    out = column.texts.code(text);
-    return !(column.refuses_unknown && out == unknown_category);
-}
-
-bool RowReader::takes(std::size_t column, const py::array_t<double>& out) const {
-    return column < columns_.size() && out.ndim() == 1 && (out.size() < 2 || out.strides(0) == sizeof(double));
-}
-
 bool RowReader::fill(std::size_t column, const py::object& values, py::array_t<double> out, bool none_is_null) const {
     const auto read_all = [&](const auto& item_of) {
         double* const numbers = out.mutable_data();
@@ -160,7 +151,8 @@ bool RowReader::fill(std::size_t column, const py::object& values, py::array_t<d
         }
         return true;
     };
-    if (!takes(column, out)) return false;
+    if (column >= columns_.size() || out.ndim() != 1 || (out.size() > 1 && out.strides(0) != sizeof(double)))
+        return false;
     if (PyList_CheckExact(values.ptr())) {
         return PyList_GET_SIZE(values.ptr()) == out.size() &&
                read_all([&](py::ssize_t i) { return PyList_GET_ITEM(values.ptr(), i); });
@@ -174,43 +166,6 @@ bool RowReader::fill(std::size_t column, const py::object& values, py::array_t<d
         std::memcpy(&item, first + i * objects.strides(0), sizeof item);
         return item == nullptr ? Py_None : item;
     });
-}
-
-bool RowReader::fill_arrow(std::size_t column, const py::object& validity, const py::buffer& offsets,
-                           const py::buffer& data, std::size_t first, bool is_large, double null,
-                           py::array_t<double> out) const {
-    if (!takes(column, out)) return false;
-    const std::size_t n = static_cast<std::size_t>(out.size());
-    if (n == 0) return true;
-    const py::buffer_info ends = offsets.request(), bytes = data.request(),
-                          bits = validity.is_none() ? py::buffer_info() : py::cast<py::buffer>(validity).request();
-    const std::size_t width = is_large ? 8 : 4;
-    const auto size_of = [](const py::buffer_info& buffer) {
-        return static_cast<std::size_t>(buffer.size * buffer.itemsize);
-    };
-    if ((first + n + 1) * width > size_of(ends) || (!validity.is_none() && first + n > 8 * size_of(bits))) return false;
-    const auto end = [&](std::size_t i) -> std::uint64_t {
-        const auto* const at = static_cast<const unsigned char*>(ends.ptr) + width * (first + i);
-        std::uint64_t large;
-        std::uint32_t small;
-        return is_large ? (std::memcpy(&large, at, 8), large) : (std::memcpy(&small, at, 4), small);
-    };
-    const auto* const valid = static_cast<const unsigned char*>(bits.ptr);
-    const Column& known = columns_[column];
-    double* const numbers = out.mutable_data();
-    for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t bit = first + i;
-        if (valid != nullptr && ((valid[bit / 8] >> (bit % 8)) & 1) == 0) {
-            numbers[i] = null;
-            if (known.refuses_none && null == none_category) return false;
-            continue;
-        }
-        const std::uint64_t begin = end(i), stop = end(i + 1);
-        if (begin > stop || stop > size_of(bytes)) return false;
-        const std::string_view text(static_cast<const char*>(bytes.ptr) + begin, stop - begin);
-        if (!code_of(known, text, numbers[i])) return false;
-    }
-    return true;
 }
 
 void register_rows(py::module_& module) {
@@ -231,9 +186,7 @@ void register_rows(py::module_& module) {
             },
             py::arg("values"), py::arg("none_is_null"))
         .def("fill", &RowReader::fill, py::arg("column"), py::arg("values"), py::arg("out").noconvert(),
-             py::arg("none_is_null"))
-        .def("fill_arrow", &RowReader::fill_arrow, py::arg("column"), py::arg("validity"), py::arg("offsets"),
-             py::arg("data"), py::arg("first"), py::arg("is_large"), py::arg("null"), py::arg("out").noconvert());
+             py::arg("none_is_null"));
 }
 
 }  // namespace approxsvm::python

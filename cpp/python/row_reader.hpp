@@ -34,10 +34,6 @@ class RowReader {
     // Reads a column of a table, a list or a one-dimensional array of objects; `out` is contiguous and as long.
     bool fill(std::size_t column, const pybind11::object& values, pybind11::array_t<double> out,
               bool none_is_null) const;
-    // Reads strings stored by Arrow; a null becomes `null`. Returns false if a string or a null is rejected.
-    bool fill_arrow(std::size_t column, const pybind11::object& validity, const pybind11::buffer& offsets,
-                    const pybind11::buffer& data, std::size_t first, bool is_large, double null,
-                    pybind11::array_t<double> out) const;
 
   private:
     struct Column {
@@ -54,8 +50,6 @@ class RowReader {
     bool further_keys_are_fine(PyObject* row) const;
     bool read_cell(const Column& column, PyObject* value, bool none_is_null, double& out) const;
     bool read_value(const Column& column, PyObject* value, double& out) const;
-    bool takes(std::size_t column, const pybind11::array_t<double>& out) const;
-    bool code_of(const Column& column, std::string_view text, double& out) const;
 
     PyTypeObject* numpy_float64_type() const { return reinterpret_cast<PyTypeObject*>(numpy_float64_.ptr()); }
 

@@ -2,8 +2,8 @@
 
 import codecs
 import contextlib
+import io
 import os
-import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Set
@@ -25,7 +25,6 @@ pa = import_package("pyarrow", "arrow", "scoring files")
 
 _TEXT_BYTES = 1 << 22  # parsed at a time from a CSV or LIBSVM file; a line of a CSV file must be shorter
 _LIBSVM_BYTES = 64  # added for each feature of a line of LIBSVM text: index, number, and ample margin
-_SMALL_TEXT_BYTES = 1 << 15
 _COLUMN_BYTES = 1 << 16  # read at a time from a column chunk of a Parquet file, however large the row group is
 _MAX_NUMBERS = 1 << 21  # limit for a batch
 _MAX_ROWS = 1 << 16
@@ -180,28 +179,18 @@ class _Text:
 
     def first_lines(self) -> tuple[bytes, bytes]:
         """Return the first two lines that are not blank, including quoted line breaks; empty if there are none."""
-        while True:
-            text = self._head.lstrip(b"\r\n")
-            first = _first_line(text)
-            text = text[len(first) :].lstrip(b"\r\n")
-            second = _first_line(text)
-            if len(second) < len(text.rstrip(b"\r\n")) or len(self._head) >= _TEXT_BYTES:
-                return first, second
-            more = self._stream.read(1 << 16)
-            if not more:
-                # Arrow rejects a file that ends within the line of names.
-                self._head += b"" if second else b"\n"
-                return first, second
-            self._head += more
+        self._head = self._stream.read(_TEXT_BYTES)
+        text = self._head.lstrip(b"\r\n")
+        first = _first_line(text)
+        second = _first_line(text[len(first) :].lstrip(b"\r\n"))
+        if not second and len(self._head) < _TEXT_BYTES:
+            self._head += b"\n"  # Arrow rejects a file that ends within the line of names
+        return first, second
 
-    def read(self, n: int = -1) -> bytes:
+    def read(self, n: int) -> bytes:
         """Read up to n bytes, like a file."""
-        data, self._head = self._head, b""
-        if n is not None and n >= 0:
-            data, self._head = data[:n], data[n:]
-            data += self._stream.read(n - len(data)) if n > len(data) else b""
-        else:
-            data += self._stream.read()
+        head, self._head = self._head[:n], self._head[n:]
+        data: bytes = head + self._stream.read(n - len(head))
         self.position += len(data)
         return data
 
@@ -394,12 +383,9 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
     try:
         parts = [_native.parse_libsvm_data(text)[:4]]
     except DataFormatError:
-        parts, n_rows = [], 0
-        for part, reason in _around_bad_lines(text):
-            if reason:
-                unreadable[n_rows] = reason
-            parts.append(part)
-            n_rows += len(part[0])
+        parsed = [_parse_line(line) for line in io.BytesIO(text)]
+        parts = [part for part, _ in parsed]
+        unreadable = {row: reason for row, (_, reason) in enumerate(parsed) if reason}
     no_label = list(unreadable)
     labels, indptr, indices, values = _joined(parts)
     for row in _outside(indptr, indices, width, first_index):
@@ -415,36 +401,13 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
     return labels, indptr.astype(np.int32), columns.astype(np.int32), values, unreadable, no_label
 
 
-def _around_bad_lines(text: bytes) -> Iterator[tuple[tuple[Any, Any, Any, Any], str]]:
-    """Yield the readable rows of a text, and for each of the others an empty row with the reason."""
-    no_row = (np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0))
-    start = 0
-    while start < len(text):
-        # Pieces are small because each is parsed again for every bad line in it.
-        end = text.find(b"\n", start + _SMALL_TEXT_BYTES) + 1 or len(text)
-        while start < end:
-            try:
-                yield _native.parse_libsvm_data(text[start:end])[:4], ""
-                start = end
-            except DataFormatError as error:
-                match = re.match(r"line (\d+): (.*)", str(error), re.DOTALL)
-                if match is None:
-                    raise
-                bad = _line_start(text, start, int(match[1]) - 1)
-                if bad > start:
-                    yield _native.parse_libsvm_data(text[start:bad])[:4], ""
-                yield no_row, match[2]
-                start = _line_start(text, bad, 1)
-
-
-def _line_start(text: bytes, start: int, n_lines: int) -> int:
-    """Return the position `n_lines` lines after `start`."""
-    for _ in range(n_lines):
-        line_end = text.find(b"\n", start)
-        if line_end < 0:
-            return len(text)
-        start = line_end + 1
-    return start
+def _parse_line(text: bytes) -> tuple[tuple[Any, Any, Any, Any], str]:
+    """Parse a line; one that is not readable gives an empty row and the reason."""
+    try:
+        return _native.parse_libsvm_data(text)[:4], ""
+    except DataFormatError as error:
+        no_row = (np.zeros(1), np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0))
+        return no_row, str(error).removeprefix("line 1: ")
 
 
 def _joined(parts: list[tuple[Any, Any, Any, Any]]) -> tuple[Any, Any, Any, Any]:
