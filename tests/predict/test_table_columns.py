@@ -51,6 +51,7 @@ SOURCES = {
     "named to be dropped": make_pipeline(
         ColumnTransformer([("no", "drop", ["name", "sex", "deck"])], remainder=StandardScaler()), SVC()
     ),
+    "behind a step that looks at nothing": make_pipeline(FunctionTransformer(), scaled(SVC())),
     "an ensemble": CalibratedClassifierCV(make_pipeline("passthrough", scaled(SVC())), cv=2),
     "a regression": make_pipeline(
         make_column_transformer((FunctionTransformer(np.log1p), ["fare"]), ("passthrough", [1]), (PCA(1), USED)), SVR()

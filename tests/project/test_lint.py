@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -24,7 +25,7 @@ def sources(*suffixes: str) -> list[str]:
     [
         [SCRIPTS / "ruff", "check"],
         [SCRIPTS / "ruff", "format", "--check"],
-        [sys.executable, "-m", "mypy"],
+        [sys.executable, "-m", "mypy", f"--cache-dir={os.devnull}"],
         [SCRIPTS / "clang-format", "--dry-run", "-Werror", *sources(".cpp", ".hpp", ".c", ".h")],
     ],
     ids=["ruff check", "ruff format", "mypy", "clang-format"],

@@ -54,19 +54,24 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     names = feature_names(steps[0][1])
     with _remedy_named(pipeline, steps[0][0]):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
-    map_ = replace(map_, by_column=_checks_columns_alone(steps[0][1]))
+    map_ = replace(map_, by_column=_checks_columns_alone([step for _, step in steps if not _is_unchecked(step)]))
     for name, step in steps:
         with _remedy_named(pipeline, name):
             map_ = fold(map_, step, name)
     return with_input_map(model, lookups.complete(map_))
 
 
-def _checks_columns_alone(step: Any) -> bool:
-    """Return whether a first step looks at the columns that it takes, and at no others."""
-    if name_of(step) == "FeatureUnion":
-        parts = [part for _, part in step.transformer_list if not is_dropped(part)]
-        return bool(parts) and all(map(_checks_columns_alone, parts))
-    return name_of(step) == "ColumnTransformer"
+def _is_unchecked(step: Any) -> bool:
+    """Return whether a step returns any rows as they are, without a look at them."""
+    return name_of(step) == "FunctionTransformer" and step.func is None and not step.validate
+
+
+def _checks_columns_alone(steps: Sequence[Any]) -> bool:
+    """Return whether the first of these steps looks at the columns that it takes, and at no others."""
+    if steps and name_of(steps[0]) == "FeatureUnion":
+        parts = [part for _, part in steps[0].transformer_list if not is_dropped(part)]
+        return bool(parts) and all(_checks_columns_alone([part]) for part in parts)
+    return bool(steps) and name_of(steps[0]) == "ColumnTransformer"
 
 
 @contextmanager
