@@ -39,9 +39,10 @@ needs_extended = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long 
 
 @pytest.fixture
 def source(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def choose(name: str, negligible: float = 0.0) -> None:  # by default with all energies
+    def choose(name: str, limit: float = 0.0) -> None:  # infinity: in float32, and without energies
         monkeypatch.setattr(stack, "_last_moment", lambda *shape: SOURCES[name](shape[3]))
-        monkeypatch.setattr(stack, "_NEGLIGIBLE", negligible)
+        monkeypatch.setattr(stack, "_NEGLIGIBLE", limit)
+        monkeypatch.setattr(stack, "_IMPRECISE", limit)
 
     return choose
 
@@ -227,9 +228,10 @@ def test_too_many_coefficients_are_refused():
     n_centers=st.integers(1, 3),
     name=st.sampled_from(sorted(SOURCES)),
     negligible=st.sampled_from([0.0, math.inf]),
+    imprecise=st.sampled_from([0.0, math.inf]),
 )
 def test_no_bound_is_broken(
-    seed, n_sv, d, degree, log_gamma, offset, distance, opposite, unit_spread, n_centers, name, negligible
+    seed, n_sv, d, degree, log_gamma, offset, distance, opposite, unit_spread, n_centers, name, negligible, imprecise
 ):
     rng = np.random.default_rng(seed)
     gamma = 10.0**log_gamma
@@ -243,12 +245,13 @@ def test_no_bound_is_broken(
     model = random_model(seed, n_sv, d, gamma, support_vectors=x, dual_coef=coef[None], intercept=np.zeros(1))
     centers = offset * spread + spread * rng.normal(size=(n_centers, d))
     centers[0] += distance * spread
-    chosen = stack._last_moment, stack._NEGLIGIBLE
-    stack._last_moment, stack._NEGLIGIBLE = lambda *shape: SOURCES[name](shape[3]), negligible
+    chosen = stack._last_moment, stack._NEGLIGIBLE, stack._IMPRECISE
+    stack._last_moment = lambda *shape: SOURCES[name](shape[3])
+    stack._NEGLIGIBLE, stack._IMPRECISE = negligible, imprecise
     try:
         judge(model, centers.astype(np.float32), degree, seed=seed, typical_s=10.0 ** rng.uniform(-3, 2, n_centers))
     finally:
-        stack._last_moment, stack._NEGLIGIBLE = chosen
+        stack._last_moment, stack._NEGLIGIBLE, stack._IMPRECISE = chosen
 
 
 @needs_extended
