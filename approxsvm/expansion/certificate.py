@@ -89,7 +89,7 @@ blocks plus the number of pairs of blocks.
   exp(-708), the smallest root, is far below the rest.
 * W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
   (n_features + 4) g u64. The error is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is itself an upper
-  bound.
+  bound. kernel_sums.py has already added the errors of float32, but for the rounding of the at_i.
 * The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, x^k / k! and, by the geometric series, for x < k+1
   x^k / k! exp(-x) / (1 - x / (k+1)). Used up to x = 0.9 (k+1), the sum has a relative error below (n_sv + 2000
   (n_features + 8)) u64. What underflows is at most A1 2^-480.
@@ -256,7 +256,8 @@ def _remainders(
                 moduli = float(kernel.faded_moduli[c, column]) * up
                 slack = _kappa(0, kernel.path, d, radius_sq) + 1.001 * argument_error
                 if argument_error <= 2.0**-10:
-                    upper = min(upper, _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2))
+                    rounded = _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2)
+                    upper = min(upper, rounded + 1.01 * UNIT32 * moduli)  # at_i in float32
                 upper = min(upper, moduli) if math.isfinite(moduli) else upper
             kept = float((theta**degrees * kept_sq[c]).sum()) * (1 - 1e-14)
             remainder = min(_root(max(upper**2 * (1 + 1e-14) - kept, 0.0)), upper)

@@ -22,7 +22,7 @@ from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Expanded
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.kernel_sums import is_large
+from approxsvm.expansion.kernel_sums import energy_work, is_large, pass_work
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
 from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, expand_and_certify, sum_ahead, work_of
@@ -262,7 +262,7 @@ class Planner:
         self._work_of: dict[tuple[int, int], float] = {}  # work of trials, by number of centers and degree
         self._best: Candidate | None = None  # best so far, if it beats the exact engine
         self._was_too_much_work = False
-        self._ahead: Points | None = None  # centers of the next plan, some of which have been summed up
+        self._ahead: dict[int, Points] = {}  # centers of further plans, some of which have been summed up
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
@@ -277,13 +277,12 @@ class Planner:
             hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
             if tried and self._cannot_improve(hopeful, tried):
                 break
-            is_ahead = self._ahead is not None and numbers[1] == n_centers
-            if not is_ahead and not self._is_worth_placing(size):
+            if n_centers not in self._ahead and not self._is_worth_placing(size):
                 continue
-            if n_centers == 1 and len(numbers) > 1:
-                self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
-                done = _SHARE_OF_SUMS_AHEAD if self._ahead is not None else 0.0
-            points = self._ahead if self._ahead is not None and is_ahead else self._points(n_centers)
+            if n_centers == 1:
+                self._sum_ahead(numbers[1:], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
+                done = _SHARE_OF_SUMS_AHEAD if self._ahead else 0.0
+            points = self._ahead.get(n_centers) or self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are too few distinct rows for more centers
             degrees = self._degrees(points.size)
@@ -420,7 +419,7 @@ class Planner:
     def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
         """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
         size, degree = candidate.points.size, candidate.degree
-        if candidate.points is self._ahead:
+        if self._is_ahead(candidate.points):
             return _least_probed(size)
         worth = self._worth(hopeful) if self._is_rationed else math.inf
         shared = self._work(size, degree, 0)
@@ -431,7 +430,7 @@ class Planner:
     def _is_worth_trying(self, candidate: Candidate, hopeful: Cost) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
         size, degree = candidate.points.size, candidate.degree
-        are_summed = candidate.points is self._ahead or any(n == size.n_centers for n, _ in self._work_of)
+        are_summed = self._is_ahead(candidate.points) or any(n == size.n_centers for n, _ in self._work_of)
         return self._is_worth(size, degree, hopeful, -self._work(size, degree, 0) if are_summed else 0.0)
 
     def _is_worth_placing(self, size: Size) -> bool:
@@ -472,23 +471,35 @@ class Planner:
             return math.sqrt(np.mean([(counts[i] + counts[j]) ** 2 for i, j in class_pairs(len(counts))]))
         return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
 
-    def _sum_ahead(self, n_centers: int, progress: Callable[[float], None]) -> Points | None:
-        """Place these centers, and let the pass over the kernel matrix that all plans need serve their trial as well.
+    def _sum_ahead(self, numbers: tuple[int, ...], progress: Callable[[float], None]) -> None:
+        """Place centers, and let the pass over the kernel matrix that all plans need serve their trials as well.
 
-        Small models, whose passes take little time, do without; the result is None.
+        Small models, whose passes take little time, do without. The first number of centers is always worth it, and
+        further ones are if all of them take at most half of the time of another pass.
         """
-        if not (is_large(self._model.n_sv) and self._is_rationed and self._model.n_decisions == 1):
-            return None
-        if self._varying(n_centers) is not None or not self._may_pay(n_centers):
-            return None
-        points = self._points(n_centers)
-        candidate = Candidate(self._degrees(points.size)[0], points)
-        hopeful = self._costs.expansion(candidate.degree, points.size)
-        if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
-            return None
-        _, probed = self._probe(points, _least_probed(points.size))
-        sum_ahead(self._model, probed.centers, self._problem.known_sums, progress)
-        return points
+        model = self._model
+        if not (is_large(model.n_sv) and self._is_rationed and model.n_decisions == 1):
+            return
+        some: list[npt.NDArray[np.float32]] = []
+        n_most = 0.5 * pass_work(model.n_sv, model.n_features) / energy_work(model.n_sv)
+        for n_centers in numbers:
+            if self._varying(n_centers) is not None or not self._may_pay(n_centers):
+                break
+            points = self._points(n_centers)
+            candidate = Candidate(self._degrees(points.size)[0], points)
+            hopeful = self._costs.expansion(candidate.degree, points.size)
+            if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
+                break
+            probed = self._probe(points, _least_probed(points.size))[1].centers
+            if some and sum(map(len, some)) + len(probed) > n_most:
+                break
+            self._ahead[n_centers] = points
+            some.append(probed)
+        if some:
+            sum_ahead(model, np.concatenate(some), self._problem.known_sums, progress)
+
+    def _is_ahead(self, points: Points) -> bool:
+        return any(points is placed for placed in self._ahead.values())
 
     @property
     def _is_forced(self) -> bool:
