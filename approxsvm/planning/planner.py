@@ -31,7 +31,7 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
-from approxsvm.planning.calls import SAME, WORTHWHILE, CallCosts, Cost
+from approxsvm.planning.calls import EFFORT, ROWS_EXPECTED, SAME, WORTHWHILE, CallCosts, Cost, work_of_cost
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
@@ -62,17 +62,12 @@ _FOR_BUILDING: Final = 4.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
 _GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
-# Number of rows that a model is expected to answer, by default.
-ROWS_EXPECTED: Final = 1_000_000
 # Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
 _ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
 _SHARE_OF_SAVINGS: Final = 0.125
-# Processors that a search is assumed to share, so that plans do not depend on the machine; one thread answers rows.
-_THREADS: Final = 2.0
 # Higher degrees about a single center wait for plans with more centers if trying one takes more work than this.
 _LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
-# Factors of the work that a trial is worth, and work that the norms of a plan may take, at each level of effort.
-_EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
+# Work that the norms of a plan may take, at each level of effort.
 NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
 # Minimum number of rows per center: with fewer, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
@@ -256,9 +251,7 @@ class Planner:
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
         self.exact_cost = self._exact.weighed
         self._least_cost = math.inf
-        rows = self._limits.rows_expected or ROWS_EXPECTED
-        # Work that takes as long as a unit of cost in all expected rows.
-        self._work_of_cost = rows * costs.blocks.constants.seconds * WORK_PER_SECOND * _THREADS
+        self._work_of_cost = work_of_cost(self._limits.rows_expected, costs.blocks.constants)
         self._work_of: dict[tuple[int, int], float] = {}  # work of trials, by number of centers and degree
         self._best: Candidate | None = None  # best so far, if it beats the exact engine
         self._was_too_much_work = False
@@ -414,7 +407,7 @@ class Planner:
             of_best += self._problem.known_sums.work_of_all
             in_vain = sum(self._work_of.values()) - self._work_of[self._best.key]
             saved = min(saved, max(of_best - in_vain, _ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
-        return saved * _EFFORT[self._limits.effort]
+        return saved * EFFORT[self._limits.effort]
 
     def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
         """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
