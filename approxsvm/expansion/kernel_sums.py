@@ -7,9 +7,9 @@ K^theta and coefficients that decay with the distance from the center (used in c
 
 Energies of many centers are products of large matrices, in float32. These would be too inaccurate for K^theta, since
 positive and negative terms nearly cancel. So the first two parts of the expansion of K^theta about the mean of the
-support vectors are left out, and their sums are added in float64:
+support vectors, or about 0 if they are sparse, are left out, and their sums are added in float64:
 
-    K_ij^theta = e_i e_j (1 + theta x_i.x_j) + R_ij,      e_i = exp(-theta |x_i|^2 / 2),      x scaled, less the mean
+    K_ij^theta = e_i e_j (1 + theta x_i.x_j) + R_ij,      e_i = exp(-theta |x_i|^2 / 2),      x scaled and shifted
     W_theta^2 = (sum_i at_i e_i)^2 + theta |sum_i at_i e_i x_i|^2 + sum_ij at_i at_j R_ij
 
 All R_ij are positive, as exp(y) >= 1 + y. Sums over positive and negative at_j are kept apart. Their difference is
@@ -20,8 +20,8 @@ Q = sum_ij |at_i at_j| R_ij, apart from its own rounding. Errors, with u32 = 2^-
   All else is about the rounded at_i.
 * R_ij is rounded from float64, and sums over the columns of a block are in float32. The error is at most 1.001
   (ROWS + 4) u32 Q, and Q itself has this relative error. Sums of blocks and over rows are in float64.
-* What underflows in float32 changes each of n_sv products by at most 2^-124 in units of the largest |at_i|, and thus
-  W_theta^2 by at most n_sv 2^-124 (sum |at_i|)^2.
+* What underflows in float32 changes the terms at_j R_ij by at most 2^-124 in units of the largest |at_i|, and thus
+  W_theta^2 by at most n_sv 2^-120 (sum |at_i|)^2.
 * The errors of K^theta are bounded in certificate.py. Each e_i e_j (1 + theta x_i.x_j) is at most 1 in modulus, as
   exp(-b) (1 + b) <= 1, where b = theta (|x_i|^2 + |x_j|^2) / 2 >= theta |x_i.x_j|. Rounding of b, of products and of
   sums, here and in the other two terms, adds up to at most (8 n_sv + 16 (n_features + 8)) u64 (sum |at_i|)^2.
@@ -221,7 +221,7 @@ class _Faded:
         sums = sums + linear[:, 0] ** 2 + self.theta * np.einsum("ij,ij->i", linear[:, 1:], linear[:, 1:])
         single = 1.002 * (ROWS + 4) * UNIT32 * moduli
         n_features = linear.shape[1] - 1
-        double = (8 * n_sv + 16 * (n_features + 8)) * UNIT64 + n_sv * 2.0**-124
+        double = (8 * n_sv + 16 * (n_features + 8)) * UNIT64 + n_sv * 2.0**-120
         energies: FloatArray = (sums + single + double * self.moduli**2) * self.unit**2
         return energies
 

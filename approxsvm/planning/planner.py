@@ -346,7 +346,7 @@ class Planner:
             last = tried[-1] if tried else None
             # The same centers as for the degree below, so that the comparison is fair
             n_probed = before[-1].n_probed if before else self._n_probed(candidate, hopeful)
-            tried.append(replace(self._tried(candidate, last, part, n_probed), n_probed=n_probed))
+            tried.append(self._tried(replace(candidate, n_probed=n_probed), last, part))
             if self._is_free and lower and tried[-1].cost > before[-1].cost:
                 break  # a further degree costs more than it saves
         return tried
@@ -729,14 +729,12 @@ class Planner:
         exact = self.exact_cost if self._is_free else math.inf
         return hopeful.weighed >= min(exact, *(c.cost / SAME for c in tried))
 
-    def _tried(
-        self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None], n_probed: int
-    ) -> Candidate:
+    def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
         """Expand some of the candidate's centers, and send the rows near them through the real predictor.
 
         `before` has the same centers and a lower degree; only rows that it does not certify go on to higher degrees.
         """
-        rows, points = self._probe(candidate.points, n_probed)
+        rows, points = self._probe(candidate.points, candidate.n_probed)
         if rows.shape[0] == 0:
             return candidate
         n_centers, known = len(candidate.points.centers), self._problem.known_sums
