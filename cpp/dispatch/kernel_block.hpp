@@ -1,5 +1,5 @@
-// A block of the kernel matrix and of the remainders of its roots, computed from inner products. The compiler uses it for its norms
-// (approxsvm/expansion/kernel_sums.py).
+// A block of the kernel matrix and of the remainders of its roots, computed from inner products. The compiler uses it
+// for its norms (approxsvm/expansion/kernel_sums.py).
 #pragma once
 
 #include <approxsvm/simd/exp.hpp>
@@ -22,9 +22,9 @@ struct KernelBlock {
     // null. e_i = exp(-theta |x_i|^2 / 2) of the rows, and of the columns.
     float* const* remainders;
     const double *const *left_fades, *const *right_fades;
-    double* row_sums;                      // (n_rows,): sum_j K_ij a_j
-    double* column_sums;                   // (n_columns,): sum_i a_i K_ij
-    double moduli;                         // sum_ij |a_i a_j| K_ij
+    double* row_sums;     // (n_rows,): sum_j K_ij a_j
+    double* column_sums;  // (n_columns,): sum_i a_i K_ij
+    double moduli;        // sum_ij |a_i a_j| K_ij
 };
 
 inline namespace APPROXSVM_TARGET {
