@@ -189,15 +189,16 @@ def gram_powers(
 ) -> _Floats: ...
 
 # sum_ij |a_i a_j| K_ij of a block of the kernel matrix, K_ij = exp(min(0, gram_ij - left_i - right_j)). Arrays that are
-# given are filled: `roots` with K^(1/2), K^(1/4), ..., and the sums of K times the coefficients, over the columns for
-# each row and over the rows for each column. The number of columns is a multiple of `kernel_block_columns`.
+# given are filled: `remainders` with K_ij^theta - exp(-theta (left_i + right_j)) (1 + theta gram_ij) for theta = 1/2,
+# 1/4, ..., and the sums of K times the coefficients, over the columns for each row and over the rows for each column.
+# The number of columns is a multiple of `kernel_block_columns`.
 def kernel_block(
     gram: _Floats,
     left: _Floats,
     right: _Floats,
     left_coef: _Floats,
     right_coef: _Floats,
-    roots: Sequence[_Floats | None],
+    remainders: Sequence[npt.NDArray[np.float32] | None],
     row_sums: _Floats,
     column_sums: _Floats,
     target: str | None = None,

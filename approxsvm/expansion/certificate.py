@@ -75,6 +75,13 @@ blocks plus the number of pairs of blocks.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv, a weight and k factors, and squaring doubles
   its error. The result is kappa with P = 2 n_sv + 2, times the same sum of moduli. The sum over the C moments adds
   C u64 N_k^2.
+* Moments of dropped degrees, which only norms need, may be computed in float32, in blocks of at most 512 rows that are
+  added up in float64. With two roundings for each of k factors, one for the weight, and the sum, a moment's error is at
+  most (520 + 2 k) u32 times its sum of absolute values, plus what underflows: 2^-126 for each of 2 k + 2 operations,
+  times powers of features, at most R = min(39, max r_i^(1/2)), as weights with a larger r_i are 0. The moments of a
+  degree, with weights 1 / alpha!, thus have an error of norm E <= 1.001 (520 + 2 k) u32 sqrt(moduli) + n_sv 2^-110
+  max(1, R)^k, where moduli is the sum above, and there are at most 2^22 moments. N_k^2 is the squared norm of these
+  moments, and G_k the square of a matrix of norm N_k, so 2 N_k E + E^2 is added to the error of both.
 * W^2: a kernel value comes from the cancelled distance; the error of its argument is at most e = (n_features + 4)
   max(1, 4 gamma R^2) u64. Up to e = 2^-10, the error of the sum is at most (P + 60) u64 + 1.001 e times sum_ij |a_i
   a_j| K_ij. Beyond that, the sum is useless (two equal support vectors may get K = 0), and A1 = sum |a_i| >= W replaces
@@ -82,7 +89,7 @@ blocks plus the number of pairs of blocks.
   exp(-708), the smallest root, is far below the rest.
 * W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
   (n_features + 4) g u64. The error is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is itself an upper
-  bound.
+  bound. kernel_sums.py has already added the errors of float32, but for the rounding of the at_i.
 * The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, x^k / k! and, by the geometric series, for x < k+1
   x^k / k! exp(-x) / (1 - x / (k+1)). Used up to x = 0.9 (k+1), the sum has a relative error below (n_sv + 2000
   (n_features + 8)) u64. What underflows is at most A1 2^-480.
@@ -106,7 +113,8 @@ from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import DIRECTION_CONTRACTION, LAST_DEGREE
 from approxsvm.expansion.kernel_sums import KernelSums
-from approxsvm.ir.constants import CONTRACTIONS, UNIT64, gaussian_slope
+from approxsvm.expansion.monomials import MOST_ROWS
+from approxsvm.ir.constants import CONTRACTIONS, UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
@@ -152,6 +160,7 @@ class CenterSums:
     path: int  # longest path of additions of these sums
     terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` covers them
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
+    float32_errors: FloatArray  # (first_remainder_degree,): E, 0 for sums in float64
     tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded
     max_sv_norm: float  # max ||x_i - center||, rounded up
     half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 if the expansion covers the whole space
@@ -185,7 +194,9 @@ def certificates(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for c, (sums, radius_sq) in enumerate(zip(centers, radii_sq, strict=True)):
             slacks = [
-                _kappa(k, sums.path, d, radius_sq) * sums.moduli_sq[k] + sums.terms[k] * UNIT64 * sums.degree_sq[k]
+                _kappa(k, sums.path, d, radius_sq) * sums.moduli_sq[k]
+                + sums.terms[k] * UNIT64 * sums.degree_sq[k]
+                + _of_square(sums.float32_errors[k], sums.degree_sq[k])
                 for k in range(known)
             ]
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
@@ -245,7 +256,8 @@ def _remainders(
                 moduli = float(kernel.faded_moduli[c, column]) * up
                 slack = _kappa(0, kernel.path, d, radius_sq) + 1.001 * argument_error
                 if argument_error <= 2.0**-10:
-                    upper = min(upper, _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2))
+                    rounded = _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2)
+                    upper = min(upper, rounded + 1.01 * UNIT32 * moduli)  # at_i in float32
                 upper = min(upper, moduli) if math.isfinite(moduli) else upper
             kept = float((theta**degrees * kept_sq[c]).sum()) * (1 - 1e-14)
             remainder = min(_root(max(upper**2 * (1 + 1e-14) - kept, 0.0)), upper)
@@ -256,6 +268,17 @@ def _remainders(
             if column == 0 or remainder * factor < least[c]:
                 least[c], remainders[c], thetas[c] = remainder * factor, remainder, theta
     return remainders, thetas
+
+
+def float32_error(degree: int, moduli_sq: float, n_sv: int, max_r: float) -> float:
+    """Return E of the moments of a degree, from the sum of moduli, rounded up, and the largest r_i."""
+    rounding = 1.001 * (MOST_ROWS + 8 + 2 * degree) * UNIT32 * math.sqrt(moduli_sq)
+    return rounding + n_sv * 2.0**-110 * math.sqrt(min(max(1.0, max_r), 39.0**2)) ** degree
+
+
+def _of_square(error: float, square: float) -> float:
+    """Return the error of a square whose root has this error."""
+    return error * (2.0 * math.sqrt(max(square, 0.0)) + error) * (1.0 + 1e-9) if error > 0.0 else 0.0
 
 
 def tails_of(coef: FloatArray, r: FloatArray, first: int) -> FloatArray:

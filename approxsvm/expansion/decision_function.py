@@ -22,7 +22,7 @@ _ROWS = 512
 
 
 class DecisionFunction:
-    """The sum of a_i K(x_i, z) over the support vectors with a_i != 0."""
+    """The sum of a_i K(x_i, z) over the support vectors with a_i != 0, in an order with at most one change of sign."""
 
     half_sq_offset = 0.0  # gamma times the largest squared distance of a support vector to the slice; 0 without one
 
@@ -32,6 +32,13 @@ class DecisionFunction:
         if not coef.all():
             used = np.flatnonzero(coef)
             coef, vectors = coef[used], vectors[used]
+        changes = np.flatnonzero(np.diff(coef > 0.0))
+        if len(changes) > 1:  # trained classifiers have at most one
+            order = np.argsort(coef < 0.0, kind="stable")
+            coef, vectors = coef[order], vectors[order]
+            changes = np.flatnonzero(np.diff(coef > 0.0))
+        # Number of support vectors before the change of sign
+        self.n_first = int(changes[0]) + 1 if len(changes) else len(coef)
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -173,20 +173,20 @@ class Workspace(threading.local):
     """Block-sized matrices that each thread allocates once: fresh memory costs more than the arithmetic."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str | int, FloatArray] = {}
+        self._numbers: dict[str | int, npt.NDArray[Any]] = {}
 
-    def matrix(self, name: str | int, n_rows: int, n_columns: int) -> FloatArray:
+    def matrix(self, name: str | int, n_rows: int, n_columns: int, dtype: npt.DTypeLike = np.float64) -> Any:
         """Return the matrix of that name, with undefined values."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
-            self._numbers[name] = np.empty(size)
+            self._numbers[name] = np.empty(size, dtype)
         return self._numbers[name][:size].reshape(n_rows, n_columns)
 
 
 def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: Workspace) -> _Pair:
     """Compute the contribution of one block of the Gram matrix."""
 
-    def matrix(name: str | int) -> FloatArray:
+    def matrix(name: str | int) -> Any:
         return workspace.matrix(name, len(left.rows), len(right.rows))
 
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

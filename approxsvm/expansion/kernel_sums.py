@@ -4,6 +4,27 @@
 K^theta and coefficients that decay with the distance from the center (used in certificate.py):
 
     W_theta^2 = sum_ij at_i at_j K_ij^theta,        at_i = a_i exp(-(1 - theta) gamma ||x_i - center||^2).
+
+Energies of many centers are products of large matrices, in float32. These would be too inaccurate for K^theta, since
+positive and negative terms nearly cancel. So the first two parts of the expansion of K^theta about the mean of the
+support vectors, or about 0 if they are sparse, are left out, and their sums are added in float64:
+
+    K_ij^theta = e_i e_j (1 + theta x_i.x_j) + R_ij,      e_i = exp(-theta |x_i|^2 / 2),      x scaled and shifted
+    W_theta^2 = (sum_i at_i e_i)^2 + theta |sum_i at_i e_i x_i|^2 + sum_ij at_i at_j R_ij
+
+All R_ij are positive, as exp(y) >= 1 + y. Sums over positive and negative at_j are kept apart. Their difference is
+Q = sum_ij |at_i at_j| R_ij, apart from its own rounding. Errors, with u32 = 2^-24:
+
+* The at_i are divided by a power of two above all |at_i| of a center, and rounded to float32. That changes W_theta by
+  at most sum |at_i - rounded| <= 1.01 u32 sum |at_i|, since each kernel function has norm 1; certificate.py adds it.
+  All else is about the rounded at_i.
+* R_ij is rounded from float64, and sums over the columns of a block are in float32. The error is at most 1.001
+  (ROWS + 4) u32 Q, and Q itself has this relative error. Sums of blocks and over rows are in float64.
+* What underflows in float32 changes the terms at_j R_ij by at most 2^-124 in units of the largest |at_i|, and thus
+  W_theta^2 by at most n_sv 2^-120 (sum |at_i|)^2.
+* The errors of K^theta are bounded in certificate.py. Each e_i e_j (1 + theta x_i.x_j) is at most 1 in modulus, as
+  exp(-b) (1 + b) <= 1, where b = theta (|x_i|^2 + |x_j|^2) / 2 >= theta |x_i.x_j|. Rounding of b, of products and of
+  sums, here and in the other two terms, adds up to at most (8 n_sv + 16 (n_features + 8)) u64 (sum |at_i|)^2.
 """
 
 from __future__ import annotations
@@ -21,7 +42,7 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.gram import Workspace
-from approxsvm.ir.constants import CONTRACTIONS, KERNEL_BLOCK_COLUMNS
+from approxsvm.ir.constants import CONTRACTIONS, KERNEL_BLOCK_COLUMNS, UNIT32, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.system.threads import all_threads
 
@@ -31,7 +52,7 @@ ROWS: Final = 256
 # centers: at nine in ten, remainders are at most 1.06 times the smallest (measured). For a few centers 1 is best, which
 # costs nothing.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
-# Most bytes of a group of centers' faded coefficients.
+# Most bytes of a group of centers' coefficients at_i.
 _GROUP_BYTES: Final = 384 << 20
 
 # Work in multiply-adds of a large matrix product (some 4e10 per second and core): for a pair of support vectors, and
@@ -50,7 +71,9 @@ class KernelSums:
     total_sq: float  # sum_ij a_i a_j K_ij
     moduli_sq: float  # sum_ij |a_i a_j| K_ij
     values: FloatArray  # (n_sv,): decision values at the support vectors, without intercept; empty if not needed
-    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2; column 0 repeats `total_sq`
+    contracted_sq: (
+        FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2, errors of float32 added; column 0: `total_sq`
+    )
     faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
     sq_radius: float  # gamma times the largest squared norm used in a distance
     path: int  # longest path of additions
@@ -96,7 +119,7 @@ def kernel_sums(
     shape = n_centers, len(CONTRACTIONS)
     contractions = CONTRACTIONS[1 : 2 if is_large(function.n_sv) else None] if contracted else ()
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
-    group = max(1, _GROUP_BYTES // (8 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
+    group = max(1, _GROUP_BYTES // (4 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
     starts = range(0, max(1, n_centers), group)  # one walk even without centers, for `values`
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
@@ -108,9 +131,9 @@ def kernel_sums(
                 progress((step + share) / len(starts))
 
             total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, report)
-            for column, (coef, energy) in enumerate(zip(faded, energies, strict=True), 1):
+            for column, (of_theta, energy) in enumerate(zip(faded, energies, strict=True), 1):
                 contracted_sq[first:last, column] = energy
-                faded_moduli[first:last, column] = np.abs(coef).sum(axis=1)
+                faded_moduli[first:last, column] = of_theta.moduli * of_theta.unit
     contracted_sq[:, 0], faded_moduli[:, 0] = total_sq, np.abs(function.coef).sum()
     path = _sum_path(function.n_sv)
     return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius, path)
@@ -179,15 +202,39 @@ class _Rows:
         return (left @ right.T).toarray(out=out) if self.function.is_sparse else np.matmul(left, right.T, out=out)
 
 
+class _Faded:
+    """Coefficients at_i of some centers for one theta, in float32 and in units of each center."""
+
+    def __init__(self, theta: float, n_centers: int, n_padded: int) -> None:
+        self.theta, self.unit = theta, np.ones(n_centers)
+        self.coef = np.zeros((n_centers, n_padded), np.float32)
+        self.moduli: FloatArray = np.zeros(n_centers)  # sum_i |at_i|, in units
+
+    def fill(self, c: int, coef: FloatArray) -> None:
+        """Set the coefficients of a center."""
+        self.unit[c] = 2.0 ** int(np.frexp(np.abs(coef).max(initial=0.0))[1])
+        self.coef[c, : len(coef)] = coef / self.unit[c]
+        self.moduli[c] = np.abs(coef).sum() / self.unit[c]
+
+    def energies(self, sums: FloatArray, moduli: FloatArray, linear: FloatArray, n_sv: int) -> FloatArray:
+        """Return W_theta^2, rounded up, from the sums of at_i at_j R_ij, of their moduli, and of at_i e_i (1, x_i)."""
+        sums = sums + linear[:, 0] ** 2 + self.theta * np.einsum("ij,ij->i", linear[:, 1:], linear[:, 1:])
+        single = 1.002 * (ROWS + 4) * UNIT32 * moduli
+        n_features = linear.shape[1] - 1
+        double = (8 * n_sv + 16 * (n_features + 8)) * UNIT64 + n_sv * 2.0**-120
+        energies: FloatArray = (sums + single + double * self.moduli**2) * self.unit**2
+        return energies
+
+
 def _faded(
     pool: ThreadPoolExecutor,
     n_padded: int,
     numbers: range,
     point_of: Callable[[int], ExpansionPoint],
     contractions: tuple[float, ...],
-) -> list[FloatArray]:
-    """Compute the coefficients at_i, (n_centers, n_padded), for each of these contractions."""
-    faded = [np.zeros((len(numbers), n_padded)) for _ in contractions]
+) -> list[_Faded]:
+    """Compute the coefficients at_i for each of these contractions."""
+    faded = [_Faded(theta, len(numbers), n_padded) for theta in contractions]
     if not faded:
         return faded
 
@@ -195,11 +242,11 @@ def _faded(
         with np.errstate(all="ignore"):
             about = point_of(numbers[c])
             function = about.function
+            exponent = np.empty(function.n_sv)
             for first, block in function.blocks_about(about.center, ROWS):
-                last = first + len(block)
-                exponent = -function.gamma * np.einsum("ij,ij->i", block, block)
-                for theta, coef in zip(contractions, faded, strict=True):
-                    coef[c, first:last] = function.coef[first:last] * np.exp((1.0 - theta) * exponent)
+                exponent[first : first + len(block)] = -function.gamma * np.einsum("ij,ij->i", block, block)
+            for of_theta in faded:
+                of_theta.fill(c, function.coef * np.exp((1.0 - of_theta.theta) * exponent))
 
     for _ in mapped_in_order(pool, fill, range(len(numbers))):
         pass
@@ -207,15 +254,17 @@ def _faded(
 
 
 def _walk(
-    pool: ThreadPoolExecutor, rows: _Rows, faded: list[FloatArray], progress: Callable[[float], None]
+    pool: ThreadPoolExecutor, rows: _Rows, faded: list[_Faded], progress: Callable[[float], None]
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
     """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads."""
     moduli_sq = 0.0
     values = np.zeros(rows.n_padded)
-    energies = [np.zeros(len(coefs)) for coefs in faded]
+    n_centers, d = len(faded[0].unit) if faded else 0, rows.function.n_features
+    sums = [np.zeros((2, n_centers)) for _ in faded]  # of at_i at_j R_ij, and of their moduli
+    linear = [np.zeros((n_centers, 1 + d)) for _ in faded]
     workspace = Workspace()
 
-    def strip(first: int) -> tuple[float, FloatArray, FloatArray, list[FloatArray]]:
+    def strip(first: int) -> tuple[float, FloatArray, FloatArray, list[FloatArray], list[FloatArray]]:
         with np.errstate(all="ignore"):
             left = rows.scaled(first)
             n_left = left.shape[0]
@@ -223,13 +272,15 @@ def _walk(
             own, others = np.zeros(n_left), np.zeros(rows.n_padded - first)
             row_sums = np.empty(n_left)
             modulus = 0.0
-            products = [np.zeros((len(coefs), n_left)) for coefs in faded]  # half of the matrix
+            products = [
+                np.zeros((2, n_centers, n_left)) for _ in faded
+            ]  # half of the matrix, before and after `n_first`
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)
                 block = slice(second, second + right.shape[0])
                 shape = n_left, right.shape[0]
                 gram = rows.gram(left, right, workspace.matrix("gram", *shape))
-                roots = [workspace.matrix(root, *shape) for root in range(len(faded))]
+                remainders = [workspace.matrix(k, *shape, np.float32) for k in range(len(faded))]
                 twice = 1.0 if first == second else 2.0
                 modulus += twice * _native.kernel_block(
                     gram,
@@ -237,28 +288,39 @@ def _walk(
                     rows.half_sq_norm[block],
                     rows.coef[mine],
                     rows.coef[block],
-                    roots,
+                    remainders,
                     row_sums,
                     others[second - first : second - first + right.shape[0]],
                 )
                 own += row_sums
-                for coefs, root, product in zip(faded, roots, products, strict=True):
-                    product += (0.5 * twice) * (coefs[:, block] @ root.T)
+                change = min(max(rows.function.n_first, second), block.stop)
+                for of_theta, remainder, product in zip(faded, remainders, products, strict=True):
+                    for of_sign, start, stop in zip(product, (second, change), (change, block.stop), strict=True):
+                        if start < stop:
+                            coef, columns = of_theta.coef[:, start:stop], remainder[:, start - second : stop - second]
+                            of_sign += np.float32(0.5 * twice) * (coef @ columns.T)
             others[:n_left] = 0.0
-            sums = [
-                2.0 * np.einsum("ij,ij->i", coefs[:, mine], product)
-                for coefs, product in zip(faded, products, strict=True)
-            ]
-            return modulus, own, others, sums
+            of_strip, linear_of_strip = [], []
+            for of_theta, product in zip(faded, products, strict=True):
+                coef = of_theta.coef[:, mine].astype(np.float64)
+                halves = [(coef, product[0] + product[1]), (np.abs(coef), np.abs(product[0] - product[1]))]
+                of_strip.append(np.stack([2.0 * np.einsum("ij,ij->i", *half) for half in halves]))
+                coef *= np.exp(-of_theta.theta * rows.half_sq_norm[mine])
+                linear_of_strip.append(np.column_stack([coef.sum(axis=1), coef @ left]))
+            return modulus, own, others, of_strip, linear_of_strip
 
     starts = range(0, rows.n_padded, ROWS)
-    for first, (modulus, own, others, sums) in mapped_in_order(pool, strip, starts):
+    for first, (modulus, own, others, of_strip, linear_of_strip) in mapped_in_order(pool, strip, starts):
         moduli_sq += modulus
         values[first : first + len(own)] += own
         values[first:] += others
-        for energy, part in zip(energies, sums, strict=True):
-            energy += part
+        for total, part in zip(sums + linear, of_strip + linear_of_strip, strict=True):
+            total += part
         progress(1.0 - (1.0 - (first + len(own)) / rows.n_padded) ** 2)
+    energies = [
+        of_theta.energies(of_remainders[0], of_remainders[1], of_linear, rows.n_sv)
+        for of_theta, of_remainders, of_linear in zip(faded, sums, linear, strict=True)
+    ]
     if not math.isfinite(rows.sq_radius):
         return math.nan, math.nan, np.full(rows.n_sv, math.nan), energies
     total_sq = sum(float(rows.coef[first : first + ROWS] @ values[first : first + ROWS]) for first in starts)

@@ -16,15 +16,15 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray
 
-# Approximate number of tails of a block of support vectors, small enough for a cache.
-_BLOCK_ELEMENTS = 1 << 18
-_LEAST_ROWS, _MOST_ROWS = 64, 512
+# Approximate number of bytes of the tails of a block of support vectors, small enough for a cache.
+_BLOCK_BYTES = 1 << 21
+_LEAST_ROWS, MOST_ROWS = 64, 512
 # Most tails of a row, of degree 2 and above 2, unless the tails are its features; most heads of a matrix product.
 _MOST_TAILS = (1 << 11, 1 << 10)
 _MOST_HEADS = 128
 # Features in which the heads of a product may end: a single feature, or the last one of several. More features would
 # waste products, while fewer would leave the products small.
-_FEATURES = 8
+_FEATURES = 16
 _SHARE_OF_FEATURES, _LEAST_FEATURES, _MOST_FEATURES = 8, 4, 32
 
 
@@ -68,37 +68,47 @@ def _tail_degree(n_features: int, degree: int) -> int:
     return max((k for k in range(1, half + 1) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]), default=1)
 
 
-def rows_of_moments(n_features: int, degree: int) -> int:
+def rows_of_moments(n_features: int, degree: int, dtype: npt.DTypeLike = np.float64) -> int:
     """Return the most support vectors in a block for :func:`moments`."""
     tail = _tail_degree(n_features, degree)
-    return (
-        min(max(_BLOCK_ELEMENTS // n_monomials(n_features, tail), _LEAST_ROWS), _MOST_ROWS) if tail > 1 else _MOST_ROWS
-    )
+    fitting = _BLOCK_BYTES // (n_monomials(n_features, tail) * np.dtype(dtype).itemsize)
+    return min(max(fitting, _LEAST_ROWS), MOST_ROWS) if tail > 1 else MOST_ROWS
 
 
-def moments(blocks: Iterable[tuple[FloatArray, FloatArray]], n_features: int, degree: int) -> list[FloatArray]:
-    """Weighted sums of every monomial of degree 0 to `degree` over rows; those of degree k at position k.
+def moments(
+    blocks: Iterable[tuple[FloatArray, FloatArray]],
+    n_features: int,
+    degree: int,
+    least: int = 0,
+    dtype: npt.DTypeLike = np.float64,
+) -> list[FloatArray]:
+    """Weighted sums of every monomial of degree `least` to `degree` over rows, one array for each degree.
 
     `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` at a time.
-    A monomial is a head times a tail that begins where the head ends or later. The tails of a block of rows are kept;
-    heads that end in neighbouring features are multiplied by the tails of the first of these in one matrix product.
+    A block's sums are computed in `dtype` and added up in float64. A monomial is a head times a tail that begins where
+    the head ends or later. The tails of a block of rows are kept; heads that end in neighbouring features are
+    multiplied by the tails of the first of these in one matrix product.
     """
     d, last_tail = n_features, _tail_degree(n_features, degree)
-    sums = [np.zeros(n_monomials(d, k)) for k in range(min(last_tail, degree) + 1)]
-    heads = [_Heads(d, k - last_tail, last_tail) for k in range(last_tail + 1, degree + 1)]
-    buffers = {k: np.empty((n_monomials(d, k), rows_of_moments(d, degree))) for k in range(2, last_tail + 1)}
-    for rows, weights in blocks:
-        columns = np.ascontiguousarray(rows.T)
-        sums[0] += weights.sum()
+    sums = {k: np.zeros(n_monomials(d, k)) for k in range(least, min(last_tail, degree) + 1)}
+    heads = [_Heads(d, k - last_tail, last_tail) for k in range(max(last_tail + 1, least), degree + 1)]
+    buffers = {
+        k: np.empty((n_monomials(d, k), rows_of_moments(d, degree, dtype)), dtype) for k in range(2, last_tail + 1)
+    }
+    for rows, of_rows in blocks:
+        columns, weights = np.ascontiguousarray(rows.T, dtype), of_rows.astype(dtype, copy=False)
+        if least == 0:
+            sums[0] += weights.sum()
         tails = columns
         for k in range(1, last_tail + 1):
             if k > 1:
                 tails = _times_columns(columns, tails, k, buffers[k][:, : len(rows)])
-            sums[k] += tails @ weights
+            if k in sums:
+                sums[k] += tails @ weights
         weighted = columns * weights
         for of_degree in heads:
             of_degree.add(columns, weighted, tails)
-    return sums + [of_degree.moments() for of_degree in heads]
+    return [*sums.values(), *(of_degree.moments() for of_degree in heads)]
 
 
 class _Heads:

@@ -18,6 +18,7 @@ from approxsvm.expansion.certificate import (
     CenterSums,
     Certificates,
     certificates,
+    float32_error,
     largest_eigenvalue,
     tails_of,
 )
@@ -51,6 +52,8 @@ _CHEAPER: Final = 4.0
 _NEGLIGIBLE: Final = 0.03
 _USUAL: Final = 0.9
 _CANCELLED: Final = 0.1
+# Moments are computed again in float64 if the error of those in float32 exceeds this share of the largest norm.
+_IMPRECISE: Final = 0.002
 # Maximum number of moments of one center; every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
@@ -85,12 +88,22 @@ class Work(NamedTuple):
     of_center: float
 
 
+class _Moments(NamedTuple):
+    """Moments about a center, by degree."""
+
+    sums: list[FloatArray]
+    in_float64: int  # number of degrees, from 0 on, that were added up in float64
+
+
+_NO_MOMENTS: Final = _Moments([], 0)
+
+
 class _OfFunction:
     """Sums of one decision function by center, as bytes; for a single center, nothing is contracted."""
 
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
-        self.moments: dict[bytes, list[FloatArray]] = {}
+        self.moments: dict[bytes, _Moments] = {}
         self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # by center, degree and directions
         self._n_bytes = 0
 
@@ -157,31 +170,41 @@ def expand_and_certify(
     of_center = _center_work(function.n_sv, d, last, degree)
     parts = [np.empty((n_centers, n_monomials(d, k))) for k in range(degree + 1)]
 
-    def expand(c: int) -> tuple[ExpansionPoint, list[FloatArray]]:
-        here = point_of(c)
+    def dropped_moments(here: ExpansionPoint, dtype: Any) -> list[FloatArray]:
+        return taylor.moments_about(here.function, here.center, last, degree + 1, dtype) if last > degree else []
+
+    def expand(c: int) -> tuple[ExpansionPoint, _Moments]:
+        here, highest = point_of(c), last or degree
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
-            moments = mine.moments.get(names[c], [])[: (last or degree) + 1]
-            if len(moments) <= (last or degree):
-                moments = taylor.moments_about(here.function, here.center, last or degree)
-            coefficients = taylor.coefficients_of(here.function, moments[: degree + 1])
+            moments = mine.moments.get(names[c], _NO_MOMENTS)
+            if len(moments.sums) <= highest or moments.in_float64 <= degree:
+                kept = taylor.moments_about(here.function, here.center, degree)
+                moments = _Moments(kept + dropped_moments(here, np.float32), degree + 1)
+            moments = _Moments(moments.sums[: highest + 1], moments.in_float64)
+            coefficients = taylor.coefficients_of(here.function, moments.sums[: degree + 1])
             for part, of_degree in zip(parts, coefficients, strict=True):
                 part[c] = of_degree
         return here, moments
 
-    def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> tuple[CenterSums, list[FloatArray]]:
+    def about(c: int, in_order: InOrder, tell: Callable[[float], None]) -> tuple[CenterSums, _Moments]:
         here, moments = expand(c)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            if last:
-                return _from_moments(here, degree, directions, moments), moments
-            found = mine.gram.get((names[c], degree, directions))
-            return found or _from_gram(here, degree, directions, in_order, tell), moments
+            if not last:
+                found = mine.gram.get((names[c], degree, directions))
+                return found or _from_gram(here, degree, directions, in_order, tell), moments
+            sums = _from_moments(here, degree, directions, moments)
+            if not sums.float32_errors.max() <= _IMPRECISE * math.sqrt(sums.degree_sq[degree + 1 :].max(initial=0.0)):
+                moments = _Moments(moments.sums[: degree + 1] + dropped_moments(here, np.float64), last + 1)
+                sums = _from_moments(here, degree, directions, moments)
+            return sums, moments
 
-    def keep(c: int, found: CenterSums, moments: list[FloatArray]) -> None:
+    def keep(c: int, found: CenterSums, moments: _Moments) -> None:
         """Keep sums for further expansions, in the order of the centers: they affect the last bits of later results."""
         if last:
-            if len(moments) > len(mine.moments.get(names[c], [])):
+            before = mine.moments.get(names[c], _NO_MOMENTS)
+            if len(moments.sums) > len(before.sums) or moments.in_float64 > before.in_float64:
                 known.work += of_center
-                if mine.has_room(*moments):
+                if mine.has_room(*moments.sums):
                     mine.moments[names[c]] = moments
             return
         name = (names[c], degree, directions)
@@ -466,25 +489,31 @@ def _center_sums(point: ExpansionPoint, sums: gram.GramSums) -> CenterSums:
         path,
         terms,
         moduli_sq,
+        np.zeros(len(terms)),
         tails,
         max_sv_norm,
         function.half_sq_offset,
     )
 
 
-def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: list[FloatArray]) -> CenterSums:
+def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: _Moments) -> CenterSums:
     function, d = point.function, point.function.n_features
-    moduli_sq, tails, max_sv_norm = _moduli(point, len(moments))
-    sharpened = range(degree + 1, len(moments)) if d <= MAX_FEATURES_SHARPENED else ()
-    spectra = {k: spectrum(moments[k], d, k) for k in sharpened}
-    parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, len(moments))] if directed else []
+    known = len(moments.sums)
+    moduli_sq, tails, max_sv_norm = _moduli(point, known)
+    sharpened = range(degree + 1, known) if d <= MAX_FEATURES_SHARPENED else ()
+    spectra = {k: spectrum(moments.sums[k], d, k) for k in sharpened}
+    parts = [DIRECTION_CONTRACTION ** (k - 3) * spectra[k] for k in range(3, known)] if directed else []
+    float32_errors, max_r = np.zeros(known), 2.0 * function.gamma * max_sv_norm**2
+    for k in range(moments.in_float64, known):
+        float32_errors[k] = float32_error(k, float(moduli_sq[k]), function.n_sv, max_r)
     return CenterSums(
-        degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments)]),
+        degree_sq=np.array([sq_norm(moment, d, k) for k, moment in enumerate(moments.sums)]),
         spectra=spectra,
         direction=np.sum(parts, axis=0) if parts else None,
         path=2 * function.n_sv + 2,
-        terms=np.array([float(len(moment)) for moment in moments]),
+        terms=np.array([float(len(moment)) for moment in moments.sums]),
         moduli_sq=moduli_sq,
+        float32_errors=float32_errors,
         tails=tails,
         max_sv_norm=max_sv_norm,
         half_sq_offset=function.half_sq_offset,

@@ -62,11 +62,17 @@ def check_size(n_features: int, degree: int) -> None:
         )
 
 
-def moments_about(function: DecisionFunction, center: npt.NDArray[np.float32], degree: int) -> list[FloatArray]:
-    """Compute sum_i w_i xt_i^alpha for every monomial up to `degree`, in coordinates scaled by sqrt(2 gamma)."""
+def moments_about(
+    function: DecisionFunction,
+    center: npt.NDArray[np.float32],
+    degree: int,
+    least: int = 0,
+    dtype: npt.DTypeLike = np.float64,
+) -> list[FloatArray]:
+    """Compute sum_i w_i xt_i^alpha for every monomial of degree `least` to `degree`, in scaled coordinates."""
 
     def weighted() -> Iterator[tuple[FloatArray, FloatArray]]:
-        for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree)):
+        for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree, dtype)):
             rows = block * function.scale
             weights = function.coef[first : first + len(rows)] * np.exp(-0.5 * np.einsum("ij,ij->i", rows, rows))
             if not weights.all():  # underflow; the powers of such rows may overflow
@@ -74,7 +80,7 @@ def moments_about(function: DecisionFunction, center: npt.NDArray[np.float32], d
             if len(rows):
                 yield rows, weights
 
-    return moments(weighted(), function.n_features, degree)
+    return moments(weighted(), function.n_features, degree, least, dtype)
 
 
 def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[FloatArray]:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
+from approxsvm.planning.request import Effort
 
 # Maximum cost of a single row without rows_per_call, as a multiple of the cost of the best plan.
 _MOST_ALONE: Final = 3.0
@@ -19,6 +21,19 @@ SAME: Final = 1.05
 # Shares of rows between which rows in the exact engine weigh more, and by how much.
 _TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
+
+
+# Number of rows that a model is expected to answer, by default.
+ROWS_EXPECTED: Final = 1_000_000
+# Processors that a search is assumed to share, so that plans do not depend on the machine; one thread answers rows.
+_THREADS: Final = 2.0
+# Factors of the work that a search is worth, at each level of effort.
+EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
+
+
+def work_of_cost(rows_expected: int | None, constants: Constants) -> float:
+    """Return the work that takes as long as a unit of cost in all expected rows."""
+    return (rows_expected or ROWS_EXPECTED) * constants.seconds * WORK_PER_SECOND * _THREADS
 
 
 class Cost(NamedTuple):

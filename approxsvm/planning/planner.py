@@ -22,7 +22,7 @@ from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Expanded
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.expansion.kernel_sums import is_large
+from approxsvm.expansion.kernel_sums import energy_work, is_large, pass_work
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import Router, route
 from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, expand_and_certify, sum_ahead, work_of
@@ -31,7 +31,7 @@ from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
-from approxsvm.planning.calls import SAME, WORTHWHILE, CallCosts, Cost
+from approxsvm.planning.calls import EFFORT, ROWS_EXPECTED, SAME, WORTHWHILE, CallCosts, Cost, work_of_cost
 from approxsvm.planning.centers import choose_centers, varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
@@ -62,17 +62,12 @@ _FOR_BUILDING: Final = 4.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
 _GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
-# Number of rows that a model is expected to answer, by default.
-ROWS_EXPECTED: Final = 1_000_000
 # Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
 _ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
 _SHARE_OF_SAVINGS: Final = 0.125
-# Processors that a search is assumed to share, so that plans do not depend on the machine; one thread answers rows.
-_THREADS: Final = 2.0
 # Higher degrees about a single center wait for plans with more centers if trying one takes more work than this.
 _LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
-# Factors of the work that a trial is worth, and work that the norms of a plan may take, at each level of effort.
-_EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
+# Work that the norms of a plan may take, at each level of effort.
 NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
 # Minimum number of rows per center: with fewer, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
@@ -256,13 +251,11 @@ class Planner:
         self._exact = self._engine_cost if cost_to_beat is None else cost_to_beat
         self.exact_cost = self._exact.weighed
         self._least_cost = math.inf
-        rows = self._limits.rows_expected or ROWS_EXPECTED
-        # Work that takes as long as a unit of cost in all expected rows.
-        self._work_of_cost = rows * costs.blocks.constants.seconds * WORK_PER_SECOND * _THREADS
+        self._work_of_cost = work_of_cost(self._limits.rows_expected, costs.blocks.constants)
         self._work_of: dict[tuple[int, int], float] = {}  # work of trials, by number of centers and degree
         self._best: Candidate | None = None  # best so far, if it beats the exact engine
         self._was_too_much_work = False
-        self._ahead: Points | None = None  # centers of the next plan, some of which have been summed up
+        self._ahead: dict[int, Points] = {}  # centers of further plans, some of which have been summed up
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     def plan(self, progress: Callable[[float], None]) -> Plan:
@@ -277,13 +270,12 @@ class Planner:
             hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
             if tried and self._cannot_improve(hopeful, tried):
                 break
-            is_ahead = self._ahead is not None and numbers[1] == n_centers
-            if not is_ahead and not self._is_worth_placing(size):
+            if n_centers not in self._ahead and not self._is_worth_placing(size):
                 continue
-            if n_centers == 1 and len(numbers) > 1:
-                self._ahead = self._sum_ahead(numbers[1], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
-                done = _SHARE_OF_SUMS_AHEAD if self._ahead is not None else 0.0
-            points = self._ahead if self._ahead is not None and is_ahead else self._points(n_centers)
+            if n_centers == 1:
+                self._sum_ahead(numbers[1:], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
+                done = _SHARE_OF_SUMS_AHEAD if self._ahead else 0.0
+            points = self._ahead.get(n_centers) or self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are too few distinct rows for more centers
             degrees = self._degrees(points.size)
@@ -354,7 +346,7 @@ class Planner:
             last = tried[-1] if tried else None
             # The same centers as for the degree below, so that the comparison is fair
             n_probed = before[-1].n_probed if before else self._n_probed(candidate, hopeful)
-            tried.append(replace(self._tried(candidate, last, part, n_probed), n_probed=n_probed))
+            tried.append(self._tried(replace(candidate, n_probed=n_probed), last, part))
             if self._is_free and lower and tried[-1].cost > before[-1].cost:
                 break  # a further degree costs more than it saves
         return tried
@@ -415,12 +407,12 @@ class Planner:
             of_best += self._problem.known_sums.work_of_all
             in_vain = sum(self._work_of.values()) - self._work_of[self._best.key]
             saved = min(saved, max(of_best - in_vain, _ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
-        return saved * _EFFORT[self._limits.effort]
+        return saved * EFFORT[self._limits.effort]
 
     def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
         """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
         size, degree = candidate.points.size, candidate.degree
-        if candidate.points is self._ahead:
+        if self._is_ahead(candidate.points):
             return _least_probed(size)
         worth = self._worth(hopeful) if self._is_rationed else math.inf
         shared = self._work(size, degree, 0)
@@ -431,7 +423,7 @@ class Planner:
     def _is_worth_trying(self, candidate: Candidate, hopeful: Cost) -> bool:
         """Return whether a trial takes no more work than its plan may save."""
         size, degree = candidate.points.size, candidate.degree
-        are_summed = candidate.points is self._ahead or any(n == size.n_centers for n, _ in self._work_of)
+        are_summed = self._is_ahead(candidate.points) or any(n == size.n_centers for n, _ in self._work_of)
         return self._is_worth(size, degree, hopeful, -self._work(size, degree, 0) if are_summed else 0.0)
 
     def _is_worth_placing(self, size: Size) -> bool:
@@ -472,23 +464,35 @@ class Planner:
             return math.sqrt(np.mean([(counts[i] + counts[j]) ** 2 for i, j in class_pairs(len(counts))]))
         return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
 
-    def _sum_ahead(self, n_centers: int, progress: Callable[[float], None]) -> Points | None:
-        """Place these centers, and let the pass over the kernel matrix that all plans need serve their trial as well.
+    def _sum_ahead(self, numbers: tuple[int, ...], progress: Callable[[float], None]) -> None:
+        """Place centers, and let the pass over the kernel matrix that all plans need serve their trials as well.
 
-        Small models, whose passes take little time, do without; the result is None.
+        Small models, whose passes take little time, do without. The first number of centers is always worth it, and
+        further ones are if all of them take at most half of the time of another pass.
         """
-        if not (is_large(self._model.n_sv) and self._is_rationed and self._model.n_decisions == 1):
-            return None
-        if self._varying(n_centers) is not None or not self._may_pay(n_centers):
-            return None
-        points = self._points(n_centers)
-        candidate = Candidate(self._degrees(points.size)[0], points)
-        hopeful = self._costs.expansion(candidate.degree, points.size)
-        if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
-            return None
-        _, probed = self._probe(points, _least_probed(points.size))
-        sum_ahead(self._model, probed.centers, self._problem.known_sums, progress)
-        return points
+        model = self._model
+        if not (is_large(model.n_sv) and self._is_rationed and model.n_decisions == 1):
+            return
+        some: list[npt.NDArray[np.float32]] = []
+        n_most = 0.5 * pass_work(model.n_sv, model.n_features) / energy_work(model.n_sv)
+        for n_centers in numbers:
+            if self._varying(n_centers) is not None or not self._may_pay(n_centers):
+                break
+            points = self._points(n_centers)
+            candidate = Candidate(self._degrees(points.size)[0], points)
+            hopeful = self._costs.expansion(candidate.degree, points.size)
+            if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful):
+                break
+            probed = self._probe(points, _least_probed(points.size))[1].centers
+            if some and sum(map(len, some)) + len(probed) > n_most:
+                break
+            self._ahead[n_centers] = points
+            some.append(probed)
+        if some:
+            sum_ahead(model, np.concatenate(some), self._problem.known_sums, progress)
+
+    def _is_ahead(self, points: Points) -> bool:
+        return any(points is placed for placed in self._ahead.values())
 
     @property
     def _is_forced(self) -> bool:
@@ -725,14 +729,12 @@ class Planner:
         exact = self.exact_cost if self._is_free else math.inf
         return hopeful.weighed >= min(exact, *(c.cost / SAME for c in tried))
 
-    def _tried(
-        self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None], n_probed: int
-    ) -> Candidate:
+    def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
         """Expand some of the candidate's centers, and send the rows near them through the real predictor.
 
         `before` has the same centers and a lower degree; only rows that it does not certify go on to higher degrees.
         """
-        rows, points = self._probe(candidate.points, n_probed)
+        rows, points = self._probe(candidate.points, candidate.n_probed)
         if rows.shape[0] == 0:
             return candidate
         n_centers, known = len(candidate.points.centers), self._problem.known_sums

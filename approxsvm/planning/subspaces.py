@@ -22,7 +22,7 @@ from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
-from approxsvm.planning.calls import SAME, Calls, Cost, tail_of
+from approxsvm.planning.calls import EFFORT, SAME, Calls, Cost, tail_of, work_of_cost
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
@@ -38,14 +38,15 @@ _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
 # Minimum number of features: with fewer, expansions are usually better and found sooner.
 _MANY_FEATURES: Final = 64
-# Maximum number of entries in the support vectors of a group, and of operations of all stages.
+# Maximum number of entries in the support vectors of a group, and work of all stages.
 _MAX_NUMBERS: Final = 1 << 25
-_MOST_WORK: Final = {"low": 4e10, "normal": 1e12, "high": 1e13}
+_MOST_WORK: Final = {"low": 8e10, "normal": 2e12, "high": 2e13}
 # Maximum number of rows to evaluate the stages.
 _MAX_ROWS: Final = 2_000
-# Stages must reduce the cost of a row to at most this share. For several classes the share is smaller, because blocks
-# are less full.
+# Stages must reduce the cost of a row to at most this share of the exact engine's, and of the cost of a plan of
+# expansions, which is as uncertain as their own. For several classes the share is smaller, as blocks are less full.
 _WORTHWHILE: Final = 0.8
+_WORTHWHILE_OF_PLAN: Final = 0.95
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # A plan below this share of the exact engine's cost ends the search.
 _GOOD_ENOUGH: Final = 0.1
@@ -130,8 +131,9 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     exact = costs.exact
     if cost_of_plan is not None and cost_of_plan.asked < _GOOD_ENOUGH * exact.asked:
         return None
-    worthwhile = _WORTHWHILE if model.n_decisions == 1 else _WORTHWHILE_OF_CLASSES
-    to_beat = worthwhile * (exact.asked if cost_of_plan is None else min(cost_of_plan.asked, exact.asked))
+    of_engine, of_plan = (_WORTHWHILE_OF_CLASSES,) * 2 if model.n_decisions > 1 else (_WORTHWHILE, _WORTHWHILE_OF_PLAN)
+    least_asked = exact.asked if cost_of_plan is None else min(cost_of_plan.asked, exact.asked)
+    to_beat = min(of_engine * exact.asked, of_plan * least_asked)
     least_alone = exact.alone if cost_of_plan is None else min(cost_of_plan.alone, exact.alone)
     least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
     numbers = [k for k in _NUMBERS if k >= least and 2 * k <= d and costs.at_best(k) <= to_beat]
@@ -141,8 +143,10 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     lists = Lists.of(model)
     if not all(group.have_one_sign() and len(group.members) for group in lists):
         return None
-    largest = max(len(group.members) for group in lists)
-    while numbers and _work(lists, d, numbers) > _MOST_WORK[problem.limits.effort]:
+    largest, effort = max(len(group.members) for group in lists), problem.limits.effort
+    saved = least_asked - min(map(costs.at_best, numbers))
+    most = EFFORT[effort] * saved * work_of_cost(problem.limits.rows_expected, blocks.constants)
+    while numbers and _work(lists, d, numbers) > min(most, _MOST_WORK[effort]):
         numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
     if not numbers or largest * d > _MAX_NUMBERS:
         return None
@@ -396,10 +400,10 @@ def _values(expansion: Artifact, rows: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _work(lists: list[Lists], d: int, numbers: list[int]) -> float:
-    """Estimate the operations of bases and stages."""
+    """Estimate the work of bases and stages."""
     matrix_work = sum(
         float(len(group.own) + len(other)) ** 2 * 2.0 * min(d, len(group.own) + len(other)) + 2.0 * d**2 * 50.0
         for group in lists
         for other in group.others
     )
-    return 4.0 * matrix_work * (len(numbers) + 1)
+    return 8.0 * matrix_work * (len(numbers) + 1)

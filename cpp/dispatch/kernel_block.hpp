@@ -1,5 +1,5 @@
-// A block of the kernel matrix and its roots, computed from inner products. The compiler uses it for its norms
-// (approxsvm/expansion/kernel_sums.py).
+// A block of the kernel matrix and of the remainders of its roots, computed from inner products. The compiler uses it
+// for its norms (approxsvm/expansion/kernel_sums.py).
 #pragma once
 
 #include <approxsvm/simd/exp.hpp>
@@ -18,10 +18,13 @@ struct KernelBlock {
     const double *left, *right;            // |x|^2 / 2 of the rows, and of the columns
     const double *left_coef, *right_coef;  // a_i
     std::size_t n_roots;                   // number of squarings from the first root to K
-    double* const* roots;                  // (n_roots,): outputs K^(1/2), K^(1/4), ..., each shaped like gram; or null
-    double* row_sums;                      // (n_rows,): sum_j K_ij a_j
-    double* column_sums;                   // (n_columns,): sum_i a_i K_ij
-    double moduli;                         // sum_ij |a_i a_j| K_ij
+    // (n_roots,): outputs K_ij^theta - e_i e_j (1 + theta x_i.x_j) for theta = 1/2, 1/4, ..., each shaped like gram; or
+    // null. e_i = exp(-theta |x_i|^2 / 2) of the rows, and of the columns.
+    float* const* remainders;
+    const double *const *left_fades, *const *right_fades;
+    double* row_sums;     // (n_rows,): sum_j K_ij a_j
+    double* column_sums;  // (n_columns,): sum_i a_i K_ij
+    double moduli;        // sum_ij |a_i a_j| K_ij
 };
 
 inline namespace APPROXSVM_TARGET {
@@ -48,8 +51,16 @@ inline void kernel_block(KernelBlock& task) {
             }
             exp_nonpositive(x);
             for (std::size_t r = task.n_roots; r-- > 0;) {
-                if (double* kept = task.roots[r]) {
-                    APPROXSVM_UNROLL for (int k = 0; k < n; ++k) store(kept + at + k * lanes64, x[k]);
+                if (float* kept = task.remainders[r]) {
+                    const f64v theta = set1(std::ldexp(1.0, -1 - static_cast<int>(r)));
+                    const f64v fade = set1(task.left_fades[r][i]);
+                    double remainder[n * lanes64];
+                    APPROXSVM_UNROLL for (int k = 0; k < n; ++k) {
+                        const f64v linear = fmadd(theta, load(task.gram + at + k * lanes64), set1(1.0));
+                        const f64v fades = mul(fade, load(task.right_fades[r] + j + k * lanes64));
+                        store(remainder + k * lanes64, sub(x[k], mul(fades, linear)));
+                    }
+                    for (int k = 0; k < n * lanes64; ++k) kept[at + k] = static_cast<float>(remainder[k]);
                 }
                 APPROXSVM_UNROLL for (int k = 0; k < n; ++k) x[k] = mul(x[k], x[k]);
             }
