@@ -726,8 +726,8 @@ class CompiledEnsemble(CompiledClassifier):
 class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled classifiers for several labels of each row, each label with a certificate.
 
-    The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix. Parameters are
-    those of CompiledModel. ``predict_proba`` and ``decision_function`` are those of the members, if all have them.
+    The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix; parameters as in
+    CompiledModel. ``predict_proba`` and ``decision_function`` return the members' numbers, if all members have them.
 
     Attributes
     ----------

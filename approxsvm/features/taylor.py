@@ -289,8 +289,8 @@ def _columns_of_monomials(left: npt.NDArray[Any], n_later: npt.NDArray[np.int64]
     columns = np.zeros((n_rows, math.comb(n + len(n_later) - 1, n)), np.int64)
     lower, end = columns[:, :1], 1
     for k in range(1, len(n_later)):
-        # A monomial of degree k that begins with x_i is as far from the end of those that do as its rest, of degree
-        # k - 1, from the end of those that begin with x_i or later.
+        # Monomials of degree k that begin with x_i are x_i times the monomials of degree k - 1 that begin with x_i or
+        # later, in the same order.
         shift = (n_later[k, -1] - n_later[k, left]) - (n_later[k - 1, -1] - n_later[k - 1, left]) + n_later[k - 1, -1]
         start = end
         for i in range(n):

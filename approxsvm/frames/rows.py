@@ -62,7 +62,7 @@ def check_sparse(X: Any, columns: RawColumns | None = None) -> Any:
     """Check a sparse matrix; return it as CSR with sorted columns. Anything else is returned unchanged.
 
     The arrays of a sparse matrix can be modified after construction, and neither SciPy nor scikit-learn checks them
-    again. The InputError for a bad index, array or row names the place. `columns` are those of the model, whose answers
+    again. The InputError for a bad index, array or row names the place. `columns` belong to the model, whose answers
     may depend on the order of entries.
     """
     from scipy.sparse import issparse

@@ -67,7 +67,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
 def read_any(
     source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:
-    """Read any model that approxsvm knows: those of `read_model`, and also averages and linear models on features.
+    """Read any model that approxsvm knows: also averages and linear models on features, which `read_model` refuses.
 
     Parameters and errors are the same as for `read_model`.
 

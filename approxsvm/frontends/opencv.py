@@ -24,7 +24,7 @@ _TASKS: Final[dict[str, Task]] = {
 def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     """Read a model that ``cv2.ml.SVM.save`` wrote; errors name the line or field.
 
-    Labels are those of its `predict`: a sum above 0 is a vote for the first class of a pair, and among the classes with
+    Labels are as in its `predict`: a sum above 0 is a vote for the first class of a pair, and among the classes with
     most votes, the first one wins. With two classes, its raw output is positive for class_labels[0]. A one-class model
     predicts 1 inside and 0 outside, so it becomes a classifier with these two labels.
 

@@ -21,26 +21,6 @@ const PreparedModel& prepared_model(const void* prepared) {
     return *static_cast<const PreparedModel*>(prepared);
 }
 
-std::size_t prepared_memory(const ModelView& model) {
-    return prepared_bytes(model);
-}
-const void* prepare_model(const ModelView& model, void* memory) {
-    return &lay_out(model, memory);
-}
-std::size_t workspace_memory(const void* prepared) {
-    return workspace_bytes(prepared_model(prepared));
-}
-double work_of_few_values(const void* prepared) {
-    const FewValues& few = prepared_model(prepared).few;
-    return few.is_usable ? few.work : 0.0;
-}
-std::size_t replay_memory(const void* prepared) {
-    return replay_bytes(prepared_model(prepared));
-}
-Status replay_check_rows(const void* prepared, void* memory) {
-    return replay(prepared_model(prepared), memory);
-}
-
 template <class Rows>
 Status evaluate_rows(const void* prepared, const Rows& rows, const Request& request, const Evaluation& out,
                      std::uint64_t* counts, void* workspace) {
@@ -61,12 +41,15 @@ const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
     TargetTable k{};
     k.name = APPROXSVM_TARGET_NAME;
     k.block_rows = block_rows;
-    k.prepared_bytes = prepared_memory;
-    k.prepare = prepare_model;
-    k.workspace_bytes = workspace_memory;
-    k.few_values_work = work_of_few_values;
-    k.replay_bytes = replay_memory;
-    k.replay = replay_check_rows;
+    k.prepared_bytes = [](const ModelView& model) { return prepared_bytes(model); };
+    k.prepare = [](const ModelView& model, void* memory) -> const void* { return &lay_out(model, memory); };
+    k.workspace_bytes = [](const void* prepared) { return workspace_bytes(prepared_model(prepared)); };
+    k.few_values_work = [](const void* prepared) {
+        const FewValues& few = prepared_model(prepared).few;
+        return few.is_usable ? few.work : 0.0;
+    };
+    k.replay_bytes = [](const void* prepared) { return replay_bytes(prepared_model(prepared)); };
+    k.replay = [](const void* prepared, void* memory) { return replay(prepared_model(prepared), memory); };
     k.evaluate = all_functions(EvaluateFunctions{});
     k.gram_powers = gram_powers;
     k.kernel_block = kernel_block;

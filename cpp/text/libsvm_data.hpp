@@ -84,7 +84,7 @@ class DataRowParser {
 /// Cuts a text after line breaks into n_chunks pieces of about equal length, in order. Pieces may be empty.
 std::vector<std::string_view> split_at_lines(std::string_view text, std::size_t n_chunks);
 
-/// All rows of a text. Row i has the features indptr[i] to indptr[i + 1] - 1; indices are those of the file.
+/// All rows of a text. Row i has the features indptr[i] to indptr[i + 1] - 1; indices are as in the file.
 struct LibsvmData {
     UninitializedVector<double> labels;
     UninitializedVector<std::int64_t> indptr;

@@ -128,8 +128,8 @@ class ExactModel {
         view_.class_counts = class_counts_.data();
     }
 
-    /// Bound on the rounding of LIBSVM's own sums relative to the absolute sum: the terms of a distance plus those of a
-    /// value. Labels within it are left to LibsvmSums.
+    /// Bound on the rounding of LIBSVM's own sums relative to the absolute sum: the terms of a distance plus the
+    /// terms of a value. Labels within it are left to LibsvmSums.
     double libsvm_rounding() const {
         const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // also unseen features
         return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));

@@ -1,9 +1,9 @@
-// Decision values of a LIBSVM model, bit for bit those of svm-predict: each row goes through the operations of LIBSVM's
+// Decision values of a LIBSVM model, bit for bit as in svm-predict: each row goes through the operations of LIBSVM's
 // Kernel::k_function and svm_predict_values in their order, with one row in each lane of a vector.
 //
 //     f_ij(z) = ((a_1 K_1 + a_2 K_2) + ...) - rho_ij,   K_i = exp(-gamma ((d_1^2 + d_2^2) + ...)),
 //
-// over the support vectors of class i and then those of j, d_1, d_2, ... over the features that z or x_i has,
+// over the support vectors of class i and then of class j, d_1, d_2, ... over the features that z or x_i has,
 // ascending. A feature that neither has may be added as well, as d = 0 changes nothing; so rows with different features
 // can share a block. Support vectors are grouped by class, so one pass over them, in which each adds to the sums of all
 // its pairs, adds up every pair in LIBSVM's order.

@@ -1,7 +1,7 @@
 """Polynomials of rows as graphs: all monomials by products of two sets of lower degree.
 
 A polynomial of degree D in the coordinates u is evaluated as tails' C heads, where the tails are all monomials of
-degree 0 to t, the heads those of degree 0 to h, h + t = D and h <= t. A monomial u_a u_b ... u_c, a <= b <= ... <= c,
+degree 0 to t, the heads all of degree 0 to h, h + t = D and h <= t. A monomial u_a u_b ... u_c, a <= b <= ... <= c,
 of a degree above t is the head of its first variables times the tail of its last t; any other is a tail times the
 head 1. Each row and form takes one matrix product and one short sum: degree 2 is (1, u)' C (1, u).
 """

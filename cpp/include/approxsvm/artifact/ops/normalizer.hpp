@@ -16,7 +16,7 @@ struct NormalizerOp : AnyOp {
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
     // Whether the source's rows are sparse where it normalizes them: as raw rows are, never, or always.
     enum Rows : std::uint32_t { as_raw, dense, sparse };
-    static constexpr std::uint32_t most_parts = n_norms * std::uint32_t{sparse} + max;
+    static constexpr std::uint32_t most_parts = std::uint32_t{n_norms} * sparse + max;
 
     // Adjacent features with the same number form one vector; features with number 0 are unchanged.
     static void find_parts(MapOp& op, OpArrays& arrays) { op.integers[0] = arrays.integers(op.n_inputs); }
