@@ -217,7 +217,7 @@ def _try_header(header: Path, folder: Path) -> None:
     (folder / "other.cpp").write_text("#define OTHER\n" + _SMOKE_IN_CPP)
     include = f"-I{header.parent}"
     for standard in ("c++17", "c++20"):
-        _run("c++", f"-std={standard}", "-O1", include, "main.cpp", "other.cpp", "-o", "program", cwd=folder)
+        _run("c++", f"-std={standard}", "-O0", include, "main.cpp", "other.cpp", "-o", "program", cwd=folder)
         _run(folder / "program")
     click.echo(f"{header.name}: works")
 

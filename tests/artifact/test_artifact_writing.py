@@ -286,7 +286,7 @@ def test_center_and_tolerance_are_written() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("task", ["classification", "regression", "one_class"])
-@pytest.mark.parametrize("d", [1, 2, 3, 7, 8, 9, 16, 20, 257])
+@pytest.mark.parametrize("d", [1, 3, 8, 9, 257])
 def test_check_rows_replay(d: int, task: str, mode: Any, target: str) -> None:
     """The same synthetic rows, bit for bit; otherwise the values would differ widely."""
     for seed, (gamma, scale, shift) in enumerate([(0.5 / d, 1.0, 0.0), (1e-6, 100.0, 1e4), (50.0, 0.05, -3.0)]):

@@ -44,71 +44,23 @@ IRIS = GOLDEN / "iris_classes.asvm"
 
 # Names that programs built today will look for later. If a name disappears or a struct changes, APPROXSVM_ABI_VERSION
 # must change; add new names here.
-SYMBOLS = [
-    "abi_version",
-    "category_code",
-    "category_text",
-    "close",
-    "evaluate_csr_f32",
-    "evaluate_csr_f32_i64",
-    "evaluate_csr_f64",
-    "evaluate_csr_f64_i64",
-    "evaluate_f32",
-    "evaluate_f64",
-    "feature_name",
-    "label_at",
-    "label_text",
-    "mode",
-    "n_categories",
-    "n_decisions",
-    "n_features",
-    "n_labels",
-    "n_probabilities",
-    "n_targets",
-    "open_bytes",
-    "open_file",
-    "predict_f32",
-    "predict_f64",
-    "row_of_record",
-    "status_text",
-    "target",
-    "task",
-    "version",
-]
-CODES = {
-    "OK": 0,
-    "INVALID_ARGUMENT": 1,
-    "OUT_OF_MEMORY": 2,
-    "UNREADABLE_FILE": 3,
-    "BAD_TARGET": 4,
-    "INTERNAL": 5,
-    "TRUNCATED": 10,
-    "BAD_MAGIC": 11,
-    "UNSUPPORTED_VERSION": 12,
-    "SIZE_MISMATCH": 13,
-    "CHECKSUM_MISMATCH": 14,
-    "BAD_HEADER": 15,
-    "BAD_SECTION": 16,
-    "BAD_COEFFICIENT": 17,
-    "BAD_LABELS": 18,
-    "BAD_SUPPORT_VECTORS": 19,
-    "CHECK_ROW_MISMATCH": 20,
-    "NOT_FINITE": 30,
-    "UNSORTED_INDICES": 31,
-    "MAP_OVERFLOW": 32,
-    "BEYOND_FLOAT64": 33,
-    "BEYOND_TOLERANCE": 34,
-    "UNKNOWN_FEATURE": 35,
-    "OUTSIDE_DOMAIN": 36,
-    "BUFFER_TOO_SMALL": 40,
-    "WRONG_ROW_SIZE": 41,
-    "BAD_ROW_STARTS": 42,
-    "NO_LABELS": 43,
-    "NO_VALUES": 44,
-    "NO_PROBABILITIES": 45,
-    "NO_EXACT_VALUES": 46,
-    "WRONG_FIELD": 47,
+_SYMBOLS = """
+abi_version category_code category_text close evaluate_csr_f32 evaluate_csr_f32_i64 evaluate_csr_f64
+evaluate_csr_f64_i64 evaluate_f32 evaluate_f64 feature_name label_at label_text mode n_categories n_decisions
+n_features n_labels n_probabilities n_targets open_bytes open_file predict_f32 predict_f64 row_of_record status_text
+target task version
+"""
+SYMBOLS = _SYMBOLS.split()
+# The number of the first in a line, and names of this and the following numbers.
+_CODES = {
+    0: "OK INVALID_ARGUMENT OUT_OF_MEMORY UNREADABLE_FILE BAD_TARGET INTERNAL",
+    10: "TRUNCATED BAD_MAGIC UNSUPPORTED_VERSION SIZE_MISMATCH CHECKSUM_MISMATCH BAD_HEADER BAD_SECTION "
+    "BAD_COEFFICIENT BAD_LABELS BAD_SUPPORT_VECTORS CHECK_ROW_MISMATCH",
+    30: "NOT_FINITE UNSORTED_INDICES MAP_OVERFLOW BEYOND_FLOAT64 BEYOND_TOLERANCE UNKNOWN_FEATURE OUTSIDE_DOMAIN",
+    40: "BUFFER_TOO_SMALL WRONG_ROW_SIZE BAD_ROW_STARTS NO_LABELS NO_VALUES NO_PROBABILITIES NO_EXACT_VALUES "
+    "WRONG_FIELD",
 }
+CODES = {name: first + k for first, names in _CODES.items() for k, name in enumerate(names.split())}
 
 
 def rows_for(artifact: Any, n: int = 53) -> Any:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(np.finfo(Extended).nmant < 63, reason="long doub
 
 @pytest.mark.attack
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_sv=st.integers(1, 40),

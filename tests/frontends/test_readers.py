@@ -38,10 +38,6 @@ def read_text(tmp_path, text):
     return approxsvm.read_libsvm_model(path)
 
 
-def without(key):
-    return "".join(line + "\n" for line in MODEL.splitlines() if not line.startswith(key + " "))
-
-
 def test_a_libsvm_model_becomes_arrays(tmp_path):
     model = read_text(tmp_path, MODEL)
     assert (model.task, model.gamma, model.n_sv, model.n_features) == ("classification", 0.5, 2, 2)
@@ -52,14 +48,9 @@ def test_a_libsvm_model_becomes_arrays(tmp_path):
     assert model.source == "libsvm c_svc"
 
 
+# cpp/tests/test_text.cpp has other layouts, and what else is broken in a file.
 VARIANTS = {
     "crlf": MODEL.replace("\n", "\r\n"),
-    "leading blanks": "  " + MODEL.replace("\n", "\n  ", 3),
-    "SV blanks": MODEL.replace("SV\n", "SV  \n"),
-    "blank lines": MODEL + "\n\n",
-    "no newline": MODEL.rstrip("\n"),
-    "reordered": MODEL.replace("gamma 0.5\nnr_class 2\n", "nr_class 2\ngamma 0.5\n"),
-    "trailing blank": MODEL.replace(" 2:0.5\n", " 2:0.5 \n"),
     "byte order mark": "\ufeff" + MODEL,
     "comments": "# in May\n" + MODEL.replace("rho", "#rho 3\nrho").replace("0.5\n", "0.5 # of two\n", 1),
     "no scales": MODEL.replace("SV\n", "scaling \nSV\n"),
@@ -118,25 +109,9 @@ def test_coefficients_of_several_classes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEADER, "2"),
-        (HEADER + "1 1:1\n", "2"),
-        (MODEL + "1 1:1\n", "2"),
         (MODEL.replace("nr_sv 1 1", "nr_sv 1 2"), "3"),
-        (without("gamma"), "gamma"),
-        (without("label"), "label"),
-        (without("nr_sv"), "nr_sv"),
-        (without("rho"), "rho"),
-        (MODEL.replace("gamma 0.5\n", "gamma 0.5\ngamma 0.5\n"), "gamma"),
-        (MODEL.replace("1:1 2:0.5", "2:1 1:0.5"), "1"),
-        (MODEL.replace("1:1 2:0.5", "1:1 1:0.5"), "1"),
-        (MODEL.replace("2:0.5", "-2:0.5"), "-2"),
-        (MODEL.replace("2:0.5", "99999999999:0.5"), "99999999999"),
+        (MODEL.replace("gamma 0.5\n", ""), "gamma"),
         (MODEL.replace("2:0.5", "2:nan"), "nan"),
-        (MODEL.replace("2:0.5", "2:inf"), "inf"),
-        (MODEL.replace("rho 0.25", "rho nan"), "rho"),
-        (MODEL.replace("gamma 0.5", "gamma inf"), "gamma"),
-        (MODEL.replace("c_svc", "C_SVC"), "C_SVC"),
-        (MODEL.replace("rbf", "gauss"), "gauss"),
         ("colour blue\n" + MODEL, "line 1: not a model file: it begins with 'colour', LIBSVM's models with svm_type"),
         ("# Title\n\nSome words\n", "line 3: not a model file: it begins with 'Some'"),
         (MODEL.replace("rho", "colour blue\nrho"), "line 6: unknown key 'colour'"),
@@ -148,10 +123,7 @@ def test_coefficients_of_several_classes(tmp_path):
             MODEL.replace("1:-1", "1:-1 # last"),
             "'#' is not index:value; LIBSVM's rows have no comments: remove them (sed",
         ),
-        (MODEL.replace("SV\n", "scaling 1:0\nSV\n"), "line 9: scaling of index 1 is 0"),
         (MODEL.replace("SV\n", "scaling 1 0.5\nSV\n"), "line 9: scaling: '1' is not index:value"),
-        (MODEL.replace("nr_class 2\n", "").replace("SV\n", "nr_class 2\nSV\n", 1), "nr_class"),
-        (MODEL.replace("total_sv 2", "total_sv 1000000000000000000"), "1000000000000000000"),
         (b"\x00\xff\xfe\x89", ""),
         (b"", ""),
     ],
@@ -364,11 +336,7 @@ def test_data_files(tmp_path):
     ("text", "line"),
     [
         ("1 1:1\n\n1 1:1\n", 2),
-        ("1 2:1 1:1\n", 1),
-        ("1 1:1\n1 1 :2\n", 2),
         ("1,2 1:1\n", 1),
-        ("1 1:x\n", 1),
-        ("1 -1:1\n", 1),
         ("1 1:1\n# half\n", 2),
     ],
 )

@@ -86,7 +86,7 @@ def test_labels_near_boundaries_however_rows_come(n_classes: int, n_features: in
             clear = np.abs(exact_values(model, dense)).min(axis=1) > 1e-11 * np.abs(model.dual_coef).sum()
             np.testing.assert_array_equal(fast.predict(some)[clear], of_these[clear])
         np.testing.assert_array_equal(fast.predict(rows[::-1]), expected[::-1])
-        for n in (2, 3, 5, 6, 7, 11, 16, 17, 29, 48, 49, 97):
+        for n in (2, 3, 5, 7, 17, 49):
             calls = [fast.predict(rows[i : i + n]) for i in range(0, len(rows), n)]
             np.testing.assert_array_equal(np.concatenate(calls), expected)
         np.testing.assert_array_equal([fast.predict_one(row) for row in rows], expected)

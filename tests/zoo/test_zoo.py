@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,9 @@ _SHARE_OF_TABLES = 0.6  # behind the first of each entry: what the time of the R
 
 @pytest.fixture(scope="session")
 def executors(shared_folder: Path) -> tuple[Executor, ...]:
-    """All of them, with what they need."""
-    prepare(EVERY, shared_folder)
+    """All of them, with what they need, which two workers build from both ends."""
+    is_second = os.environ.get("PYTEST_XDIST_WORKER") == "gw1"
+    prepare(EVERY[::-1] if is_second else EVERY, shared_folder)
     return EVERY
 
 
