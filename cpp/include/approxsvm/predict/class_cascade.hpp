@@ -3,9 +3,10 @@
 // If only labels are wanted, a row is settled as soon as its winner is certain: a class that certainly wins all its n -
 // 1 pairs needs no other pair. So every stage first evaluates the pairs of one guessed winner. For expansions this is
 // the majority class of the center. In the exact engine (winner_stage.hpp) it is the same class, a class that beats it,
-// or the guess of a small network. The remaining rows go to the exact engines of all pairs. If decision values are
-// wanted, a row is settled once the sign of every pair is certain and every bound is within the model's tolerance.
-// Exact values come from the float64 engine.
+// or the guess of a small network. If no class wins all its pairs, further classes are judged until the votes are
+// certain (winner_row.hpp). Rows that this leaves undecided, or that cost less together, go to the exact engines of all
+// pairs. If decision values are wanted, a row is settled once the sign of every pair is certain and every bound is
+// within the model's tolerance. Exact values come from the float64 engine.
 #pragma once
 
 #include "common_expansions.hpp"
@@ -196,10 +197,13 @@ class ClassCascade : public CommonExpansions {
     // --- the winner
 
     // If a row has few non-zeros, evaluating all pairs by the non-zeros is cheaper than the winner's pairs by all
-    // features, but not cheaper than few coordinates. The limit is a fifth of the features if rows share a block, and a
-    // third for single rows.
+    // features, but not cheaper than few coordinates, nor if there are many classes. The limit is a fifth of the
+    // features if rows share a block, and a third for single rows.
     bool settled_as_sparse(std::size_t i, std::size_t share) { return exact_.send_sparse(i, view_.n_features / share); }
-    bool begins_sparse(std::size_t i) { return prepared_.subspaces.n_stages == 0 && settled_as_sparse(i, 5); }
+    bool begins_sparse(std::size_t i) {
+        return prepared_.subspaces.n_stages == 0 && !winner_.is_cheaper_elected(view_.n_features / 5, false) &&
+               settled_as_sparse(i, 5);
+    }
 
     // The interface of WinnerStage. All pairs share the kernel values of a grid, for which no winner is guessed.
     void settle_winner(std::size_t i, std::size_t winner, Stage stage) {

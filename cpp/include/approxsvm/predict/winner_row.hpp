@@ -322,7 +322,8 @@ class WinnerRow {
         const ListedErrors errors = winner_errors(prepared_, static_cast<double>(half_sq_norm_), job_.row_error(row_));
         const WinnerKernelSum& sums = prepared_.winner.sums;
         const float* const values = memory_.values;
-        const bool has_own = memory_.has_values[w];
+        // The sums of all pairs of w at once, unless most of its coefficients are 0.
+        const bool has_own = memory_.has_values[w] && 2 * sums.others_of[n_ * n_] > sums.own_of[n_] * (n_ - 1);
         if (has_own)
             listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);
         double *const bounds = memory_.others, *const intercepts = memory_.lists;

@@ -1,8 +1,8 @@
 // Evaluates rows by the pairs of the class that they probably belong to, a guess. The rows of a class are evaluated
 // together as soon as they fill a block. For most rows the class wins all these pairs, which answers them. If it
-// certainly loses some, the class that beats it most clearly is guessed next, a few times; the remaining rows go to the
-// engine of all pairs. If there are subspaces, the pairs of a class are evaluated in few coordinates first, then in
-// more, and finally in all features.
+// certainly loses some, the class that beats it most clearly is guessed next, a few times; then the votes of further
+// classes decide, one row at a time, or the engine of all pairs where rows together cost less. If there are subspaces,
+// the pairs of a class are evaluated in few coordinates first, then in more, and finally in all features.
 #pragma once
 
 #include "winner_row.hpp"
@@ -60,6 +60,18 @@ class WinnerStage {
 
     bool is_there() const { return prepared_.winner.is_usable; }
     bool speculates() const { return is_there() && prepared_.winner.speculates(); }
+
+    // Whether electing the winner of a row alone, which needs all kernel values, costs less than its share of a block
+    // in the engine of all pairs, by this many features. There each support vector enters as many sums in float64 as
+    // there are classes, and the bound of a pair costs as much as some 64 multiply-adds. An operation in float64 counts
+    // twice.
+    bool is_cheaper_elected(std::size_t n_features, bool in_float64) const {
+        const auto n = static_cast<double>(view_.n_labels);
+        const double alone = static_cast<double>(view_.n_features) + work_of_exp;
+        const double of_all =
+            static_cast<double>(n_features) + work_of_exp + 2.0 * n + 32.0 * n * n / static_cast<double>(view_.n_sv);
+        return 8.0 / static_cast<double>(alone_eighths_of(view_)) * alone <= (in_float64 ? 2.0 : 1.0) * of_all;
+    }
 
     // Adds row i; the network guesses its winner.
     void send(std::size_t i) {
@@ -145,17 +157,6 @@ class WinnerStage {
         return n * n_all * slower <= n_tiles * tile_rows * static_cast<std::size_t>(lanes);
     }
     static constexpr std::size_t second_level_bytes = std::size_t{1} << 20;
-
-    // Whether electing the winner of a row alone, which needs all kernel values, costs less than its share of a block
-    // in the engine of all pairs. There each support vector enters as many sums in float64 as there are classes, and
-    // the bound of a pair costs as much as some 64 multiply-adds. An operation in float64 counts twice.
-    bool is_cheaper_elected(bool in_float64) const {
-        const auto n = static_cast<double>(view_.n_labels);
-        const double kernel = static_cast<double>(view_.n_features) + work_of_exp;
-        const double sums = 2.0 * n + 32.0 * n * n / static_cast<double>(view_.n_sv);
-        return 8.0 / static_cast<double>(alone_eighths_of(view_)) * kernel <=
-               (in_float64 ? 2.0 : 1.0) * (kernel + sums);
-    }
 
     void speculate() {
         const std::size_t n = unknown_.take();
@@ -244,7 +245,7 @@ class WinnerStage {
                 promote(level, queued[r], w);
             } else if (!is_open && queued[r].attempt < n_attempts) {
                 queue(0, {rows[r], queued[r].attempt + 1}, outcomes[r].beaten_by);
-            } else if (is_cheaper_elected(is_open)) {
+            } else if (is_cheaper_elected(view_.n_features, is_open)) {
                 row_.begin(rows[r]);
                 elect(rows[r], is_open ? w : outcomes[r].beaten_by);
             } else {
