@@ -159,6 +159,17 @@ def test_frames_that_the_source_refuses(fitted: tuple[Any, Any]) -> None:
         approxsvm.compile(source, FRAME.assign(age=np.inf))
 
 
+def test_a_step_that_names_columns_by_position_needs_their_order() -> None:
+    """With feature_names_out a FunctionTransformer renames the columns of any frame."""
+    numbers, other = FRAME[["age", "fare"]], FRAME[["fare", "age"]]
+    source = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), scaled(SVC())).fit(numbers, Y)
+    fast = approxsvm.compile(source, numbers)
+    np.testing.assert_array_equal(fast.predict(numbers), source.predict(numbers))
+    assert (source.predict(other) != source.predict(numbers)).any()
+    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+        fast.predict(other)
+
+
 def test_arrays_go_by_position() -> None:
     """As in scikit-learn: the number of columns counts, and unused ones may hold anything."""
     rows = FRAME.to_numpy()

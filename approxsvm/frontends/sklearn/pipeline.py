@@ -62,8 +62,9 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
 
 
 def _is_unchecked(step: Any) -> bool:
-    """Return whether a step returns any rows as they are, without a look at them."""
-    return name_of(step) == "FunctionTransformer" and step.func is None and not step.validate
+    """Return whether a step returns any rows as they are: it checks nothing, and gives columns no names by position."""
+    is_function = name_of(step) == "FunctionTransformer"
+    return is_function and step.func is None and not step.validate and step.feature_names_out is None
 
 
 def _checks_columns_alone(steps: Sequence[Any]) -> bool:
