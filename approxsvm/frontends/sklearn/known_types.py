@@ -10,6 +10,7 @@ import sys
 from abc import ABCMeta
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from types import FunctionType, GetSetDescriptorType
 from typing import Any, Final, Literal, cast
 
@@ -277,6 +278,11 @@ _HARMLESS: Final = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)  # estimators share most names
+def _is_harmless(name: str) -> bool:
+    return _HARMLESS.fullmatch(name) is not None
+
+
 def recognise(candidate: Any) -> Known | None:
     """Return the class in the table to which an object belongs, or None.
 
@@ -309,7 +315,7 @@ def recognise(candidate: Any) -> Known | None:
     for name in vars(candidate):
         if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(candidate):
             continue  # from files of scikit-learn before 0.23; now they are properties
-        if name in _ANSWERS or (name in defined and not _HARMLESS.fullmatch(name)):
+        if name in _ANSWERS or (name in defined and not _is_harmless(name)):
             raise UnsupportedModelError(
                 f"this {cls.__name__} has a {name} that was set on the object, and only that knows what it "
                 "computes; delete it and compile again"
@@ -390,7 +396,7 @@ def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
     """Return whether an answer may depend on this attribute of a class outside the libraries."""
     if name in ("__dict__", "__weakref__"):
         return not isinstance(value, GetSetDescriptorType)
-    if name in known.overridable or _HARMLESS.fullmatch(name):
+    if name in known.overridable or _is_harmless(name):
         return False
     is_computed = hasattr(value, "__get__") and name in known.relies
     return name in defined or name in _ANSWERS or name.startswith("__") or is_computed
@@ -401,7 +407,7 @@ def _require_own_functions(cls: type) -> None:
     if cls.__module__.partition(".")[0] not in _CHECKED:
         return  # cuML and ThunderSVM wrap their methods with various packages
     for name, value in vars(cls).items():
-        if _HARMLESS.fullmatch(name) or isinstance(value, GetSetDescriptorType):  # the latter has no Python code
+        if _is_harmless(name) or isinstance(value, GetSetDescriptorType):  # the latter has no Python code
             continue
         for author in _authors(value):
             if author.partition(".")[0] not in _AUTHORS:
