@@ -58,7 +58,7 @@ _GROUP_BYTES: Final = 384 << 20
 # Work in multiply-adds of a large matrix product (some 4e10 per second and core): for a pair of support vectors, and
 # for each contraction of each center.
 _PAIR_WORK: Final = 30.0
-_CONTRACTION_WORK: Final = 1.7
+_CONTRACTION_WORK: Final = 1.2
 
 Argument = TypeVar("Argument")
 Result = TypeVar("Result")
@@ -272,9 +272,8 @@ def _walk(
             own, others = np.zeros(n_left), np.zeros(rows.n_padded - first)
             row_sums = np.empty(n_left)
             modulus = 0.0
-            products = [
-                np.zeros((2, n_centers, n_left)) for _ in faded
-            ]  # half of the matrix, before and after `n_first`
+            # Products with half of the matrix, before and after the change of sign
+            products = [np.zeros((2, n_centers, n_left)) for _ in faded]
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)
                 block = slice(second, second + right.shape[0])

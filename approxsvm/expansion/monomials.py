@@ -82,7 +82,7 @@ def moments(
     least: int = 0,
     dtype: npt.DTypeLike = np.float64,
 ) -> list[FloatArray]:
-    """Weighted sums of every monomial of degree `least` to `degree` over rows, one array for each degree.
+    """Compute weighted sums of every monomial of degree `least` to `degree` over rows, one array for each degree.
 
     `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` at a time.
     A block's sums are computed in `dtype` and added up in float64. A monomial is a head times a tail that begins where

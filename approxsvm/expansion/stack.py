@@ -431,7 +431,7 @@ def _gram_work(n_sv: int, d: int, degree: int) -> float:
 
 def _moment_work(n_sv: int, d: int, last: int) -> float:
     """Return the work of a center's moments (measured for 10 to 54 features and degrees 3 to 6)."""
-    return n_sv * (4.5 * n_monomials(d + 1, last) + 9_000)
+    return n_sv * (2.7 * n_monomials(d + 1, last) + 9_000)
 
 
 def _center_work(n_sv: int, d: int, last: int, degree: int) -> float:

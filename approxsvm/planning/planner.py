@@ -59,6 +59,8 @@ _PROBE_ROWS: Final = 4_000
 _PLACING_WORK: Final = 320.0
 # Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
 _FOR_BUILDING: Final = 4.0
+# Building a large model's plan with more centers may take this many times the work that its rows may save.
+_FOR_MORE_CENTERS: Final = 6.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
 _GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
@@ -268,7 +270,7 @@ class Planner:
                 break
             size, lower = self._size(n_centers), [c for c in tried if len(c.points.centers) > 1][-2:]
             hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
-            if tried and self._cannot_improve(hopeful, tried):
+            if tried and (self._cannot_improve(hopeful, tried) or not self._is_worth_building(size, hopeful)):
                 break
             if n_centers not in self._ahead and not self._is_worth_placing(size):
                 continue
@@ -431,6 +433,14 @@ class Planner:
         degree = self._degrees(size)[0]
         placing = _PLACING_WORK * self._model.n_features * size.n_centers**2 if size.n_centers > 1 else 0.0
         return self._is_worth(size, degree, self._costs.expansion(degree, size), placing)
+
+    def _is_worth_building(self, size: Size, hopeful: Cost) -> bool:
+        """Return whether a large model's plan with more centers takes not far more time than its rows may save."""
+        if not (self._is_rationed and self._model.n_decisions == 1 and is_large(self._model.n_sv)):
+            return True
+        saved = max(min(self._least_cost, self.exact_cost) - hopeful.weighed, 0.0) * self._work_of_cost
+        work = self._work(size, self._degrees(size)[0], None)
+        return work <= _FOR_MORE_CENTERS * max(saved, _ACCEPTABLE_WORK)
 
     def _is_worth(self, size: Size, degree: int, hopeful: Cost, other_work: float) -> bool:
         if not self._is_rationed:
