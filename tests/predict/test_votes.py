@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,12 @@ def _model(random: np.random.Generator, n_classes: int) -> tuple[KernelModel, Ro
     coef[0, owner == 1] = coef[0, owner == 0]  # their pair is 0 everywhere
     coef[np.arange(n_classes - 1)[:, np.newaxis] < owner] *= -1.0
     gamma = 0.3 / n_features
-    rows = np.concatenate([x[random.integers(0, len(x), 150)] + random.normal(size=(150, n_features)),
-                           0.5 * (x[random.integers(0, len(x), 150)] + x[random.integers(0, len(x), 150)])])
+    rows = np.concatenate(
+        [
+            x[random.integers(0, len(x), 150)] + random.normal(size=(150, n_features)),
+            0.5 * (x[random.integers(0, len(x), 150)] + x[random.integers(0, len(x), 150)]),
+        ]
+    )
     rows[::7] *= random.random((len(rows[::7]), n_features)) < 0.2
     rows = np.asarray(rows, np.float32).astype(float)
     bare = _values(x, coef, n_support, gamma, rows)
@@ -72,23 +77,24 @@ def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
     return found
 
 
-def _plans(model: KernelModel, rows: Rows, random: np.random.Generator) -> list[Artifact]:
-    """The exact engine, with a network that guesses at random, and a coarse expansion before it."""
-    exact = approxsvm.compile(model, rows, n_jobs=1, mode="exact").artifact
-    weights = random.normal(size=(1 + model.n_features, len(model.labels))).astype("<f4").tobytes()
-    network = record("speculation").pack(0, 0) + weights
-    coarse = approxsvm.compile(model, rows, n_jobs=1, degree=2, n_centers=3).artifact
-    return [Artifact(changed(content({"speculation": network}), exact)), coarse]
-
-
-@pytest.mark.parametrize("n_classes", [4, 5, 7, 10, 16, 26, 40, 60])
-def test_votes_without_a_class_that_wins_all(n_classes: int, target: str) -> None:
+@cache
+def _case(n_classes: int) -> tuple[Rows, npt.NDArray[np.intp], list[Artifact]]:
+    """Rows, their winners, and two artifacts: exact with a network that guesses at random, and a coarse expansion."""
     random = np.random.default_rng(n_classes)
     model, rows = _model(random, n_classes)
-    expected = _winners(model, rows)
+    exact = approxsvm.compile(model, rows, n_jobs=1, mode="exact").artifact
+    weights = random.normal(size=(1 + model.n_features, n_classes)).astype("<f4").tobytes()
+    network = record("speculation").pack(0, 0) + weights
+    coarse = approxsvm.compile(model, rows, n_jobs=1, degree=2, n_centers=3).artifact
+    return rows, _winners(model, rows), [Artifact(changed(content({"speculation": network}), exact)), coarse]
+
+
+@pytest.mark.parametrize("n_classes", [4, 5, 7, 10, 16, 26, 40])
+def test_votes_without_a_class_that_wins_all(n_classes: int, target: str) -> None:
+    rows, expected, artifacts = _case(n_classes)
     is_sure = expected >= 0
     assert is_sure.sum() > 100
-    for artifact in _plans(model, rows, random):
+    for artifact in artifacts:
         native = _native.Predictor(artifact.native, target)
         for n in (1, 3, 8, 300):
             for some in (rows, rows.astype(np.float32)):

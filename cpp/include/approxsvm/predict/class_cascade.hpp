@@ -145,7 +145,7 @@ class ClassCascade : public CommonExpansions {
 
     void send_to_float32(std::size_t i) {
         if (few_is_first_ && exact_.answer_by_few_values(i)) return;
-        if (!speculates_ || !winner_.speculates()) return exact_.send_to_engine32(i);
+        if (!speculates_ || !(winner_.speculates() || elects())) return exact_.send_to_engine32(i);
         if (!begins_sparse(i)) winner_.send(i);
     }
     void send_to_float64(std::size_t i) { exact_.send_to_float64(i); }
@@ -201,9 +201,9 @@ class ClassCascade : public CommonExpansions {
     // features if rows share a block, and a third for single rows.
     bool settled_as_sparse(std::size_t i, std::size_t share) { return exact_.send_sparse(i, view_.n_features / share); }
     bool begins_sparse(std::size_t i) {
-        return prepared_.subspaces.n_stages == 0 && !winner_.is_cheaper_elected(view_.n_features / 5, false) &&
-               settled_as_sparse(i, 5);
+        return prepared_.subspaces.n_stages == 0 && !elects() && settled_as_sparse(i, 5);
     }
+    bool elects() const { return winner_.is_cheaper_elected(view_.n_features / 5, false); }
 
     // The interface of WinnerStage. All pairs share the kernel values of a grid, for which no winner is guessed.
     void settle_winner(std::size_t i, std::size_t winner, Stage stage) {

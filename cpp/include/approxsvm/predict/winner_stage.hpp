@@ -73,13 +73,15 @@ class WinnerStage {
         return 8.0 / static_cast<double>(alone_eighths_of(view_)) * alone <= (in_float64 ? 2.0 : 1.0) * of_all;
     }
 
-    // Adds row i; the network guesses its winner.
+    // Adds row i; the network guesses its winner. Without one, any class is as good for a start.
     void send(std::size_t i) {
-        if (job_.batch.engines_alone) {
-            row_.begin(i);
-            return answer_alone(0, {i, 1}, row_.speculated(i));
+        if (speculates() && !job_.batch.engines_alone) {
+            if (unknown_.add(i)) speculate();
+            return;
         }
-        if (unknown_.add(i)) speculate();
+        row_.begin(i);
+        if (speculates()) return answer_alone(0, {i, 1}, row_.speculated(i));
+        elect(i, 0);
     }
     // Begins row i with the pairs of class w that are decided: known_of(know) calls know(c, pair, whether w wins) for
     // each. A batch ignores them, because its rows are evaluated together.
