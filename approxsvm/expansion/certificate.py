@@ -220,8 +220,8 @@ def certificates(
         )
         rounding = [_kappa(degree, function.n_sv, d, radius_sq) * sum_moduli * unit for radius_sq in radii_sq]
         return Certificates(
-            norms=norms * unit,
-            remainders=remainders * unit,
+            norms=_times(norms, unit),
+            remainders=_times(remainders, unit),
             first_remainder_degree=known,
             contractions=thetas,
             coefficient_errors=np.array(rounding),
@@ -268,6 +268,11 @@ def _remainders(
             if column == 0 or remainder * factor < least[c]:
                 least[c], remainders[c], thetas[c] = remainder * factor, remainder, theta
     return remainders, thetas
+
+
+def _times(bounds: FloatArray, unit: float) -> FloatArray:
+    """Return bounds times a power of two, rounded up where they underflow."""
+    return np.maximum(bounds * unit, np.where(bounds > 0.0, np.finfo(float).smallest_subnormal, 0.0))
 
 
 def float32_error(degree: int, moduli_sq: float, n_sv: int, max_r: float) -> float:

