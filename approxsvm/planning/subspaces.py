@@ -48,6 +48,8 @@ _MAX_ROWS: Final = 2_000
 _WORTHWHILE: Final = 0.8
 _WORTHWHILE_OF_PLAN: Final = 0.95
 _WORTHWHILE_OF_CLASSES: Final = 0.5
+# Stages that may reduce the cost to this share are tried even if the search takes longer than the expected rows.
+_MUCH_LESS: Final = 0.2
 # A plan below this share of the exact engine's cost ends the search.
 _GOOD_ENOUGH: Final = 0.1
 # Above this number of classes, stages may take as many bytes as the exact model plus this, because they store vectors
@@ -144,8 +146,10 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     if not all(group.have_one_sign() and len(group.members) for group in lists):
         return None
     largest, effort = max(len(group.members) for group in lists), problem.limits.effort
-    saved = least_asked - min(map(costs.at_best, numbers))
-    most = EFFORT[effort] * saved * work_of_cost(problem.limits.rows_expected, blocks.constants)
+    cheapest = min(map(costs.at_best, numbers))
+    most = EFFORT[effort] * (least_asked - cheapest) * work_of_cost(problem.limits.rows_expected, blocks.constants)
+    if cheapest <= _MUCH_LESS * least_asked:
+        most = math.inf
     while numbers and _work(lists, d, numbers) > min(most, _MOST_WORK[effort]):
         numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
     if not numbers or largest * d > _MAX_NUMBERS:
