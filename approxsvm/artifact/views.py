@@ -3,7 +3,7 @@
 import os
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
@@ -133,8 +133,9 @@ class Artifact(SealedBytes):
         numbers = "<i8" if kind == schema.INT64 else "<f8"
         labels = _texts(content, count) if kind == schema.TEXT else np.frombuffer(content, numbers).tolist()
         name = self.header["label_dtype"].rstrip(b"\0").decode("latin-1")
+        longest = max(map(len, labels)) if kind == schema.TEXT else 0
         for k, label in enumerate(labels):
-            if not _holds(name, label, labels):
+            if not _holds(name, label, longest):
                 raise ArtifactError(f"label_dtype is {name!r}, expected a type that holds label {k} of section labels")
         return np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
 
@@ -464,8 +465,8 @@ def _members(content: memoryview) -> Iterator[Artifact]:
         content = content[n_bytes:]
 
 
-def _holds(dtype: str, label: Any, labels: Sequence[Any]) -> bool:
-    """Return whether a dtype that NumPy writes for labels holds one of them exactly."""
+def _holds(dtype: str, label: Any, longest: int) -> bool:
+    """Return whether a dtype that NumPy writes for labels holds one exactly; `longest` is the length of any text."""
     kind, size = dtype[1:2], dtype[2:]
     if not isinstance(label, str):
         is_known = _NUMBERS.fullmatch(dtype) and isinstance(label, float) == (kind == "f")
@@ -478,8 +479,7 @@ def _holds(dtype: str, label: Any, labels: Sequence[Any]) -> bool:
     if kind == "u":  # whole numbers, some of them beyond int64
         return label.isascii() and label.isdigit() and str(int(label[:21])) == label and int(label) < 2**64
     # A type may be wider than its texts, but must not let a small file claim gigabytes.
-    most = max(schema.limit("max_label_width"), *map(len, labels))
-    return len(label) <= int(size) <= most and not label.endswith("\0")
+    return len(label) <= int(size) <= max(schema.limit("max_label_width"), longest) and not label.endswith("\0")
 
 
 def _texts(content: Any, count: int) -> list[str]:

@@ -105,6 +105,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -165,6 +166,11 @@ class CenterSums:
     max_sv_norm: float  # max ||x_i - center||, rounded up
     half_sq_offset: float = 0.0  # gamma max ||x_i - slice||^2; 0 if the expansion covers the whole space
 
+    @cached_property
+    def sharpened_sq(self) -> dict[int, float]:
+        """Upper bounds of the largest eigenvalue of each G_k."""
+        return {k: _largest_eigenvalue(matrix) for k, matrix in self.spectra.items()}
+
 
 def certificates(
     function: DecisionFunction,
@@ -202,12 +208,12 @@ def certificates(
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
             largest = math.inf  # largest eigenvalue of G, if it must bound those of all G_k: G >= 2^(3-k) G_k
             if sums.direction is not None and not sums.spectra:
-                largest = largest_eigenvalue(sums.direction) + direction_slack
+                largest = _largest_eigenvalue(sums.direction) + direction_slack
             for k, slack in enumerate(slacks):
                 norm = _root(sums.degree_sq[k] + slack)
                 kept_sq[c, k] = max(sums.degree_sq[k] - slack, 0.0) if math.isfinite(norm) else 0.0
                 if k in sums.spectra and k > degree:
-                    norm = min(norm, _root(largest_eigenvalue(sums.spectra[k]) + slack))
+                    norm = min(norm, _root(sums.sharpened_sq[k] + slack))
                 if k >= 3 and k > degree:
                     norm = min(norm, _root(largest / DIRECTION_CONTRACTION ** (k - 3)))
                 norms[c, k] = min(norm, total)
@@ -352,7 +358,7 @@ def _root(x: float) -> float:
     return math.sqrt(max(x, 0.0)) * (1 + 4 * UNIT64) if math.isfinite(x) else math.inf
 
 
-def largest_eigenvalue(symmetric: FloatArray) -> float:
+def _largest_eigenvalue(symmetric: FloatArray) -> float:
     """Return an upper bound of the largest eigenvalue of a positive semi-definite matrix."""
     if not np.isfinite(symmetric).all():
         return math.inf

@@ -32,13 +32,12 @@ class DecisionFunction:
         if not coef.all():
             used = np.flatnonzero(coef)
             coef, vectors = coef[used], vectors[used]
-        changes = np.flatnonzero(np.diff(coef > 0.0))
-        if len(changes) > 1:  # trained classifiers have at most one
-            order = np.argsort(coef < 0.0, kind="stable")
-            coef, vectors = coef[order], vectors[order]
-            changes = np.flatnonzero(np.diff(coef > 0.0))
+        is_positive = coef > 0.0
+        if np.count_nonzero(np.diff(is_positive)) > 1:  # trained classifiers have at most one change
+            order = np.argsort(~is_positive, kind="stable")
+            coef, vectors, is_positive = coef[order], vectors[order], is_positive[order]
         # Number of support vectors before the change of sign
-        self.n_first = int(changes[0]) + 1 if len(changes) else len(coef)
+        self.n_first = int(np.count_nonzero(is_positive == is_positive[:1]))
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors

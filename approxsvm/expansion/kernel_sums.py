@@ -71,9 +71,7 @@ class KernelSums:
     total_sq: float  # sum_ij a_i a_j K_ij
     moduli_sq: float  # sum_ij |a_i a_j| K_ij
     values: FloatArray  # (n_sv,): decision values at the support vectors, without intercept; empty if not needed
-    contracted_sq: (
-        FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2, errors of float32 added; column 0: `total_sq`
-    )
+    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 and errors of float32; `total_sq` first
     faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
     sq_radius: float  # gamma times the largest squared norm used in a distance
     path: int  # longest path of additions

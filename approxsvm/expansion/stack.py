@@ -19,7 +19,6 @@ from approxsvm.expansion.certificate import (
     Certificates,
     certificates,
     float32_error,
-    largest_eigenvalue,
     tails_of,
 )
 from approxsvm.expansion.decision_function import DecisionFunction
@@ -406,8 +405,8 @@ def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
     """Return the bound at a distance s from the triangle inequality, as a share of the other parts' bounds."""
     parts_sq, tail = sums.degree_sq.copy(), _tail(sums.tails, len(sums.degree_sq), s)
     if tail <= _dropped(parts_sq, degree, s):
-        for k, matrix in sums.spectra.items():
-            parts_sq[k] = largest_eigenvalue(matrix)
+        for k, sharpened_sq in sums.sharpened_sq.items():
+            parts_sq[k] = sharpened_sq
     dropped = _dropped(parts_sq, degree, s)
     return tail / dropped if dropped > 0.0 else math.inf
 

@@ -436,7 +436,7 @@ class Planner:
 
     def _is_worth_building(self, size: Size, hopeful: Cost) -> bool:
         """Return whether a large model's plan with more centers takes not far more time than its rows may save."""
-        if not (self._is_rationed and self._model.n_decisions == 1 and is_large(self._model.n_sv)):
+        if not self._has_long_passes:
             return True
         saved = max(min(self._least_cost, self.exact_cost) - hopeful.weighed, 0.0) * self._work_of_cost
         work = self._work(size, self._degrees(size)[0], None)
@@ -480,9 +480,9 @@ class Planner:
         Small models, whose passes take little time, do without. The first number of centers is always worth it, and
         further ones are if all of them take at most half of the time of another pass.
         """
-        model = self._model
-        if not (is_large(model.n_sv) and self._is_rationed and model.n_decisions == 1):
+        if not self._has_long_passes:
             return
+        model = self._model
         some: list[npt.NDArray[np.float32]] = []
         n_most = 0.5 * pass_work(model.n_sv, model.n_features) / energy_work(model.n_sv)
         for n_centers in numbers:
@@ -500,6 +500,11 @@ class Planner:
             some.append(probed)
         if some:
             sum_ahead(model, np.concatenate(some), self._problem.known_sums, progress)
+
+    @property
+    def _has_long_passes(self) -> bool:
+        """Whether work is limited, and passes over the kernel matrix of the only function take long."""
+        return self._is_rationed and self._model.n_decisions == 1 and is_large(self._model.n_sv)
 
     def _is_ahead(self, points: Points) -> bool:
         return any(points is placed for placed in self._ahead.values())

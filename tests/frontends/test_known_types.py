@@ -320,7 +320,8 @@ def found_by_perturbing(known):
 @of_each(READ)
 def test_what_changes_the_answer_changes_ours_or_is_refused(known, monkeypatch):
     """The table lists everything that answers depend on."""
-    once = cache(known_types._require_own_functions)  # of a class, whose functions nobody replaces here
+    # Nothing replaces functions of classes here, so each class is checked only once.
+    once = cache(known_types._require_own_functions)
     monkeypatch.setattr(known_types, "_require_own_functions", once)
     found, unnoticed = found_by_perturbing(known)
     all_counts = sum(found.values(), Counter())

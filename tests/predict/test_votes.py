@@ -57,7 +57,7 @@ def _values(x: Rows, coef: Rows, n_support: Any, gamma: float, rows: Rows) -> np
 
 
 def _winners(model: KernelModel, rows: Rows) -> npt.NDArray[np.intp]:
-    """Classes that win whatever the sign of pairs within 1e-11 of the moduli; -1 if there is none."""
+    """Return the winner of each row; -1 if pairs within 1e-11 of their absolute sums could change it."""
     k = len(model.labels)
     values = _values(np.asarray(model.support_vectors), model.dual_coef, model.n_support, model.gamma, rows)
     values = values + model.intercept

@@ -187,8 +187,8 @@ class WinnerRow {
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
     // Whether the votes certainly elect a class, by judging one class after another, beginning with `next`. A class
-    // that no other beats is probably the winner or close to it, so the few pairs that float32 leaves open are taken in
-    // float64 at once; those of other classes only if nothing else decides.
+    // that no other beats is probably the winner or close to it, so its open pairs are summed in float64 at once. Open
+    // pairs of other classes wait until no class is left for float32.
     bool elects(std::size_t next, std::size_t& winner) {
         for (; next < n_; next = next_in(Progress::by_pairs)) {
             judge_in_float32(next);
@@ -215,8 +215,8 @@ class WinnerRow {
     std::size_t n_undecided(std::size_t w) const { return possible()[w] - certain()[w]; }
     bool is_open(std::size_t w) const { return n_undecided(w) > 0; }
 
-    // Returns the class with the most possible votes among the leading class and those that may precede it, if they
-    // have undecided pairs and have not come this far; n_labels if there is none.
+    // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs and less
+    // progress than this. It has the most possible votes; n_labels if no class is left.
     std::size_t next_in(Progress progress) const {
         const auto leader = static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
         std::size_t best = n_;

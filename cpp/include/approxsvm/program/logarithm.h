@@ -2,11 +2,6 @@
 #pragma once
 #include "ball.h"
 
-/* Whether every number of a ball has a logarithm. */
-APPROXSVM_PROGRAM int approxsvm_logarithm_takes(double x, double radius, double offset) {
-    return x - radius > -offset;
-}
-
 /* Evaluates a ball. The error of the logarithm is 4 u here and 12 units in the source, which also rounds the offset and
    the sum s. Within radius r of s, the logarithm changes by at most r / (s - r), because it is concave. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double offset, int source) {
