@@ -662,20 +662,16 @@ class CompiledEnsemble(CompiledClassifier):
     Means have no decision function, and `error_bound` bounds their probabilities. Rows that the members' bounds cannot
     decide are evaluated exactly, except in mode "approximate". Parameters are the same as for CompiledModel.
 
-    Votes have the probabilities and decision values of BaggingClassifier and AdaBoostClassifier, computed here from the
-    members' answers: fractions of the votes, and means of values, or the boosted classifier's function of its votes.
+    Votes have the probabilities and decision values of BaggingClassifier, computed here from the members' answers:
+    fractions of the votes, and means of values.
     """
-
-    @property
-    def _is_boosted(self) -> bool:
-        return bool(self.artifact.outputs.addend != 0.0)
 
     def _votes(self, X: Any) -> FloatArray:
         """Return the fraction of the votes for each class, shape (n_rows, n_classes)."""
         rows = self._rows(X)  # members cannot vectorize texts
-        weights, addend = self.artifact.outputs.weights, self.artifact.outputs.addend
+        weights = self.artifact.outputs.weights
         labels = [member._evaluator.predict(rows)[:, np.newaxis] == self.classes_ for member in self.members]
-        votes = [weight * np.where(is_it, 1.0, addend) for weight, is_it in zip(weights, labels, strict=True)]
+        votes = [weight * is_it for weight, is_it in zip(weights, labels, strict=True)]
         return np.asarray(np.sum(votes, axis=0) / weights.sum())
 
     def _has_vote_probabilities(self) -> bool:
@@ -687,13 +683,7 @@ class CompiledEnsemble(CompiledClassifier):
         """Return class probabilities by the source's formula, shape (n_rows, n_classes); columns as in ``classes_``."""
         if not self.artifact.counts_votes:
             return np.asarray(self._evaluator.predict_proba(self._rows(X)))
-        if not self._is_boosted:
-            return self._votes(X)
-        values = self.decision_function(X)
-        n_classes = len(self.classes_)
-        exponents = np.column_stack([-values, values]) / 2 if n_classes == 2 else values / (n_classes - 1)
-        probabilities = np.exp(exponents - exponents.max(axis=1, keepdims=True))
-        return np.asarray(probabilities / probabilities.sum(axis=1, keepdims=True))
+        return self._votes(X)
 
     @available_if(_has_vote_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
@@ -704,21 +694,18 @@ class CompiledEnsemble(CompiledClassifier):
     def _has_values(self) -> bool:
         members, n_labels = self.artifact.members, len(self.artifact.labels)
         from_all = all(member.has_decision_function and len(member.labels) == n_labels for member in members)
-        if not (self.artifact.counts_votes and self._has_vote_probabilities() and (self._is_boosted or from_all)):
+        if not (self.artifact.counts_votes and self._has_vote_probabilities() and from_all):
             raise AttributeError(self.artifact.why_no_decision_function)
         return True
 
     @available_if(_has_values)
     def decision_function(self, X: Any) -> FloatArray:
-        """Return means of the members' decision values, or a boosted classifier's fractions of votes for each class.
+        """Return means of the members' decision values.
 
-        Boosted fractions subtract the votes against a class. The shape is the same as in the source: (n_rows,) for two
-        classes, else a column for each class or pair. If a step of the source maps float32 rows in float32, the means
-        of such rows are accurate up to the rounding of that step.
+        The shape is the same as in the source: (n_rows,) for two classes, else a column for each class or pair. If a
+        step of the source maps float32 rows in float32, the means of such rows are accurate up to the rounding of that
+        step.
         """
-        if self._is_boosted:
-            votes = self._votes(X)
-            return np.asarray(votes[:, 1] - votes[:, 0] if votes.shape[1] == 2 else votes)
         rows = self._rows(X)
         return np.asarray(np.mean([member._evaluator.decision_function(rows) for member in self.members], axis=0))
 

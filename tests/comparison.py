@@ -230,12 +230,8 @@ class _Rounding:
         if not parts:
             return np.array(True)
         certain, certified = np.asarray(self._certain(parts)), self.certified
-        rounds_distances = "output codes" in getattr(self._model, "source", "")
         if self._fast.artifact.mode == "approximate":
             return certain & certified  # no other label is promised
-        if rounds_distances:
-            rounded = 2.0**-20 * (1.0 + np.abs(parts[0].values).max())
-            certain = self._beyond_ties([replace(parts[0], near=parts[0].near + rounded)])
         artifact = self._fast.artifact
         is_open = artifact.mode == "exact" or artifact.row_dtypes.rounded is not None
         if is_open and not artifact.members:

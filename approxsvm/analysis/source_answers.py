@@ -205,19 +205,17 @@ def classes_of(
         return classes, certain
     weights = ensemble.outputs.weights
     assert weights is not None
-    addend, total = ensemble.outputs.addend, sum(weights.tolist())
+    total = sum(weights.tolist())
     sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
     for member, value, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
         classes, certain = _labels_of(ensemble, member, value, slack)
-        votes = np.where(np.arange(len(ensemble.labels)) == classes[:, np.newaxis], 1.0, addend)
+        votes = np.arange(len(ensemble.labels)) == classes[:, np.newaxis]
         sums[0] += weight * votes
         sums[1] += weight * votes * certain[:, np.newaxis]
-        n_open += (1.0 - addend) * weight * ~certain
-    best = (sums[0] / total if addend else sums[0]).argmax(axis=1)[:, np.newaxis]
+        n_open += weight * ~certain
+    best = sums[0].argmax(axis=1)[:, np.newaxis]
     ahead, reach = np.take_along_axis(sums[1], best, axis=1) - sums[1], n_open * (1.0 + 2.0**-40) + 2.0**-40 * total
-    # If every vote is certain, equal sums stay equal whatever divides them, and others differ if nothing divides them.
-    decided = (n_open == 0.0)[:, np.newaxis] & ((ahead == 0.0) | (addend == 0.0))
-    beaten = decided | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
+    beaten = (n_open == 0.0)[:, np.newaxis] | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
     return best[:, 0], beaten.all(axis=1)
 
 

@@ -158,8 +158,8 @@ class Ensemble:
             raise ModelFormatError(
                 f"weights must be at least 0, not all 0, and have a finite sum, got {weights.tolist()}"
             )
-        if not -1 <= outputs.addend <= 0 or (self.averages and outputs.addend != 0):
-            raise ModelFormatError(f"a vote cannot count {outputs.addend} times its weight against other classes")
+        if outputs.addend != 0:
+            raise ModelFormatError(f"the addend of votes and means is {outputs.addend}, but must be 0")
 
     @property
     def task(self) -> Task:

@@ -336,8 +336,7 @@ class Outputs:
     # values. Without weights, probabilities count equally, and values are stacked. With a function per class, these are
     # sums, (n_classes, n_columns + 1): weights of all numbers that members have, and an addend.
     weights: FloatArray | None = None
-    # Initial value of a sum of values; for votes, the factor of a vote's weight for the labels that it is not for
-    addend: float = 0.0
+    addend: float = 0.0  # initial value of a sum of values
 
     def __post_init__(self) -> None:
         if self.label_rule not in get_args(LabelRule):

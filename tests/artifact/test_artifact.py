@@ -74,7 +74,7 @@ labels: bytes, #; bytes, at least #; label # is text #, another than label #; la
 linear: bytes, #
 majority_classes: bytes, #
 members: bytes, at least #; file_bytes #, #; file_bytes #, # to #; file_bytes #, a multiple of #
-outputs: addend, # to #; bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, # to #; decision_shape,
+outputs: bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, # to #; decision_shape,
     #; density mark #, at least #; knot #, more than #; label_rule, #; label_rule, at least #; n_calibrators, #;
     positive, #; positive, # to #; probability, #; probability, at least #; slope before knot #, # to #; sum of the
     weights, a finite number; sum of the weights, at least #; weight of member #, at least #

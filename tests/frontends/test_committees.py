@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import (
-    AdaBoostClassifier,
     BaggingClassifier,
     BaggingRegressor,
     VotingRegressor,
@@ -36,7 +35,6 @@ TARGET = np.sin(X[:, 0]) + X[:, 1]
     [
         ("skopt.searchcv.BayesSearchCV", GridSearchCV, (SVC(), {"C": [0.5, 2.0]})),
         ("imblearn.ensemble._bagging.BalancedBaggingClassifier", BaggingClassifier, (SVC(), 4)),
-        ("imblearn.ensemble._weight_boosting.RUSBoostClassifier", AdaBoostClassifier, (SVC(C=0.1),)),
     ],
 )
 def test_classes_of_other_libraries_that_train_otherwise(name, base, made, monkeypatch):

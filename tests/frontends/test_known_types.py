@@ -84,11 +84,11 @@ Pipeline: scalers; nested; sampled
 CalibratedClassifierCV: sigmoid of two; isotonics of three; temperature of three
 TransformedTargetRegressor: scaled target | FrozenEstimator: frozen; CCA | MultiOutputRegressor: targets; targets, one
 MultiOutputClassifier: several labels; several probabilities | VotingClassifier: soft votes; weighted votes
-BaggingClassifier: bag of means; bag | AdaBoostClassifier: boost; boost of two
+BaggingClassifier: bag of means; bag
 VotingRegressor: mean; mean of one kernel | BaggingRegressor: bag of values; bag of linear values
 StackingRegressor: stack of values; stack, passed through | StackingClassifier: stack; stack of three
 OneVsRestClassifier: rest of two; rest; rest, calibrated; rest of several labels
-_ConstantPredictor: rest of a constant | OutputCodeClassifier: codes
+_ConstantPredictor: rest of a constant
 FixedThresholdClassifier: threshold of values; threshold of probabilities | TunedThresholdClassifierCV: tuned threshold
 OneVsOneClassifier: pairs; pairs of linear ones
 _CalibratedClassifier: sigmoid of two; isotonic of three; temperature of three

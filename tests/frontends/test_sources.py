@@ -123,7 +123,7 @@ REFUSED = [
         "by predict_proba of a one against the",
     ),
     (StackingRegressor([("a", SVR())], final_estimator=SVR(), cv=2), VALUE, "whose final_estimator_ is a SVR"),
-    (AdaBoostClassifier(CalibratedClassifierCV(SVC(), cv=2), n_estimators=2), TWO, "around a mean of 2"),
+    (AdaBoostClassifier(SVC(), n_estimators=2), TWO, "compile each of estimators_ and count their votes, weighted by"),
     (VotingRegressor([("a", make_pipeline(StandardScaler(copy=False), Ridge())), ("b", Ridge())]), VALUE, "overwrites"),
     (SVC(kernel="poly", degree=7), TWO, "'poly' of degree 7; only 'rbf'"),
     (SVC(kernel=lambda a, b: a @ b.T), TWO, "callable '<lambda>'"),

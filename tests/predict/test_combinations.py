@@ -5,27 +5,24 @@ The zoo compares their answers, also at ties and for values of exactly 0.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import onnxruntime
 import pytest
 from click.testing import CliRunner
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import AdaBoostClassifier, StackingClassifier, StackingRegressor, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, StackingRegressor, VotingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Perceptron, Ridge, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import FixedThresholdClassifier
-from sklearn.multiclass import OneVsRestClassifier, OutputCodeClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import approxsvm
-from approxsvm.analysis.source_answers import classes_of
 from approxsvm.cli import main
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.frontends import read_any
@@ -148,54 +145,17 @@ def test_requests_that_rules_refuse():
     for method in ("decision_function", "error_bound", "predict_proba"):
         with pytest.raises(InputError):
             getattr(votes, method)(X)
-    boost = approxsvm.compile(AdaBoostClassifier(LogisticRegression(), n_estimators=3).fit(X, y))
+    bag = approxsvm.compile(BaggingClassifier(SVC(), n_estimators=3).fit(X, y))
     for method in ("predict_proba", "decision_function"):
-        assert hasattr(boost, method)
+        assert hasattr(bag, method)
         with pytest.raises(InputError, match=r"only available from the estimators of compile\(\) and load\(\)"):
-            getattr(approxsvm.Predictor(boost.artifact.data), method)(X)
+            getattr(approxsvm.Predictor(bag.artifact.data), method)(X)
     rest = approxsvm.compile(OneVsRestClassifier(SVC(probability=True)).fit(X, KINDS))
     with pytest.raises(AttributeError, match="the source has none, or none that can be read"):
         rest.predict_proba(X)
 
 
-# --- codes and stacks
-
-
-def test_classes_with_one_code():
-    """The later of two classes is never predicted."""
-    y = np.digitize(TARGET, np.quantile(TARGET, [0.25, 0.5, 0.75]))
-    source = OutputCodeClassifier(SVC(gamma=0.5), code_size=1, random_state=0).fit(X, y)
-    source.code_book_[3] = source.code_book_[0] = [1, 1, 1, -1]
-    source.code_book_[1:3] = [[1, -1, 1, 1], [-1, 1, -1, 1]]
-    fast = assert_labels_are_the_source_s(source, np.concatenate([X, WHOLE]))
-    assert fast.classes_.tolist() == source.classes_.tolist() == [0, 1, 2, 3]
-    assert not hasattr(fast, "decision_function")
-    assert not hasattr(source, "decision_function")
-    with pytest.raises(AttributeError, match="only labels are read from this source; compiling would not make"):
-        fast.predict_proba(X)
-    source.code_book_[2] = source.code_book_[1]
-    with pytest.raises(UnsupportedModelError, match="distinguishes 2 classes"):
-        read_any(source)
-
-
-def test_distances_of_codes_that_lose_the_code():
-    """Squares of values leave no digits to the code words: such rows are uncertain, and far ones refused."""
-    source = OutputCodeClassifier(LogisticRegression(), random_state=0, code_size=2)
-    source.fit([[42.0], [32.0], [22.0]], [1, 3, 2])
-    fast = approxsvm.compile(source, mode="exact")
-    for size in 10.0 ** np.arange(25):
-        rows = np.array([[-size], [size]])
-        if size > 1e8:
-            with pytest.raises(InputError, match="row 0: a value between its limits is needed"):
-                fast.predict(rows)
-        else:
-            assert fast.certified(rows).all()
-            np.testing.assert_array_equal(fast.predict(rows), source.predict(rows))
-    huge = OutputCodeClassifier(SVC(gamma=0.5), code_size=2, random_state=0).fit(X, KINDS)
-    for member in (one for one in huge.estimators_ if isinstance(one, SVC)):
-        member._dual_coef_ = member.dual_coef_ = member._dual_coef_ * 1e18
-    fast = approxsvm.compile(huge, mode="exact")
-    assert not fast.certified(X).any()
+# --- stacks
 
 
 @pytest.mark.parametrize(
@@ -212,6 +172,7 @@ def test_distances_of_codes_that_lose_the_code():
         (OneVsRestClassifier(CalibratedClassifierCV(SVC(), cv=2)), SEVERAL, "around a mean of 2"),
         (StackingClassifier([("a", SVC())], SVC(), cv=2), KINDS % 2, "whose final_estimator_ is a SVC"),
         (StackingClassifier([("a", SVC())], stack_method="predict", cv=2), KINDS % 2, "uses predict of a sklearn SVC"),
+        (OneVsRestClassifier(BaggingClassifier(LinearSVC(), 2)), KINDS, "around a votes of 2"),
         (OneVsRestClassifier(SVC()), csr_array(SEVERAL), "sparse indicator matrix"),
         (OneVsRestClassifier(SVC()), 0 * SEVERAL, "with only constant labels"),
     ],
@@ -254,7 +215,7 @@ def machine(**changes):
                 (Outputs(weights=np.array([1.0, np.inf])), "weights must be 2 finite numbers"),
                 (Outputs(weights=np.array([1.0, -1.0])), "must be at least 0"),
                 (Outputs(weights=np.zeros(2)), "not all 0"),
-                (Outputs(weights=np.ones(2), addend=0.5), "cannot count 0.5 times its weight"),
+                (Outputs(weights=np.ones(2), addend=0.5), "the addend of votes and means is 0.5"),
                 (Outputs(MembersMean(), "probability", weights=np.ones(2), addend=-0.5), "no class probabilities"),
                 (Outputs(label_rule="scores", weights=np.ones(2)), "cannot label by scores"),
             )
@@ -293,41 +254,6 @@ def test_means_by_subnormal_weights():
     certified = fast.certified(X)
     assert certified.any()
     np.testing.assert_array_equal(fast.predict(X)[certified], mean.argmax(axis=1)[certified])
-
-
-def test_boosting_that_ends_after_one_member_is_a_vote():
-    y = (X[:, 0] > 0).astype(int)
-    rows = X + 8 * y[:, np.newaxis]
-    source = AdaBoostClassifier(LinearSVC()).fit(rows, y)
-    assert len(source.estimators_) == 1
-    assert assert_labels_are_the_source_s(source, WHOLE).artifact.has_labels_alone
-    for outer in (OneVsRestClassifier(source), FixedThresholdClassifier(source, threshold=0.3)):
-        with pytest.raises(UnsupportedModelError, match="votes of 1"):
-            read_any(outer.fit(rows, y))
-
-
-def test_sums_of_boosted_votes_that_rounding_tells_apart():
-    """0.5 + 0.5 + 0.5 for one class and 0.7 + 0.1 + 0.7 for another: what is greater is up to rounding."""
-    y = np.arange(len(X)) % 4
-    source = AdaBoostClassifier(LinearSVC(), n_estimators=6).fit(X, y)
-    source.estimators_ = []
-    for winner in (0, 1, 0, 0, 1, 1):
-        member = LinearSVC().fit(X, y)
-        member.coef_, member.intercept_ = np.zeros((4, 3)), np.where(np.arange(4) == winner, 1.0, -1.0)
-        source.estimators_.append(member)
-    source.estimator_weights_ = np.array([0.5, 0.7, 0.5, 0.5, 0.1, 0.7])
-    fast = assert_labels_are_the_source_s(source, WHOLE)
-    assert not fast.certified(WHOLE).any()
-    label, certain = in_onnx(fast, WHOLE)
-    np.testing.assert_array_equal(label, source.predict(WHOLE))
-    assert not certain.any()
-    model = read_any(source)
-    values = [np.tile(member.intercept, (5, 1)) for member in model.members]
-    classes, certain = classes_of(model, values, [np.zeros((5, 1))] * 6)
-    np.testing.assert_array_equal(classes, source.predict(WHOLE[:5]))
-    assert not certain.any()
-    plain = replace(model, outputs=replace(model.outputs, weights=np.ones(6), addend=0.0))
-    assert classes_of(plain, values, [np.zeros((5, 1))] * 6)[1].all()  # three votes each: a tie that nothing rounds
 
 
 @pytest.mark.parametrize("step", [None, Nystroem(gamma=0.5, n_components=9, random_state=0)], ids=str)

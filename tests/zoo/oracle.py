@@ -80,8 +80,7 @@ def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
     if model.of_targets:
         return np.column_stack([labels[(one.mid > 0).astype(int)] if isinstance(one, Ball) else one for one in given])
     votes = sum(
-        np.where(one[:, np.newaxis] == labels, weight, outputs.addend * weight)
-        for weight, one in zip(outputs.weights, given, strict=True)
+        np.where(one[:, np.newaxis] == labels, weight, 0.0) for weight, one in zip(outputs.weights, given, strict=True)
     )
     return labels[votes.argmax(axis=1)]
 

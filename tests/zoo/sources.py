@@ -492,8 +492,6 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
             impute.SimpleImputer(), feature_selection.RFE(_Logistic(), n_features_to_select=2)),
         "votes of selectors": make_pipeline(impute.SimpleImputer(), ensemble.VotingClassifier([
             (str(k), make_pipeline(_P.StandardScaler(), feature_selection.SelectKBest(k=k), _SVC())) for k in (1, 2)])),
-        "selector before boosting": make_pipeline(
-            feature_selection.SelectKBest(k=2), ensemble.AdaBoostClassifier(_SVC(), n_estimators=1)),
     }),
     # Numbers that leave float64 on their way, of which a step would make others
     ("scales", "two", _before(_SVC(), {
@@ -655,7 +653,6 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
     ("signed", "two", {
         "soft votes": ensemble.VotingClassifier([("a", _half()), ("b", _Logistic())], voting="soft"),
         "votes of two": ensemble.VotingClassifier([("a", _SVC()), ("b", _LinearSVC())], weights=[1, 2]),
-        "boost of two": ensemble.AdaBoostClassifier(_Logistic(C=0.1), n_estimators=4),
         "bag of means": ensemble.BaggingClassifier(_half(), 2, random_state=0),
         "stack": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half()), ("c", _LinearSVC())], cv=2),
         "stack, approximate": (ensemble.StackingClassifier(
@@ -679,7 +676,6 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "bag": ensemble.BaggingClassifier(_SVC(), 3, max_features=3, random_state=0),
         "bag of some classes": ensemble.BaggingClassifier(_SVC(), 5, max_samples=6, random_state=9),
         "bag of linear ones": ensemble.BaggingClassifier(_Logistic(), 3, random_state=0),
-        "boost": ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3, random_state=0),
         "rest": multiclass.OneVsRestClassifier(_SVC(gamma=0.3)),
         "rest, calibrated": multiclass.OneVsRestClassifier(_half()),
         "rest of unlike ones": multiclass.OneVsRestClassifier(make_pipeline(_WAVES, _LinearSVC())),
@@ -688,7 +684,6 @@ _GROUPS: list[tuple[str, str, dict[str, Any]]] = [
         "pairs of polynomials": multiclass.OneVsOneClassifier(_SVC(kernel="poly", degree=2, gamma=0.3, coef0=1.0)),
         "pairs of unlike kernels": multiclass.OneVsOneClassifier(_SVC()),
         "pairs of linear ones": make_pipeline(_P.StandardScaler(), multiclass.OneVsOneClassifier(_LinearSVC())),
-        "codes": multiclass.OutputCodeClassifier(_SVC(gamma=0.3), code_size=2, random_state=0),
         "stack of three": ensemble.StackingClassifier([("a", _SVC(gamma=0.3)), ("b", _half())], cv=2, passthrough=True),
     }),
     ("one code", "two", _before(_SVC(), {
@@ -754,7 +749,6 @@ _TIES: list[tuple[str, dict[str, Any]]] = [
         "Logistic of two": _Logistic(),
         "rest of two": multiclass.OneVsRestClassifier(_LinearSVC()),
         "votes of two": _Vote([*_LINEAR.items()][:2], weights=[1, 1]),
-        "boost": ensemble.AdaBoostClassifier(_Logistic(), n_estimators=6, random_state=0),
         "threshold below": _Fixed(_LinearSVC(), threshold=-1, pos_label=-2),
         "threshold": _Fixed(_LinearSVC(), threshold=1, pos_label=5),
         "half": _Fixed(_Logistic(), threshold=0.5),
@@ -781,7 +775,6 @@ _ZEROS: list[tuple[str, dict[str, Any]]] = [
         "SVC": _SVC(), "OneClassSVM": svm.OneClassSVM(), "landmarks": make_pipeline(_LANDMARKS, _Logistic()),
         "votes of two": _Vote([("a", _SVC()), ("b", _SVC(gamma=1.0))]),
         "bag": ensemble.BaggingClassifier(_SVC(), 3, random_state=0),
-        "boost": ensemble.AdaBoostClassifier(_SVC(), n_estimators=1, random_state=0),
         "threshold": _Fixed(_SVC(), threshold=0.0, response_method="decision_function"),
         "threshold of the first": _Fixed(_SVC(), threshold=0.0, pos_label=-2, response_method="decision_function"),
     }),
@@ -818,7 +811,6 @@ if importlib.util.find_spec("imblearn"):
             "three",
             {
                 "BalancedBaggingClassifier": balanced.BalancedBaggingClassifier(_SVC(), n_estimators=3, random_state=0),
-                "RUSBoostClassifier": balanced.RUSBoostClassifier(_SVC(C=0.1), n_estimators=3, random_state=0),
                 "sampled": sampling.make_pipeline(
                     _P.StandardScaler(), over_sampling.RandomOverSampler(random_state=0), _SVC()
                 ),
@@ -895,8 +887,6 @@ def _tied(estimator: Any, seed: int) -> Any:
             for name in ("coef_", "intercept_", "offset_"):
                 if isinstance(getattr(part, name, None), (np.ndarray, float)):
                     part.__dict__[name] = rng.integers(-3, 4, np.shape(getattr(part, name))) / 2.0
-            if hasattr(part, "estimator_weights_"):
-                part.estimator_weights_[: len(part.estimators_)] = 0.1
         return source
 
     return fit
@@ -934,9 +924,6 @@ def _entries() -> Iterator[Entry]:
             if name in _NARROW:
                 yield Entry(f"{name}, float32", fitted(linear), "float32", "two")
     yield from _exact_entries()
-    coded = multiclass.OutputCodeClassifier(_LinearSVC(), code_size=2, random_state=0)
-    for seed in range(3):
-        yield Entry(f"codes, tied {seed}", _tied(coded, seed), "large", "three")
     for name, estimator, target in _LIKELIEST:
         fit = lambda X, y, estimator=estimator: _LikeliestClass(clone(estimator).fit(X, y))  # noqa: E731
         inner = lambda source, _: source.inner  # noqa: E731
@@ -946,8 +933,7 @@ def _entries() -> Iterator[Entry]:
         yield Entry(f"{name} of sparse columns on an edge", functools.partial(_on_an_edge, step), "codes and numbers")
     yield Entry("bag, some members", lambda X, y: _bag().fit(X, y).set_params(n_estimators=2), "signed", "three")
     yield Entry("SVC of bits, a pair of 1e-32", _of_a_tiny_pair, "bits", "three", {"mode": "exact"})
-    boost, votes = ensemble.AdaBoostClassifier(_SVC(C=0.1), n_estimators=3), [("a", _SVC()), ("b", _LinearSVC())]
-    yield Entry("boost without a class", _without_weight(boost, "red"), "signed", "three")
+    votes = [("a", _SVC()), ("b", _LinearSVC())]
     yield Entry("votes without a class", _without_weight(ensemble.VotingClassifier(votes), "blue"), "signed", "three")
     for rows, target, degree in ("signed", "two", 0), ("signed", "two", 2), ("grid", "three", 0):
         compiled = functools.partial(_in_subspaces, degree=degree)

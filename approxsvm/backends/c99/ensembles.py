@@ -81,10 +81,9 @@ def rule_arrays(artifact: Artifact) -> Arrays:
         return arrays | {"weights_": np.ascontiguousarray(sums), "addends_": np.array(addends)}
     if not artifact.averages and (artifact.of_targets or not asks_members_for_labels(artifact)):
         return arrays
-    # Weights are added one by one as in the core: the built-in sum() rounds less.
-    arrays |= {"weights_": weights, "total_": np.array(list(accumulate(weights.tolist()))[-1:])}
-    if not artifact.averages:
-        arrays |= {"against_": outputs.addend * weights, "addends_": np.array([outputs.addend])}
+    arrays["weights_"] = weights
+    if artifact.averages:  # weights are added one by one as in the core: the built-in sum() rounds less
+        arrays["total_"] = np.array(list(accumulate(weights.tolist()))[-1:])
     return arrays
 
 
@@ -144,7 +143,7 @@ approxsvm_add_shares(@n_labels, @weights@@[{k}], one, low, high, p, lowest, high
 _MEMBER_VOTE: Final = """\
 label = (int)@positions@@[{first} + {member}_label_(row, &one)];
 is_known &= one >= 0;
-approxsvm_count_vote(@n_labels, label, one, @weights@@[{k}], @against@@[{k}], sums, sure, &open);"""
+approxsvm_count_vote(label, one, @weights@@[{k}], sums, sure, &open);"""
 _MEMBER_VALUE: Final = """\
 is_known &= {member}_evaluate_(row, number, bound);
 for (k = 0; k < {n}; ++k) off[k] = (double)bound[k];"""

@@ -440,23 +440,21 @@ class EnsembleOutputs:
     def _votes(self) -> tuple[str, str, str]:
         """Sums of all votes, of certain votes, and their upper ends; each (n_rows, n_classes).
 
-        An undecided vote moves one class's sum relative to another's by at most (1 - addend) times its weight.
+        An undecided vote moves one class's sum relative to another's by at most its weight.
         """
-        g, addend = self.g, self.outputs.addend
+        g = self.g
         with_bounds = self.members[0].known.bounds is not None
         sums = sure = most = ""
         for member, positions, weight in zip(self.members, self.positions, self.weights, strict=True):
             label = member.predicted()
             position = g.op("Gather", positions, label)
             is_it = g.op("Equal", g.op("Unsqueeze", position, np.array([1])), np.arange(self.n_classes)[np.newaxis])
-            counts = g.op("Where", is_it, np.array(weight), np.array(addend * weight))
+            counts = g.op("Where", is_it, np.array(weight), np.zeros(()))
             sums = g.op("Add", sums, counts) if sums else counts
             if not with_bounds:
                 continue
             known = g.op("Unsqueeze", member.certain(label), np.array([1]))
             some = g.op("Where", known, counts, np.zeros(1))
-            more = g.op("Where", known, counts, np.array([(1.0 - addend) * weight]))
+            more = g.op("Where", known, counts, np.array([weight]))
             sure, most = (g.op("Add", sure, some), g.op("Add", most, more)) if sure else (some, more)
-        if addend:
-            sums = g.op("Div", sums, float(sum(self.weights)))
         return sums, sure, most

@@ -26,8 +26,7 @@ _SEARCHES: Final = tuple(known.name for known in KNOWN if known.role == "search"
 _TRANSPARENT: Final = (*_SEARCHES, "FrozenEstimator", "SelfTrainingClassifier")
 # Wrappers that use labels if the estimator inside has no probabilities.
 _USING_LABELS: Final = (
-    *("AdaBoostClassifier", "BaggingClassifier", "BalancedBaggingClassifier", "MultiOutputClassifier"),
-    *("RUSBoostClassifier", "VotingClassifier"),
+    *("BaggingClassifier", "BalancedBaggingClassifier", "MultiOutputClassifier", "VotingClassifier"),
 )
 
 
@@ -53,27 +52,12 @@ def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
 
 # Readers of estimators that wrap others and pass them the same rows; `read` reads the inner ones.
 _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
-    "AdaBoostClassifier": meta_estimators.read_ada_boost,
-    "BaggingClassifier": meta_estimators.read_bagging_classifier,
-    "BaggingRegressor": meta_estimators.read_bagging_regressor,
-    "BalancedBaggingClassifier": meta_estimators.read_bagging_classifier,
     "CalibratedClassifierCV": wrappers.read_calibrated,
-    "FixedThresholdClassifier": meta_estimators.read_threshold,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
     **dict.fromkeys(_SEARCHES, wrappers.read_search),
-    "MultiOutputClassifier": meta_estimators.read_multi_output_classifier,
-    "MultiOutputRegressor": meta_estimators.read_multi_output,
-    "OneVsOneClassifier": meta_estimators.read_one_vs_one,
-    "OneVsRestClassifier": meta_estimators.read_one_vs_rest,
-    "OutputCodeClassifier": meta_estimators.read_output_code,
-    "RUSBoostClassifier": meta_estimators.read_ada_boost,
-    "SelfTrainingClassifier": meta_estimators.read_self_training,
-    "StackingClassifier": meta_estimators.read_stacking_classifier,
-    "StackingRegressor": meta_estimators.read_stacking_regressor,
+    **meta_estimators.READERS,
+    "SelfTrainingClassifier": lambda trained, read: read(trained.estimator_),
     "TransformedTargetRegressor": wrappers.read_transformed_target,
-    "TunedThresholdClassifierCV": meta_estimators.read_threshold,
-    "VotingClassifier": meta_estimators.read_voting_classifier,
-    "VotingRegressor": meta_estimators.read_voting_regressor,
 }
 
 

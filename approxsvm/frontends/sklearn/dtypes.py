@@ -242,8 +242,8 @@ def _steps(pipeline: Any) -> list[tuple[str, Any]]:
 # Classes that first convert a data frame to an array.
 _CONVERTING_FRAMES: Final = frozenset(
     (
-        *("AdaBoostClassifier", "BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),
-        *("OneVsOneClassifier", "RUSBoostClassifier", "SelfTrainingClassifier"),
+        *("BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),
+        *("OneVsOneClassifier", "SelfTrainingClassifier"),
     )
 )
 # Models that compute in float64 for every dtype of rows.

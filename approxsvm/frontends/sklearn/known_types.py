@@ -191,11 +191,9 @@ wrapper: sklearn.ensemble
     VotingClassifier | estimators_ voting weights estimators le_ classes_ | {_VOTING}
     BaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | {_VOTING};
         its decision_function where it averages probabilities
-    AdaBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | members that are averages themselves
 wrapper: imblearn.ensemble
     BalancedBaggingClassifier | estimators_ estimators_features_ n_estimators n_features_in_ n_classes_ classes_ | as
         BaggingClassifier
-    RUSBoostClassifier | estimators_ estimator_weights_ classes_ n_classes_ | as AdaBoostClassifier
 wrapper: sklearn.ensemble
     VotingRegressor | estimators_ weights estimators | {_TARGETS}
     BaggingRegressor | estimators_ estimators_features_ n_estimators n_features_in_ | {_TARGETS}
@@ -208,7 +206,6 @@ wrapper: sklearn.multiclass
     OneVsRestClassifier | estimators_ classes_ label_binarizer_ | a sparse indicator matrix; predict_proba of
         SVC(probability=True); several labels by averages
     _ConstantPredictor | y_ | by itself
-    OutputCodeClassifier | estimators_ classes_ code_book_ | members without a decision_function; {_APART}
 wrapper: sklearn.model_selection
     FixedThresholdClassifier | estimator_ estimator threshold pos_label response_method |
     TunedThresholdClassifierCV | estimator_ best_threshold_ response_method |

@@ -9,7 +9,7 @@ import numpy as np
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn.kernel_machines import Regression, restored
 from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of
-from approxsvm.frontends.sklearn.meta_estimators import mean_of
+from approxsvm.frontends.sklearn.meta_estimators.means import mean_of
 from approxsvm.frontends.sklearn.pipeline import Model, Read, allows_nan, overwrites, with_input_map
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
 from approxsvm.ir.ensemble import Ensemble

@@ -29,7 +29,7 @@ SANITIZED = [*PLAIN, "-fsanitize=address,undefined,float-cast-overflow", "-fno-s
 # Entries whose headers together have every line of C that headers of the zoo have, but for sizes and numbers.
 OF_EVERY_TEXT = (
     *("bent", "stack of three", "label by probability of two", "OneHotEncoder, chosen", "PCA, centers", "powers, SVR"),
-    *("boost of two", "several probabilities", "PCA, norms", "SVC of slices", "temperatures of two"),
+    *("several probabilities", "PCA, norms", "SVC of slices", "temperatures of two"),
     *("skewed waves, Ridge", "CountVectorizer", "census, infrequent", "OrdinalEncoder", "Normalizer, max"),
     *("LIBSVM object", "KernelRidge, cubic, two targets", "SVC, approximate by centers", "splines, error"),
     *("rest of several labels", "threshold of probabilities", "rest of a constant", "RFE, itself", "scaled before"),

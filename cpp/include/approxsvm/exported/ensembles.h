@@ -24,8 +24,8 @@ static inline int model_label_(const model_ROW row[], int* is_proven) {
     model_MEMBERS;
     if (is_proven) *is_proven = -1;
     if (!is_known) return 0;
-    if (is_proven) *is_proven = approxsvm_is_elected(model_n_labels, model_n_members_, model_addends_[0], sure, open);
-    return approxsvm_elected(model_n_labels, model_addends_[0], model_total_[0], sums);
+    if (is_proven) *is_proven = approxsvm_is_elected(model_n_labels, model_n_members_, sure, open);
+    return approxsvm_first_largest(model_n_labels, sums);
 }
 #endif
 

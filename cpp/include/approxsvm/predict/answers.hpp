@@ -452,37 +452,33 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // Each member adds its weight to its own label, and its weight times the addend to all others; it may know only
-    // some of the labels. The first label with the largest sum wins. The label is certain if uncertain members cannot
-    // change it; an uncertain member's label is nonetheless exact if it has an exact model.
+    // Each member adds its weight to its own label; it may know only some of the labels. The first label with the
+    // largest sum wins. The label is certain if uncertain members cannot change it; an uncertain member's label is
+    // nonetheless exact if it has an exact model.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows();
-        const double against = view_.outputs.addend;
         request.keeps_promise = false;
         if (request.values != Values::exact) request.values = Values::settled;
         for (std::size_t i = 0; i < n * n_classes_; ++i) memory_.sums[i] = memory_.lowest[i] = 0.0;
         for (std::size_t i = 0; i < n; ++i) memory_.bounds[i] = 0.0;  // weights of uncertain members
-        double total = 0.0;
         const std::uint32_t* positions = prepared_.label_positions;
         for (std::size_t k = 0; k < view_.n_members; ++k) {
             const Status status = labels_of_member(k, rows, request, out.stages, true);
             if (status != Status::ok) return status;
-            const double w = weight(k);
-            total += w;
             for (std::size_t i = 0; i < n; ++i) {
                 const std::size_t at = i * n_classes_;
-                approxsvm_count_vote(n_c(), static_cast<int>(positions[memory_.labels[i]]), memory_.certified[i], w,
-                                     against * w, memory_.sums + at, memory_.lowest + at, memory_.bounds + i);
+                approxsvm_count_vote(static_cast<int>(positions[memory_.labels[i]]), memory_.certified[i], weight(k),
+                                     memory_.sums + at, memory_.lowest + at, memory_.bounds + i);
             }
             positions += prepared_.members[k]->view->n_labels;
         }
         for (std::size_t i = 0; i < n; ++i) {
             const std::size_t at = i * n_classes_;
-            const int elected = approxsvm_elected(n_c(), against, total, memory_.sums + at);
-            if (out.labels) out.labels[i] = static_cast<std::uint32_t>(elected);
+            if (out.labels)
+                out.labels[i] = static_cast<std::uint32_t>(approxsvm_first_largest(n_c(), memory_.sums + at));
             if (out.certified)
                 out.certified[i] =
-                    approxsvm_is_elected(n_c(), n_members(), against, memory_.lowest + at, memory_.bounds[i]) != 0;
+                    approxsvm_is_elected(n_c(), n_members(), memory_.lowest + at, memory_.bounds[i]) != 0;
         }
         return Status::ok;
     }

@@ -27,42 +27,30 @@ APPROXSVM_ANSWER void approxsvm_divide_shares(int n, int n_members, double total
     }
 }
 
-/* Counts a member's vote: `weight` for its own label, `against` for every other one. `sure` counts only certain labels,
-   `open` the weight of all others. */
-APPROXSVM_ANSWER void approxsvm_count_vote(int n, int label, int is_certain, double weight, double against,
-                                           double* sums, double* sure, double* open) {
-    int c;
-    for (c = 0; c < n; ++c) {
-        const double counts = c == label ? weight : against;
-        sums[c] += counts;
-        if (is_certain) sure[c] += counts;
+/* Counts a member's vote: `weight` for its label. `sure` counts only certain labels, `open` the weight of all others.
+   The label with the largest sum wins, or the first of them. */
+APPROXSVM_ANSWER void approxsvm_count_vote(int label, int is_certain, double weight, double* sums, double* sure,
+                                           double* open) {
+    sums[label] += weight;
+    if (is_certain) {
+        sure[label] += weight;
+    } else {
+        *open += weight;
     }
-    if (!is_certain) *open += weight;
 }
 
-/* The first label with the largest sum. Where votes count against other labels, scikit-learn divides by the total,
-   which may merge sums that differ only by rounding. */
-APPROXSVM_ANSWER int approxsvm_elected(int n, double addend, double total, double* sums) {
-    int c;
-    for (c = 0; addend != 0.0 && c < n; ++c) sums[c] /= total;
-    return approxsvm_first_largest(n, sums);
-}
-
-/* Whether this label is the same however the members vote whose labels are not certain. Each of them may move one
-   label's sum against another's by (1 - addend) times its weight. If there are none, the sums are what they are, unless
-   they are divided by their total, a number that the source may round differently. A sum is off by at most n_members +
-   4 units of the absolute sum; eight times as much covers both sums, here and in the source. */
-APPROXSVM_ANSWER int approxsvm_is_elected(int n, int n_members, double addend, const double* sure, double open) {
+/* Whether no vote of the members without certain labels can change the winner. Each moves one label's sum against
+   another's by its weight. A sum is off by at most n_members + 4 units of the absolute sum; eight times as much covers
+   both sums, here and in the source. Without such members, source and core add the same numbers in the same order. */
+APPROXSVM_ANSWER int approxsvm_is_elected(int n, int n_members, const double* sure, double open) {
     const int winner = approxsvm_first_largest(n, sure);
-    double scale = open;
+    double total = open;
     int c;
-    if (open == 0.0 && addend == 0.0) return 1;
-    for (c = 0; c < n; ++c) scale += approxsvm_abs(sure[c]);
-    scale = (1.0 - addend) * open + 8.0 * ((double)n_members + 4.0) * 0x1p-53 * scale;
+    if (open == 0.0) return 1;
+    for (c = 0; c < n; ++c) total += sure[c];
     for (c = 0; c < n; ++c) {
-        const double ahead = sure[winner] - sure[c];
-        if (ahead > scale || c == winner) continue;
-        if (open != 0.0 || ahead != 0.0) return 0; /* otherwise equal whatever they are divided by */
+        if (c != winner && !(sure[winner] - sure[c] > open + 8.0 * ((double)n_members + 4.0) * 0x1p-53 * total))
+            return 0;
     }
     return 1;
 }

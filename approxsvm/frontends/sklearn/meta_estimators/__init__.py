@@ -1,0 +1,35 @@
+"""scikit-learn's meta-estimators: their combination of members becomes one of the rules of an Ensemble.
+
+Members that have the same kernel after the same map of rows are combined into one model with shared vectors, so each
+kernel is evaluated once for all members: sums of regressions, functions of classes, and machines for pairs of classes.
+Other combinations of members are rejected, with a remedy.
+"""
+
+from typing import Final
+
+from approxsvm.frontends.sklearn.meta_estimators import (
+    one_vs_one,
+    one_vs_rest,
+    stacks,
+    sums,
+    targets,
+    thresholds,
+    votes,
+)
+from approxsvm.frontends.sklearn.pipeline import ReadAround
+
+READERS: Final[dict[str, ReadAround]] = {
+    "BaggingClassifier": votes.read_bagging_classifier,
+    "BaggingRegressor": sums.read_bagging_regressor,
+    "BalancedBaggingClassifier": votes.read_bagging_classifier,
+    "FixedThresholdClassifier": thresholds.read_threshold,
+    "MultiOutputClassifier": targets.read_multi_output_classifier,
+    "MultiOutputRegressor": targets.read_multi_output,
+    "OneVsOneClassifier": one_vs_one.read_one_vs_one,
+    "OneVsRestClassifier": one_vs_rest.read_one_vs_rest,
+    "StackingClassifier": stacks.read_stacking_classifier,
+    "StackingRegressor": stacks.read_stacking_regressor,
+    "TunedThresholdClassifierCV": thresholds.read_threshold,
+    "VotingClassifier": votes.read_voting_classifier,
+    "VotingRegressor": sums.read_voting_regressor,
+}

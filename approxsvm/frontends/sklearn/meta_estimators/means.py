@@ -1,0 +1,70 @@
+"""Means of the members' probabilities."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.frontends.sklearn.kernel_machines import rounded_float
+from approxsvm.frontends.sklearn.known_types import class_name
+from approxsvm.frontends.sklearn.meta_estimators.functions import with_class_labels
+from approxsvm.frontends.sklearn.meta_estimators.members import flattened
+from approxsvm.frontends.sklearn.pipeline import Model
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.outputs import ClassProbability, IsotonicCalibrator, MembersMean, OneVsRestCalibration, Outputs
+from approxsvm.ir.single_model import SingleModel
+
+
+def mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]) -> Model:
+    """Combine members by their weighted mean probability, which determines the label."""
+    name = class_name(estimator)
+    members, weights, _ = flattened(estimator, models, weights)
+    ordered = []
+    for member in members:
+        if not isinstance(member.outputs.probability, ClassProbability):
+            raise UnsupportedModelError(f"a member of this {name} ({member.source}) has no probabilities")
+        if member.outputs.label_rule != "probability":
+            by_probability = replace(member.outputs, label_rule="probability", threshold=None, threshold_label=0)
+            member = replace(member, outputs=by_probability)
+        ordered.append(member)
+    ordered = with_class_labels(estimator, ordered)
+    return mean_of(ordered, weights, estimator.classes_)
+
+
+def mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], classes: Any) -> Model:
+    """Combine classifiers of `classes`, or of some of these, by their weighted mean probability."""
+    source = f"mean of {len(members)}: {members[0].source}"
+    if all_classes(members, classes) is not None:
+        total, of_each = sum(weights), zip(members, weights, strict=True)
+        columns = [(label, weight / total) for member, weight in of_each for label in member.labels.tolist()]
+        sums = [[share * int(label == c) for label, share in columns] for c in classes.tolist()]
+        return class_sums(members, sums, classes, source)
+    return members[0] if len(members) == 1 else weighted_mean(members, weights, source)
+
+
+def class_sums(
+    members: Sequence[SingleModel], sums: Sequence[Sequence[Fraction]], classes: Any, source: str
+) -> Ensemble:
+    """Build a weighted sum of the members' probabilities for each class, proportional to its probability."""
+    numbers = np.array([[*map(rounded_float, class_sum), 0.0] for class_sum in sums])
+    as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
+    return Ensemble(tuple(members), source, Outputs(probability, "probability", "each", weights=numbers), classes)
+
+
+def weighted_mean(members: Sequence[SingleModel], weights: Sequence[Fraction], source: str) -> Ensemble:
+    """Build a mean of the members' probabilities with these weights."""
+    if len(set(weights)) == 1:
+        return Ensemble(tuple(members), source)
+    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # so that products do not underflow
+    numbers = np.array([rounded_float(weight * scale) for weight in weights])
+    outputs = Outputs(MembersMean(), "probability", weights=numbers)
+    return Ensemble(tuple(members), source, outputs, real_weights=(*weights, Fraction(0)))
+
+
+def all_classes(members: Sequence[SingleModel], classes: Any) -> Any:
+    """Return the classes of a meta-estimator if some member does not know them all, else None."""
+    return None if all(len(member.labels) == len(classes) for member in members) else np.asarray(classes)

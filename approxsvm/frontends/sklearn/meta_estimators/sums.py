@@ -1,0 +1,97 @@
+"""Meta-estimators that sum or average the values of regressions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import fsum
+from typing import Any
+
+import numpy as np
+
+from approxsvm.errors import UnsupportedModelError
+from approxsvm.frontends.sklearn.kernel_machines import restored, rounded_float
+from approxsvm.frontends.sklearn.known_types import class_name
+from approxsvm.frontends.sklearn.meta_estimators.members import flattened, member_weights, read_bag, read_members
+from approxsvm.frontends.sklearn.pipeline import Model, Read
+from approxsvm.frontends.sklearn.remedies import refusal
+from approxsvm.frontends.sklearn.support_vector_machines import feature_names
+from approxsvm.ir.constants import UNIT64
+from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.outputs import Outputs
+from approxsvm.ir.shared_kernels import difference, shared_rows
+from approxsvm.ir.single_model import SingleModel
+
+_UP = 1.0 + 2.0**-30
+
+
+def read_voting_regressor(estimator: Any, read: Read) -> Model:
+    """Read a fitted VotingRegressor: a weighted mean of values."""
+    models = read_members(estimator, read)
+    weights = member_weights(estimator, len(models), may_subtract=True)
+    total = sum(weights)
+    return sum_of_values(estimator, *flattened(estimator, models, [weight / total for weight in weights]))
+
+
+def read_bagging_regressor(estimator: Any, read: Read) -> Model:
+    """Read a fitted BaggingRegressor: a mean of values."""
+    models = read_bag(estimator, read)
+    return sum_of_values(estimator, *flattened(estimator, models, [Fraction(1, len(models))] * len(models)))
+
+
+def sum_of_values(
+    estimator: Any,
+    members: Sequence[SingleModel],
+    weights: Sequence[Fraction],
+    addend: Fraction = Fraction(0),
+    classes: Any = None,
+    outputs: Outputs | None = None,
+) -> Model:
+    """Combine regressions by a weighted sum over the real numbers, a single sum of kernels if they are the same.
+
+    With two `classes`, the first where it is above 0, members may also be classifiers, which contribute probabilities.
+    """
+    for member in members:
+        is_probability = member.task == "classification" and classes is not None
+        if not is_probability and (member.task != "regression" or member.outputs.is_column or member.n_decisions != 1):
+            raise UnsupportedModelError(f"a member of this {class_name(estimator)} is a {member.source}")
+    counts = [(member, weight) for member, weight in zip(members, weights, strict=True) if weight]
+    if not counts:
+        raise UnsupportedModelError(refusal(estimator, "whose members all have weight 0"))
+    chosen, weights = [member for member, _ in counts], [weight for _, weight in counts]
+    machines = [m for m in chosen if isinstance(m, KernelModel) and m.task == "regression"]
+    if len(machines) < len(chosen) or difference(machines):
+        if outputs is not None:  # the second class has -f >= 0
+            outputs = replace(outputs, label_rule="value_threshold", threshold=0.0, threshold_label=1)
+        numbers = np.array([rounded_float(w) for w in weights])
+        outputs = replace(outputs or Outputs(), weights=numbers, addend=rounded_float(addend))
+        source = f"sum of {len(chosen)}: {chosen[0].source}"
+        return Ensemble(tuple(chosen), source, outputs, classes, real_weights=(*weights, addend))
+    one = summed(machines, weights, addend)
+    one = replace(one, feature_names=feature_names(estimator) or one.feature_names)
+    return one if outputs is None else replace(one, task="classification", labels=classes, outputs=outputs)
+
+
+def summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend: Fraction) -> KernelModel:
+    """Combine regressions with one kernel to a weighted sum, as one of them."""
+    parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
+    rows, where = shared_rows(machines)
+    # The members' errors include the rounding of their intercepts; here these are summed exactly.
+    exact = sum((Fraction(float(part.intercept[0])) for part in parts), addend)
+    intercept = rounded_float(exact)
+    error = fsum(float(part.value_error[0]) for part in parts) + UNIT64 * abs(intercept)
+    terms: list[list[float]] = [[] for _ in range(rows.shape[0])]
+    for at, part in zip(where, parts, strict=True):
+        for k, a in zip(at.tolist(), part.dual_coef[0].tolist(), strict=True):
+            terms[k].append(a)
+    coef = np.array([fsum(some) for some in terms])  # rounded once, and a Gaussian is at most 1
+    error += UNIT64 * float(np.abs(coef[[len(some) > 1 for some in terms]]).sum())
+    return replace(
+        parts[0],
+        support_vectors=rows,
+        dual_coef=coef,
+        intercept=np.array([intercept]),
+        source=f"mean of {len(parts)}: {machines[0].source}",
+        value_error=np.array([error * _UP + 2.0**-1040]),
+        coef_error=max(part.coef_error for part in parts),
+    )
