@@ -162,8 +162,8 @@ def cross_validate(
     targets = np.asarray(y)
     if targets.shape != (X.shape[0],):
         raise InputError(f"y has shape {targets.shape}, but X has {X.shape[0]} rows")
-    whole_number(n_folds, "n_folds", 2)
-    whole_number(random_state, "random_state", 0, MAX_SEED)
+    n_folds = whole_number(n_folds, "n_folds", 2)
+    random_state = whole_number(random_state, "random_state", 0, MAX_SEED)
     if n_folds > X.shape[0]:
         raise InputError(f"{n_folds} folds of {X.shape[0]} rows: at least 2 folds with a row each are needed")
     if training.is_classifier and targets.dtype.kind == "f" and (targets == np.rint(targets)).all():

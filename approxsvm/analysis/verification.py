@@ -327,9 +327,10 @@ def _drawn(X: Any, max_rows: int | None) -> Any:
 
 def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
     """Draw the positions of the rows to compare, in order, with a fixed seed."""
-    if max_rows is None or n_rows <= whole_number(max_rows, "max_rows", 1):
+    n_drawn = n_rows if max_rows is None else min(n_rows, whole_number(max_rows, "max_rows", 1))
+    if n_drawn == n_rows:
         return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n_rows, n_drawn, replace=False))
 
 
 class _Quantiles:

@@ -81,7 +81,7 @@ def read_any(
         Several sums of kernels, averaged.
     """
     if n_features is not None:
-        whole_number(n_features, "n_features", 1, MAX_FEATURES)
+        n_features = whole_number(n_features, "n_features", 1, MAX_FEATURES)
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.suffix == ".asvm":

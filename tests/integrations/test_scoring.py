@@ -137,7 +137,7 @@ def test_other_delimiters(tmp_path, delimiter):
     assert read(tmp_path / "a.csv").to_pydict() == {"id": TABLE["id"].to_pylist(), "label": LABELS}
     with pytest.raises(InputError, match="the delimiter is '::', but must be one character"):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "b.csv", delimiter="::")
-    with pytest.raises(InputError, match="batch_rows is 0, but must be a positive integer"):
+    with pytest.raises(InputError, match="batch_rows is 0, but must be a whole number of at least 1"):
         approxsvm.score_dataset(MODEL, tmp_path / "rows.csv", tmp_path / "b.csv", batch_rows=0)
 
 
