@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
@@ -64,9 +63,10 @@ def sources(draw: st.DrawFn) -> tuple[str, Any, Any]:
         target = target if name == "targets" else target[:, 0]
     before = draw(st.sampled_from([None, StandardScaler, MinMaxScaler]))
     source = source if before is None else make_pipeline(before(), source)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    try:
         return name, source.fit(X, target), X
+    except ValueError:  # of NuSVC and LIBSVM's own solver
+        reject()
 
 
 OPTIONS = st.fixed_dictionaries(
