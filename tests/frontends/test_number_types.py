@@ -14,7 +14,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import FeatureUnion, make_pipeline
@@ -75,7 +75,7 @@ SOURCES: dict[str, tuple[Any, str, float]] = {
     "degree": (SVC(kernel="poly"), "degree", 2),
     "KernelRidge gamma": (KernelRidge(kernel="rbf"), "gamma", 1),
     "KernelRidge coef0": (KernelRidge(kernel="poly", degree=2, gamma=0.1), "coef0", 1),
-    "Nystroem gamma": (make_pipeline(Nystroem(n_components=9, random_state=0), LinearRegression()), "nystroem__gamma", 1),
+    "Nystroem gamma": (make_pipeline(Nystroem(n_components=9, random_state=0), Ridge()), "nystroem__gamma", 1),
     "RBFSampler gamma": (make_pipeline(RBFSampler(random_state=0), LinearRegression()), "rbfsampler__gamma", 1),
     "constants": (
         GaussianProcessRegressor(ConstantKernel(1.0) + ConstantKernel(100.0) + RBF(1.0), alpha=1.0, optimizer=None),
