@@ -34,6 +34,7 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.common_kernels import shared
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
+from approxsvm.system.error_state import in_default_error_state
 from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
@@ -42,6 +43,7 @@ from approxsvm.system.threads import n_threads
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
+@in_default_error_state
 def compile(
     model: Any,
     X: Any = None,
@@ -173,7 +175,7 @@ def compile(
         request = Request(mode, center, tolerance, limits, report)
         compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
-        warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
+        warnings.warn(doubt, SourceAccuracyWarning, stacklevel=3)
     return compiled
 
 
