@@ -246,7 +246,7 @@ def with_number(data: bytes, number: Number, value: Any) -> bytes:
 # Numbers that a refusal names differently: in other digits, as a sum, or by an unrelated number.
 SAID = {
     "magic": "magic is",
-    "checksum": "checksum is",
+    "checksum": "the file is damaged: checksum is",
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
     "number of support vectors of list": "number of support vectors of list",
