@@ -143,11 +143,11 @@ std::string statement(const ArtifactFault& fault) {
                hexadecimal(fault.found.whole(), static_cast<std::size_t>(fault.index), " ") + ", expected " +
                hexadecimal(expected.low.whole(), 8, " ");
     if (fault.field == field::header_checksum)
-        return "the file is damaged: checksum is " + checksum_text(fault.found.whole()) + ", expected " +
-               checksum_text(expected.low.whole());
+        return "checksum is " + checksum_text(fault.found.whole()) + ", expected " +
+               checksum_text(expected.low.whole()) + ": the file is damaged";
     if (fault.field == field::header_file_bytes && is_of_file(fault) && expected.rule == Rule::equal)
-        return "the file has " + std::to_string(expected.low.whole()) + " bytes, but file_bytes is " +
-               std::to_string(fault.found.whole());
+        return "the file has " + std::to_string(expected.low.whole()) + " bytes, expected " +
+               std::to_string(fault.found.whole()) + " (file_bytes)";
     if (expected.rule == Rule::none_in_mode || expected.rule == Rule::needed_in_mode) {
         const char* const what = expected.rule == Rule::none_in_mode ? " is found in" : " is missing from";
         return subject(fault) + what + " a " + names_of_task[fault.found.whole()] + " artifact of mode " +
