@@ -203,8 +203,8 @@ typedef struct approxsvm_request {
     size_t probabilities_size;
     double* probability_bounds;
     size_t probability_bounds_size;
-    uint8_t* certified; /* n_targets for each row: 1 where the first stage proved the label, or of a regression has a
-                           bound */
+    uint8_t* certified; /* n_targets for each row: 1 where the first stage proves the label, or of a regression keeps
+                           the tolerance; does not depend on the other outputs and values_kind */
     size_t certified_size;
 } approxsvm_request;
 

@@ -150,8 +150,8 @@ export class Model {
    * Several answers at once.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @param {object} wanted true for each of: labels; values and bounds, |value - exact value| <= bound; probabilities
-   *   and probabilityBounds; certified, 1 for rows whose label the first stage proved. `kind` selects the values:
-   *   "promised", "settled" (cheap, within their bounds) or "exact".
+   *   and probabilityBounds; certified, 1 for rows whose label the first stage proves, whatever else is wanted. `kind`
+   *   selects the values: "promised", "settled" (cheap, within their bounds) or "exact".
    * @returns {object} an array for each, with the rows concatenated
    */
   evaluate(rows, wanted) {

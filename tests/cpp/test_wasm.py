@@ -17,6 +17,7 @@ from chromium import PROGRAM, Chromium
 from conftest import GOLDEN, REPOSITORY
 from native_build import filled_once
 from sklearn.svm import SVC, SVR
+from test_certificates import IN_C, SOURCES, X, artifact_of, requests
 from test_runtime import rows_for
 from wasm_runtime import Door, RefusedError, build, missing, packed
 
@@ -68,6 +69,19 @@ def test_what_models_say_of_themselves(door: Door, path: Path) -> None:
     assert (about["labels"] == []) == (artifact.task == "regression")
     if about["nDecisions"]:
         assert len(door.evaluate(artifact.data, rows_for(artifact, 0), "values")["values"]) == 0
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_certificates_do_not_depend_on_the_request(door: Door, name: str) -> None:
+    artifact = artifact_of(name)
+    expected = door.evaluate(artifact.data, X, "certified")["certified"]
+    assert 0.0 < expected.mean() < 1.0
+    names = {**IN_C, "error_bound": "probabilityBounds"} if artifact.averages else IN_C
+    for others in requests(artifact):
+        for kind in ("promised", "settled", "exact"):
+            wanted = [*(names[output] for output in others), "certified"]
+            found = door.evaluate(artifact.data, X, *wanted, kind=kind)
+            np.testing.assert_array_equal(found["certified"], expected, err_msg=f"{wanted} {kind}")
 
 
 def test_rows_as_arrays_of_arrays(door: Door) -> None:
