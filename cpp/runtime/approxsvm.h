@@ -170,7 +170,8 @@ typedef struct approxsvm_field {
 
 /* Converts a record to a raw row of n_features numbers for approxsvm_evaluate_f64 and approxsvm_predict_f64. Columns
  * without a field hold missing values; evaluation rejects them if the source does. The error APPROXSVM_WRONG_FIELD
- * reports an unknown or repeated name, a text in a column of numbers, or a number in a column of texts. */
+ * reports an unknown or repeated name, a text in a column of numbers that the model uses, or a number in a column of
+ * texts. */
 APPROXSVM_API approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields,
                                                        size_t n_fields, double* row, size_t row_size,
                                                        approxsvm_error* error);
