@@ -86,7 +86,7 @@ def test_ignored_columns_take_texts(votes: bool) -> None:
             assert model.label_text(int(label[0, 0])) == predictor.predict_one(row)
     code = [("note", "x"), ("age", 1.0), ("code", "A1"), ("city", "Ulm")]
     if votes:  # a member uses it
-        with pytest.raises(RuntimeLibraryError, match="^field 2, code: a number is needed$"):
+        with pytest.raises(RuntimeLibraryError, match=r"^field 2, code: a number is needed$"):
             model.row_of_record(code)
     else:
         assert model.evaluate(model.row_of_record(code), "labels")[0].size == 1

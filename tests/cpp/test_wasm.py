@@ -142,7 +142,7 @@ def test_what_is_refused(door: Door) -> None:
 
 def test_only_bytes_are_opened(door: Door) -> None:
     values = ["model.asvm", 5, None, True, {}, [1, 2]]
-    names = "string number null boolean Object Array undefined bigint symbol function".split()
+    names = ["string", "number", "null", "boolean", "Object", "Array", "undefined", "bigint", "symbol", "function"]
     words = "TypeError: open() needs the bytes of an artifact, an ArrayBuffer or a view of one, not"
     assert door.ask("openWrongly", values=values) == [f"{words} {name}" for name in names]
 
