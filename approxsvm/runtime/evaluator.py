@@ -35,7 +35,7 @@ Values = Literal["promised", "settled", "exact"]
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
 # Names of the outputs that users see, and the core's outputs for them.
 OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
-_BITS = {"label": LABELS, "value": VALUES, "error_bound": BOUNDS, "probability": PROBABILITIES}
+_BITS = dict(zip(OUTPUTS, (LABELS, VALUES, PROBABILITIES, BOUNDS, CERTIFIED), strict=True))
 # The stages, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
 STAGES = ("expansion", "direction", "higher_degree", "subspace", "float32", "float64", "definition")
 # Stages that do not need the exact model.
@@ -261,7 +261,7 @@ class Evaluator:
 
     def certified(self, rows: Any) -> BoolArray:
         """Return which rows the first stage's bound proves; with several targets, which labels of each row."""
-        return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED, "settled")))
+        return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
         """Return class probabilities, columns in the order of the sorted labels."""
@@ -272,23 +272,18 @@ class Evaluator:
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """Compute outputs for rows that are part of many, with as few calls of the core as possible.
+        """Compute outputs for rows that are part of many, with one call of the core.
 
         The artifact must have the outputs (`check_output`). Labels are positions in ``artifact.labels``, or in (1, -1)
         for a one-class model.
         """
         bits = _BITS | ({"error_bound": PROBABILITY_BOUNDS} if self.artifact.averages else {})
-        together = sorted(bits[output] for output in outputs if output != "certified")
-        by_output: dict[str, npt.NDArray[Any]] = {}
-        if together:
-            answers = self.evaluate(rows, sum(together), as_part=True)
-            by_bit = dict(zip(together, answers if len(together) > 1 else [answers], strict=True))
-            for output in outputs:
-                if output != "certified":
-                    by_output[output] = self._finished(output, by_bit[bits[output]])
-        if "certified" in outputs:
-            by_output["certified"] = np.asarray(self.evaluate(rows, CERTIFIED, "settled", as_part=True))
-        return by_output
+        together = sorted({bits[output] for output in outputs})
+        if not together:
+            return {}
+        answers = self.evaluate(rows, sum(together), as_part=True)
+        by_bit = dict(zip(together, answers if len(together) > 1 else [answers], strict=True))
+        return {output: self._finished(output, by_bit[bits[output]]) for output in outputs}
 
     def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
         """Reorder the core's answer to the order of classes that users see."""
