@@ -17,7 +17,7 @@ from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.frames.columns import check_exact, known_rows, numpy_rows
-from approxsvm.frames.dtypes import FLOAT32, SPARSE, WIDE_SPARSE, check_extended
+from approxsvm.frames.dtypes import FLOAT32, NO_NUMBER, NOT_NONE, SPARSE, WIDE_SPARSE, check_extended
 from approxsvm.frames.known_frames import KnownFrames, row_reader
 from approxsvm.frames.named_rows import is_one_row_frame, row_by_name
 from approxsvm.frames.rows import as_row, chunks, one_row, with_global_row
@@ -83,7 +83,7 @@ class Evaluator:
         columns = artifact.raw_columns
         self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
         # The core takes only float32 and float64, and lists of integers become float64.
-        looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE}
+        looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE, NO_NUMBER, NOT_NONE}
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
