@@ -359,7 +359,7 @@ def _check_missing(table: Any, pairs: list[tuple[int, int]], model: RawColumns) 
     kinds = frame_dtypes(table) if told else None
     for column, place in told:
         values = np.asarray(_select(table, [place])).ravel()
-        if values.dtype.kind in "fiub" or (kinds is not None and kinds[place] != object):
+        if values.dtype.kind in "fiub" or (kinds is not None and kinds[place].kind != "O"):
             continue
         is_missing, name = (_is_none, "None") if column in model.knowing_none else (is_nan, "NaN")
         for row, value in enumerate(values.tolist()):
