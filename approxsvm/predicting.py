@@ -96,9 +96,9 @@ class Predicting:
 
         Parameters
         ----------
-        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
-            The fastest form. Also accepted: a list, a mapping, a pandas Series, a named tuple, or a data frame of one
-            row. Values with names are matched by name, in any order (docs/howto/scikit-learn.md, "One row").
+        row : ndarray of shape (n_features,) or (1, n_features)
+            Contiguous rows of float32 or float64 are fastest. Also accepted: a list, a mapping, a pandas Series, a
+            named tuple, or a data frame of one row. Values with names are matched by name, in any order (docs/howto/scikit-learn.md, "One row").
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
             What to return, as a dict. Default: only the label, or the value of a regression.
 
@@ -110,7 +110,7 @@ class Predicting:
         Raises
         ------
         InputError
-            The row has the wrong shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
+            The row has the wrong shape or type, lacks a column, or holds NaN or infinity; or an output does not
             exist.
 
         Examples

@@ -24,7 +24,7 @@ from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
@@ -133,7 +133,7 @@ class Verification:
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
 
-@in_default_error_state
+@in_own_error_state
 def verify(
     compiled: Compiled,
     against: Any,

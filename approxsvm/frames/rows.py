@@ -143,6 +143,11 @@ def _in_order(X: Any, columns: RawColumns | None) -> Any:
             f"row {twice} of X has several entries in one column, which not every step and estimator of scikit-learn "
             "adds up; add them up first: X.sum_duplicates()"
         )
+    if X.has_sorted_indices:
+        raise InputError(
+            f"the entries of row {row} of X are not in the order of their columns, but X.has_sorted_indices says that "
+            "they are, which scikit-learn believes: sort them by X.has_sorted_indices = False; X.sort_indices()"
+        )
     if columns is not None and columns.multiplies:
         raise InputError(
             f"the entries of row {row} of X are not in the order of their columns, and scikit-learn's "

@@ -95,10 +95,8 @@ def test_wrong_shapes_name_both_numbers():
         fast.predict_one(np.zeros((2, 7)))
     with pytest.raises(InputError, match="X has 6 features, but the model expects 7"):
         fast.predict_one(np.zeros(6))
-    with pytest.raises(InputError, match="float32 or float64"):
-        fast.predict_one(np.zeros(7, int))
-    with pytest.raises(InputError, match="C-contiguous"):
-        fast.predict_one(np.zeros(14)[::2])
+    with pytest.raises(InputError, match="X has 6 features, but the model expects 7"):
+        fast.predict_one(np.zeros(12, int)[::2])
 
 
 def test_broken_csr_matrices_do_not_crash():
