@@ -48,7 +48,10 @@
 // calls of up to four rows, workspace_bytes(4) suffices: 2 to 4 KB for both models.
 //
 // cpp/examples/embed has a complete program, and models/FORMAT.md describes the artifact's bytes.
-#pragma once
+#include "version.hpp"
+
+#ifndef APPROXSVM_APPROXSVM_HPP
+#define APPROXSVM_APPROXSVM_HPP
 
 // Other headers define these names as macros: check (macOS, Unreal), finite (C libraries), read, send and write (lwIP's
 // sockets), Status (X11). The end of this header restores them.
@@ -80,3 +83,5 @@
 #pragma pop_macro("read")
 #pragma pop_macro("finite")
 #pragma pop_macro("check")
+
+#endif

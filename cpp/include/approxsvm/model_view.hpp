@@ -1,6 +1,7 @@
 // Plain data that describe a model to a predictor, and the rows of callers. This file has only types. Functions belong
 // to the namespace of the target that they were compiled for.
-#pragma once
+#ifndef APPROXSVM_MODEL_VIEW_HPP
+#define APPROXSVM_MODEL_VIEW_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "status.hpp"
 
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 struct ArtifactFault;
 
@@ -315,4 +317,7 @@ struct SparseRows {
     Span<const Index> row_starts;
 };
 
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 }  // namespace approxsvm
+
+#endif

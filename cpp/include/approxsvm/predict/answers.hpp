@@ -4,7 +4,8 @@
 // ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives the labels
 // or values of all members. If its members are the functions of its classes, their values are treated like a single
 // model's.
-#pragma once
+#ifndef APPROXSVM_PREDICT_ANSWERS_HPP
+#define APPROXSVM_PREDICT_ANSWERS_HPP
 
 #include "../outputs/outputs.hpp"
 #include "mapped_rows.hpp"
@@ -837,3 +838,5 @@ inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Ev
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

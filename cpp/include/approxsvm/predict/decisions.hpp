@@ -5,7 +5,8 @@
 // 0). Several functions, one per class or target: the first class with the largest value wins, if it exceeds every
 // other one by more than both bounds. Pairs of classes: they vote (votes.hpp). If values are wanted, the sign of every
 // pair must be certain. Values that a caller sees or belong to a regression need bounds within the model's tolerance.
-#pragma once
+#ifndef APPROXSVM_PREDICT_DECISIONS_HPP
+#define APPROXSVM_PREDICT_DECISIONS_HPP
 
 #include "../outputs/outputs.hpp"
 #include "evaluation_memory.hpp"
@@ -114,3 +115,5 @@ class Decisions {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif
