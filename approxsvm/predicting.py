@@ -98,7 +98,8 @@ class Predicting:
         ----------
         row : ndarray of shape (n_features,) or (1, n_features)
             Contiguous rows of float32 or float64 are fastest. Also accepted: a list, a mapping, a pandas Series, a
-            named tuple, or a data frame of one row. Values with names are matched by name, in any order (docs/howto/scikit-learn.md, "One row").
+            named tuple, or a data frame of one row. Values with names are matched by name, in any order
+            (docs/howto/scikit-learn.md, "One row").
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
             What to return, as a dict. Default: only the label, or the value of a regression.
 
