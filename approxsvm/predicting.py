@@ -125,6 +125,42 @@ class Predicting:
             return self._evaluator.one(row)
         return self._evaluator.one_of_any_kind(row, outputs, self._rows)
 
+    def category_code(self: _Predicts, column: int | str, value: Any) -> float:
+        """Return the code of a value in a string column, for arrays of numbers and other interfaces without strings.
+
+        Parameters
+        ----------
+        column : int or str
+            Position of the raw column, or its name.
+        value : str, None or NaN
+            A category, or a missing value.
+
+        Returns
+        -------
+        float
+            The position of a known string; NaN for NaN, -2 for None, and -1 for unknown values.
+
+        Raises
+        ------
+        InputError
+            The column does not hold strings, or the source rejects the value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from sklearn.svm import SVC
+        >>> import approxsvm
+        >>> colors = np.array([["red"], ["blue"], ["green"], ["blue"]] * 5, dtype=object)
+        >>> fast = approxsvm.compile(make_pipeline(OneHotEncoder(), SVC()).fit(colors, colors.ravel() == "red"))
+        >>> fast.category_code(0, "red")
+        2.0
+        >>> fast.predict(np.array([[2.0], [0.0]]))
+        array([ True, False])
+        """
+        return float(self.artifact.raw_columns.code_of(column, value))
+
     def predict_arrow(
         self: _Predicts,
         data: Any,

@@ -103,6 +103,14 @@ class RawColumns:
                 raise self.wrong_value(row, column, "a text, None or NaN", values[row])
         return codes
 
+    def code_of(self, column: int | str, value: Any) -> float:
+        """Return the code of one value in a string column, by its name or position; InputError as `codes`."""
+        place = self.column_names.index(column) if column in self.column_names else column
+        if isinstance(place, str) or place not in self.texts:
+            known = [self.column_names[k] for k in sorted(self.texts)]
+            raise InputError(f"column {column!r} holds no strings, only {known} do")
+        return float(self.codes(place, [value])[0])
+
     def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
         """Return the error for a value of the wrong kind."""
         shown = repr(value)

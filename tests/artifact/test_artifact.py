@@ -63,8 +63,8 @@ direction: bytes, #
 dual_coef: bytes, a multiple of #
 exact_check_rows: bytes, # to #; bytes, a multiple of #
 feature_names: bytes, #; bytes, at least #
-header: file_bytes, #; identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at
-    least #
+header: identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, #; the file bytes,
+    at least #
 higher: bytes, #
 input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_ops, # to #; number of features at the end, #;
     parts, #
