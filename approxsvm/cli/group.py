@@ -22,7 +22,6 @@ _SHELL_WORDS = {
     r"labels='probability'": "--labels-by probability",
     r"\bmax_bytes\b": "--max-bytes",
     r"\btarget_error\b": "--target-error",
-    r"\bn_features is\b": "--n-features is",
     r"\bbut n_features is (\d+)": r"but the model has \1 features",
     r"\bn_jobs\b": "--jobs",
     r"\brandom_state\b": "--seed",
