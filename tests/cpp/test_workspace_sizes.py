@@ -1,4 +1,4 @@
-"""Workspace sizes in docs/howto/cpp.md: they hold for every golden artifact and for models of every row of the table."""
+"""Workspace sizes in docs/howto/cpp.md hold for every golden artifact, and for models of every row of the table."""
 
 from __future__ import annotations
 
