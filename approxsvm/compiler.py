@@ -34,6 +34,8 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.common_kernels import shared
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
+from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
@@ -41,6 +43,7 @@ from approxsvm.system.threads import n_threads
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
+@in_default_error_state
 def compile(
     model: Any,
     X: Any = None,
@@ -167,14 +170,12 @@ def compile(
     """
     limits = Limits(degree, n_centers, max_bytes, target_error, effort, random_state, rows_per_call, rows_expected)
     n_threads(n_jobs)
-    if labels not in ("source", "probability"):
-        raise InputError(f"labels must be 'source' or 'probability', got {labels!r}")
+    labels = one_of(labels, "labels", ("source", "probability"))
     with compiling(verbose) if progress is None else nullcontext(progress) as report:
         request = Request(mode, center, tolerance, limits, report)
-        request.check()
         compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
-        warnings.warn(doubt, SourceAccuracyWarning, stacklevel=2)
+        warnings.warn(doubt, SourceAccuracyWarning, stacklevel=3)
     return compiled
 
 

@@ -21,6 +21,7 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.schema import Mode
 from approxsvm.planning.request import Effort
+from approxsvm.system.error_state import in_default_error_state
 from approxsvm.system.options import MAX_SEED, whole_number
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
@@ -115,6 +116,7 @@ class _Predictions:
     compile_seconds: float
 
 
+@in_default_error_state
 def cross_validate(
     X: Any,
     y: Any,
@@ -162,8 +164,8 @@ def cross_validate(
     targets = np.asarray(y)
     if targets.shape != (X.shape[0],):
         raise InputError(f"y has shape {targets.shape}, but X has {X.shape[0]} rows")
-    whole_number(n_folds, "n_folds", 2)
-    whole_number(random_state, "random_state", 0, MAX_SEED)
+    n_folds = whole_number(n_folds, "n_folds", 2)
+    random_state = whole_number(random_state, "random_state", 0, MAX_SEED)
     if n_folds > X.shape[0]:
         raise InputError(f"{n_folds} folds of {X.shape[0]} rows: at least 2 folds with a row each are needed")
     if training.is_classifier and targets.dtype.kind == "f" and (targets == np.rint(targets)).all():

@@ -639,9 +639,15 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         ``score_samples(X) - offset_ == decision_function(X)``.
     """
 
+    def _has_offset(self) -> bool:
+        if self.artifact.kernel == "gaussian" and self.artifact.header["gamma"] == 0.0:
+            raise AttributeError("with gamma=0 the artifact holds a constant decision value, without its offset")
+        return True
+
     @property
     def offset_(self) -> float:
-        """Difference between scores and decision values."""
+        """Difference between scores and decision values; AttributeError for an RBF kernel with gamma=0."""
+        self._has_offset()
         return -float(self.artifact.decision_numbers()["intercept"][0])
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -651,6 +657,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         """
         return self._evaluator.decision_function(self._rows(X))
 
+    @available_if(_has_offset)
     def score_samples(self, X: Any) -> FloatArray:
         """Return decision values before the offset is subtracted, shape (n_rows,)."""
         return self.decision_function(X) + self.offset_

@@ -24,6 +24,7 @@ from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
+from approxsvm.system.error_state import in_default_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
@@ -132,6 +133,7 @@ class Verification:
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
 
+@in_default_error_state
 def verify(
     compiled: Compiled,
     against: Any,
@@ -327,9 +329,10 @@ def _drawn(X: Any, max_rows: int | None) -> Any:
 
 def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
     """Draw the positions of the rows to compare, in order, with a fixed seed."""
-    if max_rows is None or n_rows <= whole_number(max_rows, "max_rows", 1):
+    n_drawn = n_rows if max_rows is None else min(n_rows, whole_number(max_rows, "max_rows", 1))
+    if n_drawn == n_rows:
         return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, max_rows, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n_rows, n_drawn, replace=False))
 
 
 class _Quantiles:

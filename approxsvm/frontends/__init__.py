@@ -16,6 +16,7 @@ from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.ir.single_model import SingleModel
+from approxsvm.system.error_state import in_default_error_state
 from approxsvm.system.options import whole_number
 
 _PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
@@ -64,6 +65,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     return model
 
 
+@in_default_error_state
 def read_any(
     source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:
@@ -81,7 +83,7 @@ def read_any(
         Several sums of kernels, averaged.
     """
     if n_features is not None:
-        whole_number(n_features, "n_features", 1, MAX_FEATURES)
+        n_features = whole_number(n_features, "n_features", 1, MAX_FEATURES)
     if isinstance(source, (str, os.PathLike)):
         path = Path(source)
         if path.suffix == ".asvm":

@@ -269,6 +269,9 @@ def read_libsvm_data(
 def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
     """Return the number of columns: as many as the file needs, or as the caller requests if that is enough."""
     needed = max(1, max_index + 1 - first_index)
-    if wanted is not None and whole_number(wanted, "n_features", 1, _MAX_COLUMNS) < needed:
-        raise error(f"{name}: index {max_index} needs {needed} columns, but n_features is {wanted}")
-    return needed if wanted is None else wanted
+    if wanted is None:
+        return needed
+    columns = int(whole_number(wanted, "n_features", 1, _MAX_COLUMNS))
+    if columns < needed:
+        raise error(f"{name}: index {max_index} needs {needed} columns, but n_features is {columns}")
+    return columns

@@ -376,9 +376,9 @@ class Planner:
         counts as a step from nothing. The effect of a first number of centers is unknown: the next may leave nothing.
         """
         last, more_degrees = lower[-1], degree - lower[-1].degree
-        if len(lower) < 2:
+        before = lower[-2] if len(lower) > 1 else None
+        if before is None or (more_degrees and before.degree == last.degree):  # no step between degrees is known
             return (1.0 - last.certified) ** (2.0 * more_degrees) if more_degrees else 0.0
-        before = lower[-2]
         ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
         steps = more_degrees / (last.degree - before.degree) if more_degrees else 1.0
         return float(min(ratio, 1.0) ** (2.0 * steps))

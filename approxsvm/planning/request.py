@@ -11,7 +11,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.schema import MAX_DEGREE, MODES, Mode
-from approxsvm.system.options import MAX_SEED, is_whole_number, whole_number
+from approxsvm.system.options import MAX_SEED, one_of, real_number, whole_number
 
 Effort = Literal["low", "normal", "high"]
 # Receives a description of the current task and its completed share, from 0 to 1.
@@ -34,10 +34,28 @@ class Limits:
     rows_per_call: int | None = None  # call size to optimize for; None for batches
     rows_expected: int | None = None  # rows that the model will answer, which limits the search; None for a million
 
+    def __post_init__(self) -> None:
+        values: dict[str, Any] = {
+            "degree": whole_number(self.degree, "degree", 1, MAX_DEGREE, words=("auto",)),
+            "n_centers": whole_number(self.n_centers, "n_centers", 1, words=("auto",)),
+            "effort": one_of(self.effort, "effort", get_args(Effort)),
+            "random_state": whole_number(self.random_state, "random_state", 0, MAX_SEED),
+        }
+        for name in ("max_bytes", "rows_per_call", "rows_expected"):
+            if getattr(self, name) is not None:
+                values[name] = whole_number(getattr(self, name), name, 1)
+        if self.target_error is not None:
+            values["target_error"] = real_number(self.target_error, "target_error")
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Options of `compile`, documented there; `rows` are sample rows before any input map."""
+    """Options of `compile`, documented there; `rows` are sample rows before any input map.
+
+    Raises InputError for values that are invalid for every model. Numbers and words become plain Python objects.
+    """
 
     mode: Mode
     center: CenterChoice
@@ -46,26 +64,14 @@ class Request:
     progress: Progress
     rows: Any = None
 
-    def check(self) -> None:
-        """Raise InputError for values that are invalid for every model."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mode", one_of(self.mode, "mode", MODES))
+        object.__setattr__(self, "center", one_of(self.center, "center", get_args(CenterChoice)))
+        if self.tolerance is not None:
+            object.__setattr__(self, "tolerance", real_number(self.tolerance, "tolerance"))
         mode, limits = self.mode, self.limits
-        if mode not in MODES:
-            raise InputError(f"mode must be one of {', '.join(map(repr, MODES))}, not {mode!r}")
-        if self.center not in ("mean", "origin"):
-            raise InputError(f"center must be 'mean' or 'origin', not {self.center!r}")
-        if limits.effort not in get_args(Effort):
-            raise InputError(f"effort must be one of 'low', 'normal', 'high', not {limits.effort!r}")
-        if limits.degree != "auto" and not is_whole_number(limits.degree, 1, MAX_DEGREE):
-            raise InputError(f"degree must be 'auto' or 1 to {MAX_DEGREE}, not {limits.degree!r}")
-        if limits.n_centers != "auto" and not is_whole_number(limits.n_centers, 1):
-            raise InputError(f"n_centers must be 'auto' or a positive integer, not {limits.n_centers!r}")
-        if limits.max_bytes is not None:
-            whole_number(limits.max_bytes, "max_bytes", 1)
-        whole_number(limits.random_state, "random_state", 0, MAX_SEED)
-        if limits.rows_per_call is not None:
-            whole_number(limits.rows_per_call, "rows_per_call", 1)
-        if limits.rows_expected is not None:
-            whole_number(limits.rows_expected, "rows_expected", 1)
+        if not callable(self.progress):
+            raise InputError(f"progress is {self.progress!r}, but must be a function of a text and a fraction")
         if mode == "exact" and (limits.degree != "auto" or limits.n_centers != "auto"):
             raise InputError("mode 'exact' has no expansion: leave degree and n_centers out")
         if self.tolerance is not None and mode == "approximate":

@@ -84,8 +84,9 @@ def test_compiling_says_that_the_source_cannot_tell(name: str) -> None:
         source.fit(rows, y)
     if name == "Nystroem of sparse coefficients":
         source[-1].sparsify()
-    with pytest.warns(SourceAccuracyWarning, match=SAYS):
+    with pytest.warns(SourceAccuracyWarning, match=SAYS) as seen:
         fast = approxsvm.compile(source, rows)
+    assert seen[-1].filename == __file__
     approxsvm.compile(source)  # without rows there is no warning
     if name in ("Nystroem", "KernelRidge of two targets"):
         report = fast.report(rows, against=source)

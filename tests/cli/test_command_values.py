@@ -6,12 +6,16 @@ covered as well.
 
 from __future__ import annotations
 
+import functools
 import gzip
+import math
 import multiprocessing
 import os
 import re
 import warnings
 from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -240,8 +244,67 @@ def test_options_of_compile(option, value):
     if (option, value) in (("n_centers", 10**30), ("max_bytes", 10**30), ("random_state", 0)):
         approxsvm.compile(GOLDEN / "iris_centers.model", effort="low", **{option: value})
         return
-    with pytest.raises(ValueError, match=rf"{option} (is .*, but must be a whole number|must be 'auto' or .*, not )"):
+    with pytest.raises(ValueError, match=rf"{option} is .*, but must be ('auto', or )?a whole number"):
         approxsvm.compile(GOLDEN / "iris_centers.model", **{option: value})
+
+
+EVERY_TYPE = (int, np.int8, np.uint8, np.int64, np.uint64, lambda value: np.array(value, ">i2"))
+
+
+@pytest.mark.parametrize("mode", ["certified", "approximate"])
+def test_equal_options_of_any_type_give_equal_artifacts(mode):
+    """NumPy's integers were taken for no degree, and uninitialised memory for a bound."""
+    for degree, n_centers in (1, 3), (3, 1), (4, 2):
+        made = {
+            approxsvm.compile(
+                GOLDEN / "breast_cancer.model",
+                n_features=cast(30),
+                mode=np.str_(mode),
+                degree=cast(degree),
+                n_centers=cast(n_centers),
+                random_state=cast(5),
+                rows_per_call=cast(100),
+                rows_expected=cast(100),
+                n_jobs=cast(1),
+                effort=np.str_("low"),
+            ).artifact.data
+            for cast in EVERY_TYPE
+        }
+        assert len(made) == 1
+    numbers = (0.5, np.float16(0.5), np.float32(0.5), np.float64(0.5), Fraction(1, 2), Decimal("0.5"), np.array(0.5))
+    exact = functools.partial(approxsvm.compile, GOLDEN / "iris_centers.model", mode="exact")
+    assert len({exact(tolerance=one).artifact.data for one in numbers}) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *(("tolerance", value) for value in ("1", b"1", True, np.True_, math.nan, [1.0], np.ones(1), 1j, object())),
+        *(("target_error", value) for value in ("0.1", math.nan)),
+        *(("mode", value) for value in (None, b"exact", 1, ["exact"], np.array(["exact", "exact"]))),
+        *(("degree", value) for value in (np.array([2]), np.array(["auto"]), 2 + 0j, np.float64(2), b"auto")),
+        *((option, 3) for option in ("center", "labels", "effort", "progress")),
+        ("n_jobs", "2"),
+    ],
+)
+def test_options_of_other_types_are_refused(option, value):
+    with pytest.raises(InputError, match=f"{option} is "):
+        approxsvm.compile(GOLDEN / "iris_centers.model", **{option: value})
+
+
+def test_errors_name_only_options_that_were_given(tmp_path):
+    """verify has no --n-features, and convert-model takes the number from the model."""
+    (tmp_path / "rows").write_text("1 1:0.5 31:1\n")
+    model, rows = str(GOLDEN / "breast_cancer.model"), str(tmp_path / "rows")
+    approxsvm.compile(model, mode="exact").save(tmp_path / "m.asvm")
+    for command in (
+        ["verify", str(tmp_path / "m.asvm"), "--against", model, "--data", rows],
+        ["convert-model", model, "-o", str(tmp_path / "n.asvm"), "--data", rows],
+    ):
+        said = CliRunner().invoke(main, command).stderr
+        assert said == f"approxsvm: {rows}: index 31 needs 31 columns, but the model has 30 features\n"
+    narrow = CliRunner().invoke(main, ["convert-model", model, "-o", "n.asvm", "--n-features", "3"])
+    assert narrow.stderr == f"approxsvm: {model}: index 30 needs 30 columns, but --n-features is 3\n"
 
 
 def test_whole_numbers():

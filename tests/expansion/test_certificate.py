@@ -159,7 +159,7 @@ def test_values_keep_their_tolerance(task, gamma):
         judge(model, rows, tolerance=tolerance)
     for mode in ("certified", "exact"):
         for refused in (0.99 * least, 0.0, -1.0, np.nan):
-            with pytest.raises(ValueError, match="float64 cannot promise"):
+            with pytest.raises(ValueError, match=r"float64 cannot promise|tolerance is nan"):
                 approxsvm.compile(model, mode=mode, tolerance=refused)
     with pytest.raises(ValueError, match="approximate"):
         approxsvm.compile(model, mode="approximate", tolerance=1.0)

@@ -304,7 +304,7 @@ def test_labels_by_probability_need_some():
     for source in (SVC().fit(X, KINDS), SVR().fit(X, X[:, 0]), votes):
         with pytest.raises(UnsupportedModelError, match="labels='probability' needs a model with class probabilities"):
             approxsvm.compile(source, labels="probability")
-    with pytest.raises(ValueError, match="labels must be 'source' or 'probability', got 'votes'"):
+    with pytest.raises(ValueError, match="labels is 'votes', but must be 'source' or 'probability'"):
         approxsvm.compile(SVC().fit(X, KINDS), labels="votes")
     logistic = LogisticRegression().fit(X, KINDS > 0)
     assert (approxsvm.compile(logistic, labels="probability").predict(WHOLE) == logistic.predict(WHOLE)).all()

@@ -244,12 +244,12 @@ def test_summary():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"mode": "guess"}, "mode must be .*'guess'"),
+        ({"mode": "guess"}, "mode is 'guess'"),
         ({"tolerance": 0.1}, "mode 'approximate' cannot promise a tolerance"),
         ({"mode": "certified", "tolerance": 1e-30}, "float64 cannot promise less than"),
         ({"mode": "exact", "tolerance": 1e-30}, "float64 cannot promise less than"),
-        ({"degree": 7}, "degree must be .* 7"),
-        ({"center": "median"}, "center must be .*'median'"),
+        ({"degree": 7}, "degree is 7"),
+        ({"center": "median"}, "center is 'median'"),
         ({"n_features": 3}, "the model has 7 features, but n_features is 3"),
     ],
 )
@@ -266,3 +266,19 @@ def test_width_of_libsvm_models_comes_from_the_sample(tmp_path):
     assert compile(tmp_path / "m").n_features_in_ == 2
     assert compile(tmp_path / "m", np.zeros((3, 5))).n_features_in_ == 5
     assert compile(tmp_path / "m", n_features=9).n_features_in_ == 9
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear"])
+def test_scores_of_constant_outlier_detectors(kernel):
+    """With an RBF kernel and gamma=0 they were 0, and the source's were not."""
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    source = OneClassSVM(kernel=kernel, gamma=0.0, coef0=1.0).fit(X)
+    fast = approxsvm.compile(source)
+    np.testing.assert_allclose(fast.decision_function(X), source.decision_function(X), atol=1e-12)
+    if kernel == "rbf":
+        assert not hasattr(fast, "offset_")
+        with pytest.raises(AttributeError, match="without its offset"):
+            fast.score_samples(X)
+    else:
+        np.testing.assert_allclose(fast.score_samples(X), source.score_samples(X), atol=1e-12)
+        assert fast.offset_ == pytest.approx(source.offset_[0])

@@ -108,7 +108,7 @@ def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
     if X is None:
         raise InputError(f"inputs of type {kind} need X: sample rows, whose range the codes will cover")
     columns = artifact.raw_columns
-    rows = numpy_rows(X.toarray() if hasattr(X, "toarray") else X, columns, stacklevel=5)
+    rows = numpy_rows(X.toarray() if hasattr(X, "toarray") else X, columns, stacklevel=6)
     if len(rows) == 0:
         raise InputError(f"X has shape {rows.shape}, expected (n_rows, {columns.n_columns}) with a row or more")
     rows = zero_unused(rows.astype(np.float64), columns)

@@ -27,14 +27,17 @@ from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.known_values import KnownValues
 from approxsvm.backends.onnx.outputs_graph import SLACK, ClassOutputs, EnsembleOutputs, TargetOutputs
 from approxsvm.backends.onnx.rows_graph import map_rows
-from approxsvm.errors import InputError, OpenAnswersWarning, UnsupportedModelError
+from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
 from approxsvm.ir.outputs import SignAlone, class_pairs
+from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.options import one_of, whole_number
 
 InputType = Literal["float32", "float64"]
 _LARGEST: Final = 1e300
 _SUM: Final = 2.0**-40  # of the absolute sum: bounds the rounding of weights and of sums of up to 1,024 members
 
 
+@in_default_error_state
 def onnx_model(
     artifact: Artifact,
     *,
@@ -50,8 +53,8 @@ def onnx_model(
     default the exact model of a regression has no output "certain", because its tolerance is about float64's rounding.
     With `fallback`, all labels that float64 can decide are the exact model's.
     """
-    if input_type not in get_args(InputType):
-        raise InputError(f"input_type is {input_type!r}, but must be 'float32' or 'float64'")
+    input_type = one_of(input_type, "input_type", get_args(InputType))
+    max_bytes = whole_number(max_bytes, "max_bytes", 0)
     has_tolerance, parts = bool(np.isfinite(artifact.header["tolerance"])), _parts(artifact)
     if certain is None:
         is_useful = artifact.task != "regression" or (artifact.mode == "certified" and has_tolerance)
@@ -84,7 +87,7 @@ def onnx_model(
     share = artifact.plan and f"; plan: {artifact.plan}"
     if certified_fraction is not None:
         share = f"; of the rows predicted so far, expansions proved {certified_fraction:.1%}"
-    warnings.warn(f"{words[0].lower()}{words[1:-1]} ({why}{share})", OpenAnswersWarning, stacklevel=3)
+    warnings.warn(f"{words[0].lower()}{words[1:-1]} ({why}{share})", OpenAnswersWarning, stacklevel=4)
     return graph
 
 

@@ -202,7 +202,7 @@ def _side_by_side(step: Any, kind: str, rows: _Rows, findings: _Findings, name: 
         part_rows = replace(rows, columns=rows.columns[at]) if rows.is_raw and len(at) else rows
         part_rows = _follow(inner, part_rows, findings, part)
         if weights.get(part) is not None:
-            part_rows = _after_step(step, _in_place, part_rows, findings, name)
+            part_rows = _after_step(step, _weighted(weights[part]), part_rows, findings, name)
         parts.append(part_rows)
     if not parts:
         return rows
@@ -275,6 +275,22 @@ def _in_place(step: Any, dtype: DType) -> _Behaviour:
     """Compute in place, in the given float dtype."""
     taken = _checked_dtype(dtype, *_FLOATS)
     return _Behaviour(taken, taken)
+
+
+def _weighted(weight: int | float) -> _Rule:
+    """Make a rule for products with a transformer's weight, in the dtype that NumPy gives them; integers wrap."""
+
+    def rule(step: Any, dtype: DType) -> _Behaviour:
+        try:
+            gives = np.dtype((np.ones(1, dtype) * weight).dtype)
+        except OverflowError:  # the dtype cannot hold the weight: the source fails
+            return _Behaviour(dtype, dtype)
+        if gives.kind not in "iu":
+            return _Behaviour(gives, gives)
+        most = 1.0 if dtype.kind == "b" else min(float(np.iinfo(dtype.name).max) + (weight < 0), 2.0**53)
+        return _Behaviour(gives, _F64 if most * abs(weight) <= np.iinfo(gives.name).max else gives)
+
+    return rule
 
 
 def _product(*attributes: str, kept: Sequence[Any] = ()) -> _Rule:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.frontends.sklearn.kernel_machines import fraction, rounded_float
+from approxsvm.frontends.sklearn.kernel_machines import fraction, parameter, rounded_float
 from approxsvm.frontends.sklearn.known_types import class_name, name_of, recognise
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
@@ -141,7 +141,7 @@ def _terms(kernel: Any) -> _Terms:
     """Read a kernel of scikit-learn's Gaussian processes, between training rows and rows to predict."""
     kind = name_of(kernel)
     if kind == "ConstantKernel":
-        return _Terms(constant=fraction(kernel.constant_value))
+        return _Terms(constant=fraction(parameter(kernel.constant_value, "constant_value")))
     if kind == "WhiteKernel":
         return _Terms()  # noise only of the training rows
     if kind == "RBF":

@@ -153,6 +153,19 @@ def rounded_float(exact: Fraction) -> float:
         raise UnsupportedModelError("a number of the model is beyond the range of float64") from None
 
 
+def parameter(value: Any, name: str) -> float:
+    """Return a parameter that a source uses in NumPy's arithmetic; reject types with which it computes otherwise.
+
+    For example, ``-np.uint8(1)`` is 255, and the sum of two constants of type int8 wraps.
+    """
+    if type(value) in (int, float, np.float64, np.int64) and abs(value) <= 2.0**53:
+        return float(value)
+    raise UnsupportedModelError(
+        f"{name} is {value!r}, and scikit-learn computes in the arithmetic of {type(value).__name__}: fit it again "
+        "with a Python float"
+    )
+
+
 def fraction(number: Any) -> Fraction:
     """Return a parameter exactly; ModelFormatError unless it is finite."""
     try:
@@ -162,4 +175,4 @@ def fraction(number: Any) -> Fraction:
 
 
 def _gamma(gamma: Any, n_features: int) -> float:
-    return 1.0 / n_features if gamma is None else float(gamma)
+    return 1.0 / n_features if gamma is None else parameter(gamma, "gamma")

@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import is_na, is_nan
 from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models, lookups, nonlinear
+from approxsvm.frontends.sklearn.kernel_machines import parameter
 from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, helper, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped
 from approxsvm.ir.ensemble import Ensemble
@@ -490,7 +491,7 @@ def _concatenated(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     for name, transformer, columns in parts:
         part = fold(map_.then_select(columns), transformer, name)
         weight = (weights or {}).get(name)
-        maps.append(part if weight is None else part.then_affine(multiply=float(weight)))
+        maps.append(part if weight is None else part.then_affine(multiply=parameter(weight, f"the weight of {name!r}")))
     if not maps:
         raise UnsupportedModelError("it keeps no column")
     return InputMap.concatenate(maps)

@@ -18,7 +18,7 @@ from approxsvm.frames.columns import Tell
 from approxsvm.frames.first_line import has_names, refuse_other_delimiter
 from approxsvm.integrations.arrow.batches import Block, BoundScorer, Scorer, pieces
 from approxsvm.integrations.scoring.sources import COMPRESSED, Source
-from approxsvm.system.options import is_whole_number
+from approxsvm.system.options import whole_number
 from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring files")
@@ -41,8 +41,8 @@ class Reading:
     tell: Tell | None = None  # called with a sentence if columns are taken by position
 
     def __post_init__(self) -> None:
-        if self.batch_rows is not None and not is_whole_number(self.batch_rows, 1):
-            raise InputError(f"batch_rows is {self.batch_rows!r}, but must be a positive integer")
+        if self.batch_rows is not None:
+            object.__setattr__(self, "batch_rows", whole_number(self.batch_rows, "batch_rows", 1))
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
 

@@ -40,6 +40,8 @@ def read_threshold(estimator: Any, read: Read) -> Model:
     positive = inner.classes_[1] if positive is None else positive
     if positive not in labels:
         raise ModelFormatError(f"pos_label of this {name} is {positive!r}, none of the classes {labels}")
+    if float(threshold) != threshold:
+        raise UnsupportedModelError(f"the threshold of this {name} is {threshold!r}, which float64 cannot hold")
     numbers: dict[str, Any] = {"threshold": float(threshold), "threshold_label": labels.index(positive)}
     if method == "predict_proba":
         if not isinstance(model.outputs.probability, ClassProbability):

@@ -41,6 +41,7 @@ struct PolynomialMoments {
     double coef0;  // |coef0|
     double reach;
     const double* moments;  // (n_decisions, n_moments)
+    double longest;         // max ||x_i||
 
     static std::size_t n_moments(int power) { return static_cast<std::size_t>(approxsvm_moduli_degree(power)) + 1; }
 };
@@ -88,6 +89,9 @@ struct PolynomialKernel {
     ClassKernelSum<double> engine;  // in a model of mode exact; a single class unless there are pairs of classes
     double coef0;
     int degree;
+    // A row whose norm, or for a form alone whose bound, exceeds these is rejected: in the source, a term or a sum of
+    // terms may overflow, although the function itself does not.
+    double most_norm = infinity, most_bound = infinity;
 
     // Returns an upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates. By
     // columns, common terms are added one after another.
@@ -204,9 +208,11 @@ APPROXSVM_INLINE void for_support_vectors(const ModelView& view, const Visit& vi
 
 APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
     const std::size_t n_moments = PolynomialMoments::n_moments(view.degree);
+    double longest = 0.0;
     const auto next_norm = [&](ProductVectors& vectors) {  // of gamma x_i
         const Coordinates x = vectors.next(1.0);
-        const double norm = std::fabs(view.gamma) * norm_above(x.values, x.n) * (1.0 + 0x1p-50);
+        const double length = norm_above(x.values, x.n), norm = std::fabs(view.gamma) * length * (1.0 + 0x1p-50);
+        if (length > longest) longest = length;
         return norm + (norm > 0.0 ? 0x1p-1070 : 0.0);
     };
     double reach = 0.0;
@@ -226,7 +232,7 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
         approxsvm_end_moments(pieces.moments + k * n_moments, view.degree, static_cast<double>(view.n_sv),
                               view.decisions[k].sum_moduli);
     }
-    return {view.degree, std::fabs(view.coef0), reach, pieces.moments};
+    return {view.degree, std::fabs(view.coef0), reach, pieces.moments, longest};
 }
 
 // Lays out the support vectors times gamma.
@@ -249,11 +255,30 @@ APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& vie
     return writer.expansion();
 }
 
+// Returns the largest norm of a row at which no operation of the source can overflow: neither an inner product x_i.z
+// nor a kernel value K_i, nor a sum of products a_i K_i in any order.
+APPROXSVM_COLD inline double norm_without_overflow(const ModelView& view, const PolynomialMoments& kernel) {
+    double a1 = 1.0;
+    for (std::size_t k = 0; k < view.n_decisions; ++k) {
+        const double sum = view.decisions[k].sum_moduli + std::fabs(view.decisions[k].intercept);
+        if (sum > a1) a1 = sum;
+    }
+    const double most = 0x1p1020 / a1, base = view.degree > 0 ? std::pow(most, 1.0 / view.degree) : 0x1p1020,
+                 of_kernel = (base - kernel.coef0) / kernel.reach, of_product = 0x1p1020 / kernel.longest;
+    return 0.999 * (of_kernel < of_product ? of_kernel : of_product);  // infinite without support vectors
+}
+
 APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces& pieces) {
     PolynomialKernel& kernel = *new (pieces.prepared) PolynomialKernel{};
     kernel.coef0 = view.coef0;
     kernel.degree = view.degree;
-    if (has_engines(view)) kernel.moments = find_moments(view, pieces);
+    if (has_engines(view)) {
+        kernel.moments = find_moments(view, pieces);
+        kernel.most_norm = norm_without_overflow(view, kernel.moments);
+    } else {
+        // The bound is at least 20 u sum |a_i K_i|: this suffices for |a_i| and |gamma| down to 2^-100.
+        kernel.most_bound = 0x1p770;
+    }
     if (has_polynomial_engine(view)) kernel.engine = lay_out_engine(view, pieces);
     for (std::size_t k = 0; view.form && k < view.n_decisions; ++k) {
         pieces.form_norms[k] = norms_of_form(form_of(view, k), view.n_features);

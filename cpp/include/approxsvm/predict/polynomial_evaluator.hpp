@@ -153,11 +153,13 @@ class PolynomialEvaluator : Offer<double> {
             status_ = job_.source.check(i);
             if (status_ != Status::ok) return;
         }
-        const double moved = job_.row_error(i), norm = norm_above(sq_norm, numbers, n, stride) + moved;
+        const double moved = job_.row_error(i), norm = norm_above(sq_norm, numbers, n, stride);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            const double bound = form_bound(form_of(view_, k), kernel_.form_norms[k], view_.n_features, norm, moved);
+            const double bound =
+                form_bound(form_of(view_, k), kernel_.form_norms[k], view_.n_features, norm + moved, moved);
             bound_[k] = 1.0001 * (bound + view_.decisions[k].value_error);
         }
+        note_range(norm, moved);
         judge(i, by_expansion);
     }
 
@@ -173,6 +175,15 @@ class PolynomialEvaluator : Offer<double> {
         const double moved = job_.row_error(i);
         for (std::size_t k = 0; k < n_decisions_; ++k) {
             bound_[k] = polynomial_bound(view_, kernel_.moments, k, depth, norm + moved, moved);
+        }
+        note_range(norm, moved);
+    }
+
+    // Notes whether the source computes a row without overflow. A row whose error is infinite is never certain.
+    void note_range(double norm, double moved) {
+        is_in_range_ = norm + (moved < infinity ? moved : 0.0) <= kernel_.most_norm;
+        for (std::size_t k = 0; !has_engines(view_) && k < n_decisions_; ++k) {
+            is_in_range_ &= bound_[k] <= kernel_.most_bound || !(moved < infinity);
         }
     }
 
@@ -204,12 +215,12 @@ class PolynomialEvaluator : Offer<double> {
     // --- answers
 
     void judge(std::size_t i, Stage stage) {
-        if (all_finite() && is_decided(i)) return settle(i, stage);
-        if (has_engines(view_) && view_.task != Task::regression) {
+        if (is_in_range_ && all_finite() && is_decided(i)) return settle(i, stage);
+        if (is_in_range_ && has_engines(view_) && view_.task != Task::regression) {
             define(i);
             stage = by_definition;
         }
-        if (all_finite() && is_of_finite_terms(i)) return settle(i, stage);
+        if (is_in_range_ && all_finite() && is_of_finite_terms(i)) return settle(i, stage);
         status_ = Status::beyond_float64;
         if (job_.request.fault) *job_.request.fault = {i, infinity, largest_double};
     }
@@ -251,6 +262,7 @@ class PolynomialEvaluator : Offer<double> {
     const Decisions<Shape::any> decisions_;
     double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows); of one row
     double *const block_, *const room_;                         // (n_features, max_waiting) doubles each
+    bool is_in_range_ = true;                                   // whether the source computes this row without overflow
     Status status_ = Status::ok;                                // evaluation stops if this is not ok
     Status imprecise_ = Status::ok;                             // all rows are evaluated, but one must be rejected
     RowQueue<max_waiting> waiting_;
