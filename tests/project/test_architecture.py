@@ -28,7 +28,7 @@ FLOORS = [
     ["predicting"],
     ["predictor", "estimators", "planning", "arrow", "scoring", "spark", "dask", "duckdb", "plots"],
     ["compiler"],
-    ["cross_validation"],
+    ["compiling"],
     ["__init__"],
     ["cli"],
 ]

@@ -84,6 +84,11 @@ def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple
 
 def refusal(estimator: Any, which: str = "") -> str:
     """Return why an estimator is not compiled, and a remedy; `which` restricts it to some objects of its class."""
+    if any(base.__module__ == "approxsvm.estimators" for base in type(estimator).__mro__):
+        return (
+            f"a {class_name(estimator)} is already compiled: compile its source instead; build pipelines and ensembles "
+            "around the source, or around CompiledClassifier(source), and compile the whole"
+        )
     what = f"cannot compile a {full_class_name(estimator)}{which and f' {which}'}"
     for name in library_names(estimator):
         if name in REMEDIES:
