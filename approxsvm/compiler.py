@@ -272,7 +272,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
         return as_numbers(check_sparse(X))
     except InputError:
         raise
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"X: {error}") from None
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.errors import InputError
 from approxsvm.frames.columns import known_rows
 from approxsvm.frames.dtypes import as_checked
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
@@ -86,7 +87,10 @@ class Predicting:
             raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
             known = known_rows(X, raw)
             narrow = bool(dtypes) and dtypes.check(known, raw.names)
-            rows = self._converted(known)
+            try:
+                rows = self._converted(known)
+            except (TypeError, OverflowError) as error:
+                raise InputError(f"X is not a matrix of real numbers: {error}") from None
             rows = as_checked(rows, narrow, raw.used) if dtypes else rows
             frames.learn(X, rows)
         return rows

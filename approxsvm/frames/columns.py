@@ -170,9 +170,9 @@ def _frame_labels(X: Any) -> list[Any] | None:
 def known_rows(X: Any, model: RawColumns | None = None) -> Any:
     """Convert rows to a container that scikit-learn knows: Arrow record batches to tables, other arrays to NumPy.
 
-    Raises InputError if NumPy cannot read an array, such as a tensor in GPU memory. With a `model`, also raises it for
-    a list of rows with names if the model has names, because the list would go by position, and for frame columns that
-    NumPy would convert to other numbers: dates, times, and Arrow dictionaries with nulls.
+    Raises InputError for structured arrays, and if NumPy cannot read an array, such as a tensor in GPU memory. With a
+    `model`, also raises it for a list of rows with names if the model has names, because the list would go by position,
+    and for frame columns that NumPy would convert to other numbers: dates, times, and Arrow dictionaries with nulls.
     """
     if model is not None and (labels := _frame_labels(X)) is not None:
         _check_kinds(X, labels, model)
@@ -188,7 +188,13 @@ def known_rows(X: Any, model: RawColumns | None = None) -> Any:
         from pyarrow import Table
 
         return Table.from_batches([X])
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise InputError(
+            f"X is a structured array with the fields {list(X.dtype.names)}: pass pandas.DataFrame(X), or "
+            "numpy.lib.recfunctions.structured_to_unstructured(X)"
+        )
     is_array = hasattr(X, "__dlpack__") or hasattr(X, "__array_namespace__")
+    is_array |= hasattr(X, "__array__") and not hasattr(X, "dtype") and _frame_labels(X) is None
     if not is_array or isinstance(X, np.ndarray) or hasattr(X, "to_pylist"):
         return X
     try:

@@ -166,7 +166,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     if not narrow:
         check_extended(rows)
         return rows.astype(np.float64, copy=False)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         narrowed = rows.astype(np.float32)
     changed = (narrowed != rows) & ~np.isnan(rows)
     unused = np.ones(rows.shape[1], np.bool_)

@@ -279,7 +279,10 @@ def test_equal_options_of_any_type_give_equal_artifacts(mode):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        *(("tolerance", value) for value in ("1", b"1", True, np.True_, math.nan, [1.0], np.ones(1), 1j, object())),
+        *(
+            ("tolerance", value)
+            for value in ("1", b"1", True, np.True_, math.nan, [1.0], np.ones(1), 1j, object(), np.timedelta64(1))
+        ),
         *(("target_error", value) for value in ("0.1", math.nan)),
         *(("mode", value) for value in (None, b"exact", 1, ["exact"], np.array(["exact", "exact"]))),
         *(("degree", value) for value in (np.array([2]), np.array(["auto"]), 2 + 0j, np.float64(2), b"auto")),

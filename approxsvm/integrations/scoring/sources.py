@@ -109,9 +109,7 @@ def _checked(path: Path, unnamed: str) -> str:
     if kind in ("", _LIBSVM, "an empty file"):
         return unnamed
     remedy = "; its rows are np.load(path), for predict of approxsvm.load(model)" if "NumPy" in kind else ""
-    raise InputError(
-        f"{path}: this is {kind}, but only CSV, Parquet, Arrow and LIBSVM text can be scored{remedy}"
-    )
+    raise InputError(f"{path}: this is {kind}, but only CSV, Parquet, Arrow and LIBSVM text can be scored{remedy}")
 
 
 def _in_folder(folder: Path, input_format: str | None, without: Path | None) -> list[Source]:
