@@ -28,7 +28,7 @@ def _answers(method: str) -> Callable[[Callable[..., Any]], Any]:
     def has_method(self: Any) -> bool:
         is_fitted = "compiled_" in vars(self)
         for answering in (self.estimator_, self.compiled_) if is_fitted else (self._template(),):
-            getattr(answering, method)  # whose AttributeError says why there is none
+            getattr(answering, method)  # its AttributeError names the reason
         return True
 
     decorate: Callable[[Callable[..., Any]], Any] = available_if(has_method)

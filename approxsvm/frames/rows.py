@@ -16,7 +16,8 @@ _CHUNK_NUMBERS = 1 << 22
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, overflow gives NaN."""
-    sq_norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    rows = rows.astype(np.float64, copy=False)  # squares of integers would wrap
+    sq_norm = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
 
 

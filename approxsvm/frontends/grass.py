@@ -1,4 +1,4 @@
-"""Divisors of bands that GRASS GIS saves beside a model: file ``rescale`` in the signature folder of i.svm.train.
+"""Divisors of bands that GRASS GIS saves next to a model: file ``rescale`` in the signature folder of i.svm.train.
 
 Each line has the divisor of a band, in the order of the imagery group; i.svm.predict divides each cell by it in
 float64. The file ``sig`` in that folder is the LIBSVM model.
