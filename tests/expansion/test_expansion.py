@@ -107,7 +107,7 @@ def test_gamma_max_from_the_mean():
 def test_gamma_max_refuses(arguments, message):
     with pytest.raises(InputError, match=message):
         approxsvm.gamma_max(*arguments)
-    with pytest.raises(InputError, match="center is .median."):
+    with pytest.raises(InputError, match="center is 'median'"):
         approxsvm.gamma_max([[1.0]], center="median")
 
 
