@@ -199,7 +199,7 @@ class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[m
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(approxsvm.CompiledClassifier(SVC()), {"estimator__C": [1, 10]}, cv=3).fit(X, y)
     >>> search.best_params_
-    {'estimator__C': 1}
+    {'estimator__C': 10}
     >>> bool((search.predict(X) == search.best_estimator_.estimator_.predict(X)).all())
     True
     """

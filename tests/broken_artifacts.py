@@ -246,6 +246,7 @@ def with_number(data: bytes, number: Number, value: Any) -> bytes:
 # Numbers that a refusal names differently: in other digits, as a sum, or by an unrelated number.
 SAID = {
     "magic": "magic is",
+    "file_bytes": "the file has|file_bytes is",
     "checksum": "checksum is",
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
