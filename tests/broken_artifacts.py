@@ -246,7 +246,6 @@ def with_number(data: bytes, number: Number, value: Any) -> bytes:
 # Numbers that a refusal names differently: in other digits, as a sum, or by an unrelated number.
 SAID = {
     "magic": "magic is",
-    "file_bytes": "the file has|file_bytes is",
     "checksum": "checksum is",
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
@@ -271,6 +270,8 @@ def broken_numbers(data: bytes, layout: Layout, names: frozenset[str]) -> Iterat
             values.add(before.value)
         for value in sorted(values, key=repr):
             must: str | None = SAID.get(number.name, rf"(?:{number.name})\b.* is (\S+), ")
+            if number.name == "file_bytes" and not number.outer:
+                must = None  # the refusal begins with the size of the file
             if number.rule.allows(value):
                 must = READ if number.code in "fd" and number.name not in RELATED and not number.outer else None
             yield Broken(with_number(data, number, value), must, value)

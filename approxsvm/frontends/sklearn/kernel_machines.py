@@ -162,7 +162,7 @@ def parameter(value: Any, name: str) -> float:
     if is_plain and abs(value) <= 2.0**53:
         return float(value)
     raise UnsupportedModelError(
-        f"{name} is {value!r}, and scikit-learn computes in the arithmetic of {type(value).__name__}: fit it again "
+        f"{name} is {value!r}, and scikit-learn computes in the arithmetic of {class_name(value)}: fit it again "
         "with a Python float"
     )
 
