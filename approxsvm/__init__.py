@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from approxsvm.analysis.verification import verify as verify
     from approxsvm.artifact.views import Artifact as Artifact
     from approxsvm.compiler import compile as compile
+    from approxsvm.compiling import CompiledClassifier as CompiledClassifier
+    from approxsvm.compiling import CompiledOutlierDetector as CompiledOutlierDetector
+    from approxsvm.compiling import CompiledRegressor as CompiledRegressor
     from approxsvm.cross_validation import CrossValidation as CrossValidation
     from approxsvm.cross_validation import Training as Training
     from approxsvm.cross_validation import cross_validate as cross_validate
@@ -61,6 +64,7 @@ _MODULES = {
     for module, names in {
         "approxsvm.artifact.views": "Artifact",
         "approxsvm.compiler": "compile",
+        "approxsvm.compiling": "CompiledClassifier CompiledOutlierDetector CompiledRegressor",
         "approxsvm.cross_validation": "CrossValidation Training cross_validate",
         "approxsvm.system.installed_headers": "get_cmake_dir get_include get_pkgconfig_dir",
         "approxsvm.estimators": "CompiledDensity CompiledEnsemble CompiledMultiOutput CompiledOneClassSVM "

@@ -21,7 +21,7 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.schema import Mode
 from approxsvm.planning.request import Effort
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import MAX_SEED, whole_number
 
 SvmType = Literal["c-svc", "nu-svc", "epsilon-svr", "nu-svr"]
@@ -116,7 +116,7 @@ class _Predictions:
     compile_seconds: float
 
 
-@in_default_error_state
+@in_own_error_state
 def cross_validate(
     X: Any,
     y: Any,

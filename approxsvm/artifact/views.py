@@ -126,7 +126,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def labels(self) -> npt.NDArray[Any]:
-        """Class labels with the dtype of the source model; empty for other tasks."""
+        """Class labels with the dtype of the source model, read-only; empty for other tasks."""
         content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
         if kind == schema.NO_LABELS:
             return np.empty(0)
@@ -137,7 +137,9 @@ class Artifact(SealedBytes):
         for k, label in enumerate(labels):
             if not _holds(name, label, longest):
                 raise ArtifactError(f"label_dtype is {name!r}, expected a type that holds label {k} of section labels")
-        return np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
+        array = np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
+        array.flags.writeable = False  # all predictions take their labels from it
+        return array
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:

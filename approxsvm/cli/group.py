@@ -22,7 +22,7 @@ _SHELL_WORDS = {
     r"labels='probability'": "--labels-by probability",
     r"\bmax_bytes\b": "--max-bytes",
     r"\btarget_error\b": "--target-error",
-    r"\bn_features is\b": "--n-features is",
+    r"\bbut n_features is (\d+)": r"but the model has \1 features",
     r"\bn_jobs\b": "--jobs",
     r"\brandom_state\b": "--seed",
     r"\btolerance is\b": "--tolerance is",
@@ -114,8 +114,11 @@ def _in_shell_words(text: str, command: click.Command | None) -> str:
     for param in () if command is None else command.params:
         if param.name in _DATA:
             words[_DATA[param.name]] = _label(param)
+    options = {} if command is None else {name for param in command.params for name in param.opts}
     for pattern, word in words.items():
-        text = re.sub(pattern, word, text)
+        option = re.search(r"--[a-z][a-z-]*", word)
+        if option is None or option[0] in options:
+            text = re.sub(pattern, word, text)
     return text
 
 

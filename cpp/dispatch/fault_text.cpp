@@ -129,7 +129,7 @@ std::string why_size(const ArtifactFault& fault) {
     const std::uint64_t found = fault.found.whole(), expected = fault.expected.low.whole();
     if (fault.field == field::any_size) return found < expected ? ": it is truncated" : "";
     if (fault.field != field::header_file_bytes) return "";
-    return found > expected ? ": the file is truncated" : ": something follows the artifact in the file";
+    return found > expected ? ": it is truncated" : ": something follows the artifact in the file";
 }
 
 std::string statement(const ArtifactFault& fault) {
@@ -140,7 +140,7 @@ std::string statement(const ArtifactFault& fault) {
                hexadecimal(expected.low.whole(), 8, " ");
     if (fault.field == field::header_checksum)
         return "checksum is " + checksum_text(fault.found.whole()) + ", expected " +
-               checksum_text(expected.low.whole());
+               checksum_text(expected.low.whole()) + ": the file is damaged";
     if (expected.rule == Rule::none_in_mode || expected.rule == Rule::needed_in_mode) {
         const char* const what = expected.rule == Rule::none_in_mode ? " is found in" : " is missing from";
         return subject(fault) + what + " a " + names_of_task[fault.found.whole()] + " artifact of mode " +
@@ -150,6 +150,9 @@ std::string statement(const ArtifactFault& fault) {
         return "version is " + text_of(fault.found) + ", which approxsvm " +
                std::to_string(expected.high.whole() >> 8) + "." + std::to_string(expected.high.whole() & 0xFF) +
                " and later read, expected " + text_of(expected.low);
+    // The size that the file states is the one that it should have.
+    if (fault.field == field::header_file_bytes && fault.member == no_member)
+        return "the file has " + text_of(expected.low) + " bytes, expected " + text_of(fault.found);
     if (fault.field == field::any_size)
         return subject(fault) + " has " + text_of(fault.found) + " bytes, expected " + text_of(expected);
     const bool is_text = fault.field == field::any_label && fault.found.is_whole();

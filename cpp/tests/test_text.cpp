@@ -378,6 +378,8 @@ const struct {
     {"-0.25 1e-3", "1e999 1e-3", "rho is '1e999', not a finite"},
     {"-0.25 1e-3", "x 1e-3", "rho has 'x' for a number"},
     {"5 -2 7", "5 -2.5 7", "label has '-2.5' for a number"},
+    {"5 -2 7", "5 cat 7",
+     "label has 'cat' for a number; LIBSVM's labels are integers: write a number for each class in this line"},
     {"5 -2 7", "5 -2 5", "label 5 occurs twice"},
     {"5 -2 7", "5 -2 2147483648", "label is '2147483648', outside"},
     {"nr_sv 1 2 1", "nr_sv 5 -2 1", "nr_sv is '-2', outside 0 to"},

@@ -279,7 +279,10 @@ def test_equal_options_of_any_type_give_equal_artifacts(mode):
 @pytest.mark.parametrize(
     ("option", "value"),
     [
-        *(("tolerance", value) for value in ("1", b"1", True, np.True_, math.nan, [1.0], np.ones(1), 1j, object())),
+        *(
+            ("tolerance", value)
+            for value in ("1", b"1", True, np.True_, math.nan, [1.0], np.ones(1), 1j, object(), np.timedelta64(1))
+        ),
         *(("target_error", value) for value in ("0.1", math.nan)),
         *(("mode", value) for value in (None, b"exact", 1, ["exact"], np.array(["exact", "exact"]))),
         *(("degree", value) for value in (np.array([2]), np.array(["auto"]), 2 + 0j, np.float64(2), b"auto")),
@@ -290,6 +293,19 @@ def test_equal_options_of_any_type_give_equal_artifacts(mode):
 def test_options_of_other_types_are_refused(option, value):
     with pytest.raises(InputError, match=f"{option} is "):
         approxsvm.compile(GOLDEN / "iris_centers.model", **{option: value})
+
+
+def test_errors_name_only_options_that_were_given(tmp_path):
+    """verify has no --n-features, and convert-model takes the number from the model."""
+    (tmp_path / "rows").write_text("1 1:0.5 31:1\n")
+    model, rows = str(GOLDEN / "breast_cancer.model"), str(tmp_path / "rows")
+    approxsvm.compile(model, mode="exact").save(tmp_path / "m.asvm")
+    for command in (
+        ["verify", str(tmp_path / "m.asvm"), "--against", model, "--data", rows],
+        ["convert-model", model, "-o", str(tmp_path / "n.asvm"), "--data", rows],
+    ):
+        said = CliRunner().invoke(main, command).stderr
+        assert said == f"approxsvm: {rows}: index 31 needs 31 columns, but the model has 30 features\n"
 
 
 def test_whole_numbers():

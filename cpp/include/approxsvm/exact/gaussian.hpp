@@ -4,7 +4,8 @@
 //     K(x_i, z) = exp(theta xh_i.u - half_theta ||xh_i||^2 - half_theta ||u||^2),
 //
 // computed in Real = float or double. Rows must be finite.
-#pragma once
+#ifndef APPROXSVM_EXACT_GAUSSIAN_HPP
+#define APPROXSVM_EXACT_GAUSSIAN_HPP
 
 #include "../simd/exp.hpp"
 #include "products.hpp"
@@ -86,3 +87,5 @@ struct GaussianTerm {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -25,7 +25,8 @@
 //     panels<N>(first_panel, half_sq_norm, total)  for one row and N panels, in place
 //     finish(half_sq_norm, n_lanes, n_sums, sums)  corrects the sums of rows out of range
 //     counts_unseen                                whether features unknown to the model contribute to half_sq_norm
-#pragma once
+#ifndef APPROXSVM_EXACT_KERNEL_SUMS_HPP
+#define APPROXSVM_EXACT_KERNEL_SUMS_HPP
 
 #include "products.hpp"
 
@@ -565,3 +566,5 @@ struct TermSums {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

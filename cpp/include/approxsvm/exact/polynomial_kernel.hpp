@@ -7,7 +7,8 @@
 // The engine computes this sum in float64 for rows in any form, inner products first (products.hpp), with the
 // coefficients of all pairs of classes at once (kernel_sums.hpp). If p is 1 or 2, the artifact may contain the whole
 // sum as a form (expansion/form.hpp).
-#pragma once
+#ifndef APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
+#define APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 
 #include <cmath>
 #include <new>
@@ -445,3 +446,5 @@ struct PolynomialTerm {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

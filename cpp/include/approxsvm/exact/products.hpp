@@ -1,6 +1,7 @@
 // Inner products of rows with support vectors in panels (vectors.hpp), for blocks of rows, a single row or sparse rows,
 // and the norms of rows. Rows are u = input_scale (z - center).
-#pragma once
+#ifndef APPROXSVM_EXACT_PRODUCTS_HPP
+#define APPROXSVM_EXACT_PRODUCTS_HPP
 
 #include "vectors.hpp"
 
@@ -204,3 +205,5 @@ inline Real half_sq_norm_row(const KernelVectors<Real>& expansion, const Real* v
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

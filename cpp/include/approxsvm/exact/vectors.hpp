@@ -5,7 +5,8 @@
 // one feature of a panel fills one cache line. Zeros with zero coefficients fill the last panel. Support vectors with
 // few non-zeros among many features are stored by columns instead (sparse_columns.hpp); then all rows are treated as
 // sparse.
-#pragma once
+#ifndef APPROXSVM_EXACT_VECTORS_HPP
+#define APPROXSVM_EXACT_VECTORS_HPP
 
 #include "../arena.hpp"
 #include "../simd/norms.hpp"
@@ -124,3 +125,5 @@ class VectorWriter {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif
