@@ -247,7 +247,8 @@ def with_number(data: bytes, number: Number, value: Any) -> bytes:
 # Numbers that a refusal names differently: in other digits, as a sum, or by an unrelated number.
 SAID = {
     "magic": "magic is",
-    "checksum": "checksum is",
+    "file_bytes": "file_bytes",
+    "checksum": "checksum is .*: the file is damaged",
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
     "number of support vectors of list": "number of support vectors of list",
@@ -388,7 +389,7 @@ def broken_files() -> Iterator[Broken]:
             wrong = data[:n] + bytes([data[n] ^ 0x10]) + data[n + 1 :]
             yield Broken(wrong, "checksum|magic|version|file_bytes")
     for more in (1, 64):
-        yield Broken(data + bytes(more), "file_bytes is .*: something follows the artifact in the file")
+        yield Broken(data + bytes(more), "file_bytes.*: something follows the artifact in the file")
         yield Broken(sealed(bytearray(data + bytes(more))), "the file has")
 
 

@@ -36,6 +36,7 @@ _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
 # Names of dtypes of labels that are numbers, and of texts.
 _NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
 _STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native message if the magic is wrong
 
 
@@ -71,7 +72,10 @@ class Artifact(SealedBytes):
             kind = _native.file_kind(bytes(data)) if is_foreign else ""
             if not kind:
                 raise
-            raise ArtifactError(f"{_FOREIGN}this is {kind}; {str(error).removeprefix(_FOREIGN)}") from None
+            what = "this is " + kind
+            if bytes(data[:3]) == _BYTE_ORDER_MARK:
+                what = "a byte order mark is in front of it, as if the file were text"
+            raise ArtifactError(f"{_FOREIGN}{what}; {str(error).removeprefix(_FOREIGN)}") from None
         if type(data) is bytes:
             self.data = data
         self._describe(memoryview(self.native))

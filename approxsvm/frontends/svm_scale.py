@@ -98,7 +98,9 @@ def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
             raise DataFormatError(f"{name}, line {at}: the limits of y do not ascend")
         target = (y_lower, y_upper, y_min, y_max)
     if at >= len(lines) or lines[at] != ["x"]:
-        raise DataFormatError(f"{name}, line {at + 1}: expected x; this is not a range file of svm-scale")
+        divides = bool(lines) and all(len(line) == 1 for line in lines)  # as i.svm of GRASS writes its rescale file
+        remedy = "; if each line is a divisor R, write '0 R' instead, a center and a scale" if divides else ""
+        raise DataFormatError(f"{name}, line {at + 1}: expected x; this is not a range file of svm-scale{remedy}")
     at += 1
     lower, upper = numbers(2)
     if not upper > lower:

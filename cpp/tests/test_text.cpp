@@ -377,7 +377,7 @@ const struct {
     {"-0.25 1e-3", "inf 1e-3", "rho is 'inf', not a finite number"},
     {"-0.25 1e-3", "1e999 1e-3", "rho is '1e999', not a finite"},
     {"-0.25 1e-3", "x 1e-3", "rho has 'x' for a number"},
-    {"5 -2 7", "5 -2.5 7", "label has '-2.5' for a number"},
+    {"5 -2 7", "5 -2.5 7", "label has '-2.5' for a number: labels of LIBSVM are integers"},
     {"5 -2 7", "5 -2 5", "label 5 occurs twice"},
     {"5 -2 7", "5 -2 2147483648", "label is '2147483648', outside"},
     {"nr_sv 1 2 1", "nr_sv 5 -2 1", "nr_sv is '-2', outside 0 to"},

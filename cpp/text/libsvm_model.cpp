@@ -246,7 +246,10 @@ class HeaderParser {
             if (!parse_whole(token, value)) {
                 const bool is_key = std::find(key_names.begin(), key_names.end(), token) != key_names.end();
                 if (token.empty() || is_key || n_values(values) == n_expected) break;
-                reader_.fail(reader_.next(), key_name(key_) + " has " + quote(token) + " for a number");
+                reader_.fail(reader_.next(), key_name(key_) + " has " + quote(token) + " for a number" +
+                                                 (key_ == Key::label ? ": labels of LIBSVM are integers; number the "
+                                                                       "classes in this line, and translate predictions"
+                                                                     : ""));
             }
             check_value(token, value, limits...);
             values.push_back(value);

@@ -292,6 +292,21 @@ def test_options_of_other_types_are_refused(option, value):
         approxsvm.compile(GOLDEN / "iris_centers.model", **{option: value})
 
 
+def test_errors_name_only_options_that_were_given(tmp_path):
+    """verify has no --n-features, and convert-model takes the number from the model."""
+    (tmp_path / "rows").write_text("1 1:0.5 31:1\n")
+    model, rows = str(GOLDEN / "breast_cancer.model"), str(tmp_path / "rows")
+    approxsvm.compile(model, mode="exact").save(tmp_path / "m.asvm")
+    for command in (
+        ["verify", str(tmp_path / "m.asvm"), "--against", model, "--data", rows],
+        ["convert-model", model, "-o", str(tmp_path / "n.asvm"), "--data", rows],
+    ):
+        said = CliRunner().invoke(main, command).stderr
+        assert said == f"approxsvm: {rows}: index 31 needs 31 columns, but the model has 30 features\n"
+    narrow = CliRunner().invoke(main, ["convert-model", model, "-o", "n.asvm", "--n-features", "3"])
+    assert narrow.stderr == f"approxsvm: {model}: index 30 needs 30 columns, but --n-features is 3\n"
+
+
 def test_whole_numbers():
     assert whole_number(np.uint8(3), "x", 3, 3) == 3
     with pytest.raises(InputError, match=r"^x is 4, but must be a whole number from 1 to 3$"):

@@ -15,14 +15,16 @@ import sys
 import textwrap
 import threading
 
+import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from click.testing import CliRunner
 from conftest import GOLDEN
 from scipy.sparse import csr_array
 from sklearn.datasets import load_breast_cancer
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.cli import main
@@ -168,6 +170,48 @@ def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
     (tmp_path / "rows.csv").write_text("5.1,NA,1.4,0.2\n6.7,3.0,5.2,2.3\n")
     scored = approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv", on_error="null")
     assert (scored.n_rows, scored.bad_rows) == (2, [f"{tmp_path / 'rows.csv'}, row 0: column '2' is null"])
+
+
+@by_position
+def test_truth_values_are_numbers_only_among_themselves(tmp_path):
+    """As in pandas, which reads a column of true and numbers as objects."""
+    lines = ["a,b,c,d", "5.1,True,1.4,0.2", "6.7,false,5.2,2.3", "6.7,,5.2,2.3"]
+    (tmp_path / "rows.csv").write_text("\n".join(lines[:3]) + "\n")
+    approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv")
+    expected = IRIS.predict([[5.1, 1, 1.4, 0.2], [6.7, 0, 5.2, 2.3]])
+    assert read(tmp_path / "a.csv").column("label").to_pylist() == expected.tolist()
+    (tmp_path / "rows.csv").write_text("\n".join([*lines, "6.7,0.5,5.2,2.3"]) + "\n")
+    scored = approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "b.csv", on_error="null")
+    words = "holds 'True', which is not a number", "holds 'false', which is not a number", "is null"
+    assert [row.partition("'b' ")[2] for row in scored.bad_rows] == list(words)
+
+
+@by_position
+@pytest.mark.parametrize("task", ["text", "bool", "number"])
+def test_a_null_in_the_only_column_of_a_csv_file_is_a_row(tmp_path, task):
+    """Readers skip empty lines, and all answers after one would move."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(30, 3))
+    y = {"text": np.where(rows[:, 0] > 0, "a\n\nb", "c"), "bool": rows[:, 0] > 0, "number": rows[:, 0]}[task]
+    fast = approxsvm.compile((SVR() if task == "number" else SVC()).fit(rows, y))
+    fast.save(tmp_path / "m.asvm")
+    table, holes = pd.DataFrame(rows, columns=list("abc")), [0, 3, 4, 29]
+    table.iloc[holes, 1] = np.nan
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    expected = fast.predict(np.delete(rows, holes, axis=0)).tolist()
+    for batch_rows in (1, 4, None):
+        approxsvm.score_dataset(
+            tmp_path / "m.asvm", tmp_path / "rows.csv", tmp_path / "a.csv", on_error="null", batch_rows=batch_rows
+        )
+        for answers in (
+            pd.read_csv(tmp_path / "a.csv").iloc[:, 0].tolist(),
+            pl.read_csv(tmp_path / "a.csv").to_series().to_list(),
+            [row for (row,) in duckdb.sql(f"select * from read_csv('{tmp_path / 'a.csv'}')").fetchall()],
+        ):
+            assert [k for k, answer in enumerate(answers) if answer in (None, "") or answer != answer] == holes
+            # Polars and DuckDB take a column with "" for strings.
+            given = [answer for k, answer in enumerate(answers) if k not in holes]
+            assert [str(answer).lower() for answer in given] == [str(answer).lower() for answer in expected]
 
 
 @by_position

@@ -19,7 +19,7 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 _MISSING = pa.array(MISSING_CELLS)
-_TRUTH = {"true": 1.0, "false": 0.0}
+_TRUTHS = pa.array(["true", "false"])
 # Padding between columns of the buffer: if their distance were a power of two, they would share few cache sets.
 _PADDING = 16
 
@@ -147,6 +147,8 @@ class FeatureColumns:
                 words = self._texts[position].fault(value)
                 if words and not (position in may_miss and words == "is null"):
                     return f"column {name!r} {words}"
+                continue
+            if isinstance(value, str) and _truths(batch.column(name)) is not None:
                 continue
             if isinstance(value, list) and len(value) != self.n_features:
                 return f"column {name!r} has {len(value)} numbers, expected {self.n_features}"
@@ -294,6 +296,8 @@ def _parsed(texts: Any) -> Any:
         pass
     texts = pc.utf8_trim_whitespace(texts)
     texts = pc.if_else(pc.is_in(texts, value_set=_MISSING.cast(texts.type)), None, texts)
+    if (truths := _truths(texts)) is not None:
+        return truths
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -302,11 +306,18 @@ def _parsed(texts: Any) -> Any:
         return pa.array([math.inf if math.isnan(x) and text is not None else x for x, text in given], pa.float64())
 
 
+def _truths(texts: Any) -> Any:
+    """Return a column of true and false, in any case, as numbers; None if it has other cells, as in pandas."""
+    words = pc.utf8_lower(texts)
+    known = words.drop_null()
+    if not len(known) or not pc.all(pc.is_in(known, value_set=_TRUTHS.cast(known.type))).as_py():
+        return None
+    return pc.equal(words, "true").cast(pa.uint8()).cast(pa.float64())
+
+
 def _number(text: str) -> float:
-    """Parse a number, or return NaN; underscores between digits, as in Python, are rejected. True is 1, and False 0."""
+    """Parse a number, or return NaN; underscores between digits, as in Python, are rejected."""
     try:
-        if text.strip().lower() in _TRUTH:
-            return _TRUTH[text.strip().lower()]
         return float(text) if "_" not in text else math.nan
     except ValueError:
         return math.nan

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from approxsvm.errors import InputError
 from approxsvm.integrations.arrow.batches import Scorer
 from approxsvm.integrations.scoring.jobs import checksum
@@ -81,8 +83,9 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
     except pa.ArrowException:
         _check_types(schema, kind)
         raise
+    write = _with_null_lines(file, made.write_batch) if kind == "csv" and len(schema) == 1 else made.write_batch
     try:
-        yield made.write_batch
+        yield write
     except BaseException as error:
         with suppress(Exception):  # only the first failure is reported
             made.close()
@@ -91,6 +94,21 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
             raise InputError(f"a {kind} file does not support these answers: {error}") from None
         raise
     made.close()
+
+
+def _with_null_lines(file: Any, write_batch: Write) -> Write:
+    """Return a function that writes the only column of a CSV file, with ``""`` for nulls: readers skip empty lines."""
+
+    def write(batch: Any) -> None:
+        is_null = np.asarray(batch.column(0).is_null())
+        ends = [*(np.flatnonzero(np.diff(is_null)) + 1).tolist(), len(is_null)]
+        for first, end in zip([0, *ends[:-1]], ends, strict=True):
+            if end > first and is_null[first]:
+                file.write(b'""\n' * (end - first))
+            else:
+                write_batch(batch.slice(first, end - first))
+
+    return write
 
 
 class PartFolder:
