@@ -104,8 +104,8 @@ class Request:
         for name, value in {**sizes, "mode": self.mode}.items():
             planned = getattr(plan, name)
             if planned is not None and planned != value:
-                whose = "the option mode" if name == "mode" else f"{name} of the model"
-                raise InputError(f"plan: {name} is {planned!r}, but {whose} is {value!r}")
+                whose = "the option mode is" if name == "mode" else "the model has"
+                raise InputError(f"plan: made for {name} {planned!r}, but {whose} {value!r}")
         if plan.engine not in engines:
             allowed = " or ".join(map(repr, engines))
             raise InputError(f"plan: engine is {plan.engine!r}, but must be {allowed} for this model and mode")

@@ -166,11 +166,11 @@ def test_a_plan_suits_a_model_trained_again(name: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "options", "message"),
     [
-        ({"n_features": 7}, {}, "n_features is 7, but n_features of the model is 6"),
-        ({"n_classes": 3}, {}, "n_classes is 3, but n_classes of the model is 2"),
-        ({"kernel": "sigmoid"}, {}, "kernel is 'sigmoid', but kernel of the model is 'gaussian'"),
-        ({"mode": "approximate"}, {}, "mode is 'approximate', but the option mode is 'certified'"),
-        ({}, {"mode": "approximate"}, "mode is 'certified', but the option mode is 'approximate'"),
+        ({"n_features": 7}, {}, "made for n_features 7, but the model has 6"),
+        ({"n_classes": 3}, {}, "made for n_classes 3, but the model has 2"),
+        ({"kernel": "sigmoid"}, {}, "made for kernel 'sigmoid', but the model has 'gaussian'"),
+        ({"mode": "approximate"}, {}, "made for mode 'approximate', but the option mode is 'certified'"),
+        ({}, {"mode": "approximate"}, "made for mode 'certified', but the option mode is 'approximate'"),
         ({"engine": "form", "n_centers": 0, "degree": 0}, {}, "engine is 'form', but must be 'expansions' or"),
         ({"landmarks": 3}, {}, "landmarks is 3, but"),
         ({"n_centers": 5, "varying": (2, 6)}, {}, "varying has 6, but the model has 6 features"),
@@ -193,7 +193,7 @@ def test_plans_of_ensembles_fit_their_members() -> None:
     for plan, message in (
         (exact, "members are for 0 models, but the ensemble has 2"),
         (Plan("ensemble", members=(exact,)), "members are for 1 models, but the ensemble has 2"),
-        (Plan("ensemble", members=(exact, replace(exact, n_features=9))), "n_features is 9"),
+        (Plan("ensemble", members=(exact, replace(exact, n_features=9))), "made for n_features 9"),
     ):
         with pytest.raises(InputError, match=message):
             approxsvm.compile(source, rows, plan=plan)
@@ -242,8 +242,8 @@ def test_the_command_builds_plans(tmp_path: Path) -> None:
     written.write_text('{"format":1,"engine":"exact","n_features":3}')
     without = GOLDEN / "iris_classes.asvm"
     for plan, options, message in (
-        (written, (), "is 3, but n_features of the model is 30"),
-        (first, ("--degree", 3), "degree is 3, but the plan replaces it"),
+        (written, (), "made for n_features 3, but the model has 30"),
+        (first, ("--degree", 3), "is 3, but the plan replaces it"),
         (without, (), f"{without}: the artifact has no plan"),
         (source, (), f"{source}: plan: not JSON"),
     ):
