@@ -130,7 +130,7 @@ def compile(
         Number of rows that the model will answer in all. A plan is tried only if it could save more time on these
         rows than the trial takes: more rows allow a longer search for a faster plan. Default: a million.
     plan : Plan, optional
-        Plan to build without a search, such as that of a model compiled before (`CompiledModel.plan`): for the same
+        Plan to build without a search, such as the `plan` of a model compiled before: for the same
         model, rows and other options, the artifact is the same. Bounds are always computed anew, so an old plan suits a
         model that was trained again. Options that guide a search must then be left out.
     n_jobs : int, optional

@@ -15,13 +15,14 @@ Engine = Literal["expansions", "subspaces", "exact", "form", "ensemble"]
 # Version of the JSON; a plan is an option of compile, so programs that predict never read it.
 _FORMAT: Final = 1
 _MOST: Final = 1 << 53  # whole numbers that every JSON reader keeps
+MAX_CENTERS: Final = 1 << 20
 # Largest value of each whole number, and of the numbers in each list.
 _LIMITS: Final = {
     "n_features": 1 << 20,
     "n_classes": MAX_LABELS,
     "n_functions": 1 << 10,
     "degree": MAX_DEGREE,
-    "n_centers": 1 << 20,
+    "n_centers": MAX_CENTERS,
     "varying": (1 << 20) - 1,
     "subspaces": 1 << 20,
     "basis": 1 << 20,
@@ -44,7 +45,7 @@ class Plan:
     Raises InputError for a value that no plan has; the message names the field.
     """
 
-    engine: Engine  # "form" is that of a polynomial kernel; "ensemble" has a plan for each of its members
+    engine: Engine  # "form" is for polynomial kernels; "ensemble" has a plan for each of its members
     mode: Mode = "certified"
     # The model that the plan was made for
     kernel: str = "gaussian"

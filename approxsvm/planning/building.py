@@ -19,7 +19,7 @@ from approxsvm.planning.placing import Placement, Points
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort, Request
 from approxsvm.planning.subspaces import build_subspaces
-from approxsvm.planning.winner import speculation
+from approxsvm.planning.winner import build_network
 
 # Work that the norms of a plan may take, at each level of effort.
 NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
@@ -32,7 +32,7 @@ class Prepared:
     points: Points | None = None
     expanded: Expanded | None = None
     subspaces: dict[str, bytes] | None = None
-    speculation: dict[str, bytes] | None = None
+    network: dict[str, bytes] | None = None  # that speculates the winner
 
 
 def build(
@@ -52,7 +52,7 @@ def build(
     if plan.engine == "subspaces":
         others |= done.subspaces or build_subspaces(problem, plan, partial(request.progress, "Projecting"))
     if plan.landmarks is not None:
-        others |= speculation(problem, plan.landmarks) if done.speculation is None else done.speculation
+        others |= build_network(problem, plan.landmarks) if done.network is None else done.network
     return write("exact", problem.frame, others=others, tolerance=problem.tolerance)
 
 

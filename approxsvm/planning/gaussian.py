@@ -17,7 +17,7 @@ from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, value_range
 from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
-from approxsvm.ir.plan import Plan
+from approxsvm.ir.plan import MAX_CENTERS, Plan
 from approxsvm.planning import building, planner
 from approxsvm.planning.building import NORM_WORK, Prepared
 from approxsvm.planning.planner import Choice
@@ -143,7 +143,7 @@ def _plan_of(problem: Problem, choice: Choice, request: Request) -> tuple[Plan, 
         points, work = candidate.points, NORM_WORK[request.limits.effort]
         plan = make(
             "expansions",
-            n_centers=points.n_requested if len(points.centers) > 1 else 1,
+            n_centers=min(points.n_requested, MAX_CENTERS) if len(points.centers) > 1 else 1,  # there are fewer rows
             degree=candidate.degree,
             varying=None if points.varying is None else tuple(points.varying.tolist()),
             norm_work=None if work == USUAL_WORK else int(work),
@@ -153,7 +153,7 @@ def _plan_of(problem: Problem, choice: Choice, request: Request) -> tuple[Plan, 
     if problem.model.has_pairs and math.isinf(problem.tolerance):
         landmarks, network = speculate(problem, None if subspaces is None else subspaces.speculated_cost)
     if subspaces is None:
-        return make("exact", landmarks=landmarks), request, Prepared(speculation=network)
+        return make("exact", landmarks=landmarks), request, Prepared(network=network)
     plan = make(
         "subspaces",
         subspaces=subspaces.coordinates,
@@ -161,7 +161,7 @@ def _plan_of(problem: Problem, choice: Choice, request: Request) -> tuple[Plan, 
         basis=subspaces.basis,
         landmarks=landmarks,
     )
-    return plan, request, Prepared(subspaces=subspaces.sections, speculation=network)
+    return plan, request, Prepared(subspaces=subspaces.sections, network=network)
 
 
 def _check_plan(problem: Problem, request: Request) -> None:

@@ -60,7 +60,7 @@ def speculate(
     return best
 
 
-def speculation(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
+def build_network(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
     """Fit the network with this number of landmarks, or as many as there are; empty if no fit succeeds."""
     fit = _Fit.of(problem)
     if fit is None:
