@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from approxsvm.integrations.scoring.dataset import score_dataset as score_dataset
     from approxsvm.integrations.scoring.result import Scoring as Scoring
     from approxsvm.ir.kernel_model import KernelModel as KernelModel
+    from approxsvm.ir.plan import Plan as Plan
     from approxsvm.predictor import Predictor as Predictor
     from approxsvm.system.installed_headers import get_cmake_dir as get_cmake_dir
     from approxsvm.system.installed_headers import get_include as get_include
@@ -71,6 +72,7 @@ _MODULES = {
         "CompiledSVC CompiledSVR load",
         "approxsvm.expansion.validity": "gamma_max",
         "approxsvm.ir.kernel_model": "KernelModel",
+        "approxsvm.ir.plan": "Plan",
         "approxsvm.predictor": "Predictor",
         "approxsvm.frontends": "read_any read_model",
         "approxsvm.frontends.data": "read_dense read_rows",
