@@ -34,7 +34,7 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.common_kernels import shared
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
@@ -43,7 +43,7 @@ from approxsvm.system.threads import n_threads
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
-@in_default_error_state
+@in_own_error_state
 def compile(
     model: Any,
     X: Any = None,
@@ -272,7 +272,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
         return as_numbers(check_sparse(X))
     except InputError:
         raise
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"X: {error}") from None
 
 

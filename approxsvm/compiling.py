@@ -28,7 +28,7 @@ def _answers(method: str) -> Callable[[Callable[..., Any]], Any]:
     def has_method(self: Any) -> bool:
         is_fitted = "compiled_" in vars(self)
         for answering in (self.estimator_, self.compiled_) if is_fitted else (self._template(),):
-            getattr(answering, method)  # whose AttributeError says why there is none
+            getattr(answering, method)  # its AttributeError names the reason
         return True
 
     decorate: Callable[[Callable[..., Any]], Any] = available_if(has_method)
@@ -199,7 +199,7 @@ class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[m
     >>> X, y = load_iris(return_X_y=True)
     >>> search = GridSearchCV(approxsvm.CompiledClassifier(SVC()), {"estimator__C": [1, 10]}, cv=3).fit(X, y)
     >>> search.best_params_
-    {'estimator__C': 1}
+    {'estimator__C': 10}
     >>> bool((search.predict(X) == search.best_estimator_.estimator_.predict(X)).all())
     True
     """

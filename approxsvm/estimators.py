@@ -531,7 +531,8 @@ class ClassifierModel(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of `predict_proba`."""
-        return np.asarray(np.log(self.predict_proba(X)))
+        with np.errstate(divide="ignore"):  # the logarithm of 0 is -infinity
+            return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_has_probabilities)
     def probability_bound(self, X: Any) -> FloatArray:

@@ -23,8 +23,8 @@ from approxsvm.frontends.sklearn.vectorizers import split
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.runtime.evaluator import BOUNDS, CERTIFIED, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
@@ -133,7 +133,7 @@ class Verification:
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
 
-@in_default_error_state
+@in_own_error_state
 def verify(
     compiled: Compiled,
     against: Any,
@@ -196,10 +196,10 @@ class Settled:
         """Predict validated rows."""
         values_too = 0 if proves_labels_alone(evaluator.artifact) else VALUES | BOUNDS
         start = time.perf_counter()
-        *numbers, stages, certified = evaluator.evaluate(rows, values_too | STAGE_NUMBERS | CERTIFIED, "settled")
+        found = evaluator.evaluate(rows, values_too | STAGE_NUMBERS, "settled")
         seconds = time.perf_counter() - start
-        values, bounds = numbers or evaluator.evaluate(rows, VALUES | BOUNDS, "settled")
-        return cls(values, bounds, stages, certified, seconds)
+        values, bounds, stages = found if values_too else (*evaluator.evaluate(rows, VALUES | BOUNDS, "settled"), found)
+        return cls(values, bounds, stages, evaluator.certified(rows), seconds)
 
     def part(self, few: slice) -> Settled:
         """Return the predictions of a slice of the rows."""

@@ -35,7 +35,6 @@ _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
 # Names of dtypes of labels that are numbers, and of texts.
 _NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
 _STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native message if the magic is wrong
 
 
@@ -71,10 +70,7 @@ class Artifact(SealedBytes):
             kind = _native.file_kind(bytes(data)) if is_foreign else ""
             if not kind:
                 raise
-            what = "this is " + kind
-            if bytes(data[:3]) == _BYTE_ORDER_MARK:
-                what = "a byte order mark is in front of it, as if the file were text"
-            raise ArtifactError(f"{_FOREIGN}{what}; {str(error).removeprefix(_FOREIGN)}") from None
+            raise ArtifactError(f"{_FOREIGN}this is {kind}; {str(error).removeprefix(_FOREIGN)}") from None
         if type(data) is bytes:
             self.data = data
         self._describe(memoryview(self.native))
@@ -130,7 +126,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def labels(self) -> npt.NDArray[Any]:
-        """Class labels with the dtype of the source model; empty for other tasks."""
+        """Class labels with the dtype of the source model, read-only; empty for other tasks."""
         content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
         if kind == schema.NO_LABELS:
             return np.empty(0)
@@ -141,7 +137,9 @@ class Artifact(SealedBytes):
         for k, label in enumerate(labels):
             if not _holds(name, label, longest):
                 raise ArtifactError(f"label_dtype is {name!r}, expected a type that holds label {k} of section labels")
-        return np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
+        array = np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
+        array.flags.writeable = False  # all predictions take their labels from it
+        return array
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
@@ -66,7 +66,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     return model
 
 
-@in_default_error_state
+@in_own_error_state
 def read_any(
     source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:

@@ -374,10 +374,11 @@ class Planner:
 
         Each step is assumed at best to leave the square of the share that the step before it left. A first degree
         counts as a step from nothing. The effect of a first number of centers is unknown: the next may leave nothing.
+        A lower degree, the highest that fits about more centers, is no step.
         """
-        last, more_degrees = lower[-1], degree - lower[-1].degree
+        last, more_degrees = lower[-1], max(degree - lower[-1].degree, 0)
         before = lower[-2] if len(lower) > 1 else None
-        if before is None or (more_degrees and before.degree == last.degree):  # no step between degrees is known
+        if before is None or (more_degrees and before.degree >= last.degree):  # no step between degrees is known
             return (1.0 - last.certified) ** (2.0 * more_degrees) if more_degrees else 0.0
         ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
         steps = more_degrees / (last.degree - before.degree) if more_degrees else 1.0

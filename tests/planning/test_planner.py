@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from typing import Any
 
@@ -272,6 +273,17 @@ def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPat
     assert (64, 4) in many
     assert (16, 4) not in many
     assert (fast.artifact.n_centers, fast.artifact.header["degree"]) == (64, 4)
+
+
+@pytest.mark.parametrize("certified", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("degrees", list(itertools.product((1, 2, 3), repeat=3)), ids=str)
+def test_any_order_of_degrees_leaves_a_share_of_the_rows(degrees: tuple[int, int, int], certified: float) -> None:
+    """Wide rows and many centers lower the degree that fits into an artifact."""
+    *lower, degree = degrees
+    points: Any = None  # not read
+    plans = [planner.Candidate(tried, points, certified=certified) for tried in lower]
+    for n_plans in (1, 2):
+        assert 0.0 <= planner.Planner._hopeful_rest(degree, plans[-n_plans:]) <= 1.0
 
 
 def test_a_small_model_is_not_worth_an_expansion() -> None:

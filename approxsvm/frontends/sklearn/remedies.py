@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.frontends.sklearn.known_types import class_name, full_class_name, library_names
+from approxsvm.frontends.sklearn.known_types import class_name, full_class_name, is_compiled, library_names
 
 _MOST_PLACES: Final = 5
 _DEEPEST: Final = 3
@@ -84,7 +84,7 @@ def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple
 
 def refusal(estimator: Any, which: str = "") -> str:
     """Return why an estimator is not compiled, and a remedy; `which` restricts it to some objects of its class."""
-    if any(base.__module__ == "approxsvm.estimators" for base in type(estimator).__mro__):
+    if is_compiled(estimator):
         return (
             f"a {class_name(estimator)} is already compiled: compile its source instead; build pipelines and ensembles "
             "around the source, or around CompiledClassifier(source), and compile the whole"

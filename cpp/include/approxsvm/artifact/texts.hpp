@@ -1,5 +1,6 @@
 // Texts of an artifact, and labels of any kind.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_TEXTS_HPP
+#define APPROXSVM_ARTIFACT_TEXTS_HPP
 
 #include <cstring>
 
@@ -194,3 +195,5 @@ APPROXSVM_COLD inline bool labels_are_equal(Check& check, const ModelView& membe
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif
