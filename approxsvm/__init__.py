@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from approxsvm.compiling import CompiledClassifier as CompiledClassifier
     from approxsvm.compiling import CompiledOutlierDetector as CompiledOutlierDetector
     from approxsvm.compiling import CompiledRegressor as CompiledRegressor
-    from approxsvm.cross_validation import CrossValidation as CrossValidation
-    from approxsvm.cross_validation import Training as Training
-    from approxsvm.cross_validation import cross_validate as cross_validate
     from approxsvm.estimators import CompiledDensity as CompiledDensity
     from approxsvm.estimators import CompiledEnsemble as CompiledEnsemble
     from approxsvm.estimators import CompiledMultiOutput as CompiledMultiOutput
@@ -66,7 +63,6 @@ _MODULES = {
         "approxsvm.artifact.views": "Artifact",
         "approxsvm.compiler": "compile",
         "approxsvm.compiling": "CompiledClassifier CompiledOutlierDetector CompiledRegressor",
-        "approxsvm.cross_validation": "CrossValidation Training cross_validate",
         "approxsvm.system.installed_headers": "get_cmake_dir get_include get_pkgconfig_dir",
         "approxsvm.estimators": "CompiledDensity CompiledEnsemble CompiledMultiOutput CompiledOneClassSVM "
         "CompiledSVC CompiledSVR load",

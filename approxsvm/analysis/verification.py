@@ -127,6 +127,12 @@ class Verification:
             texts["certified_fraction"] = "not applicable: every row is exact"
         return [(name.replace("_", " "), text) for name, text in texts.items()]
 
+    def __str__(self) -> str:
+        """Return a table of names and values, one a line."""
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, the verdict last; the tolerance is None if none was given."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
