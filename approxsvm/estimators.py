@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from approxsvm.analysis.compilation import Compilation
 from approxsvm.analysis.summary import Summary, summarize
 from approxsvm.errors import InputError
 from approxsvm.expansion.validity import row_norms
 from approxsvm.frames.columns import check_exact, frame_names, rows_by_column
 from approxsvm.frames.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
 from approxsvm.frames.texts import are_texts
+from approxsvm.ir.compilation import Compilation
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
 from approxsvm.runtime.evaluator import NATIVE_DTYPES, Evaluator, read_artifact, with_one_index_type

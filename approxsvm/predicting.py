@@ -11,6 +11,7 @@ import numpy.typing as npt
 from approxsvm.errors import InputError
 from approxsvm.frames.columns import known_rows
 from approxsvm.frames.dtypes import as_checked
+from approxsvm.ir.plan import Plan
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
 
 
@@ -28,6 +29,12 @@ class _Predicts(Protocol):
 
 class Predicting:
     """Prediction of single rows and Arrow tables, and conversion of rows to the source's dtype."""
+
+    @property
+    def plan(self: _Predicts) -> Plan | None:
+        """Plan that was built, with one for each member of an ensemble; None if the artifact does not contain it."""
+        built: Plan | None = self.artifact.build_plan
+        return built
 
     def predict(self: _Predicts, X: Any) -> npt.NDArray[Any]:
         """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.

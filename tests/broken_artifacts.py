@@ -205,6 +205,7 @@ def bases() -> list[tuple[Artifact, frozenset[str], str]]:
     for name, data in (("plan", b"ab"), ("vectorizers", b"{}"), ("dtypes", b"{}"), ("categories", CATEGORIES)):
         parts += [(with_section(base, name, data), name) for base in (classifier(), golden("iris_ensemble"))]
     parts.append((speculating(), "speculation"))
+    parts.append((classifier(), "build_plan"))
     return found + [(artifact, frozenset(names), "") for artifact, *names in parts]
 
 

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.analysis.compilation import Compilation
 from approxsvm.analysis.source_answers import SourceAnswers, as_source_rows, doubt, rows_at, source_answers
 from approxsvm.analysis.summary import shown
 from approxsvm.artifact.views import Artifact
@@ -20,6 +19,7 @@ from approxsvm.errors import InputError
 from approxsvm.frames.rows import check_sparse, with_global_row, zero_unused
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
+from approxsvm.ir.compilation import Compilation
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.single_model import SingleModel
@@ -126,6 +126,12 @@ class Verification:
         if self.certified_fraction is None:
             texts["certified_fraction"] = "not applicable: every row is exact"
         return [(name.replace("_", " "), text) for name, text in texts.items()]
+
+    def __str__(self) -> str:
+        """Return a table of names and values, one a line."""
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, the verdict last; the tolerance is None if none was given."""

@@ -18,7 +18,7 @@ from approxsvm.artifact.categories import unpack_categories
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
-from approxsvm.errors import ArtifactError
+from approxsvm.errors import ArtifactError, InputError
 from approxsvm.frames.dtypes import SAME, RowDtypes
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import TextColumn
@@ -26,6 +26,7 @@ from approxsvm.frames.texts import TextRows
 from approxsvm.ir import schema
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
+from approxsvm.ir.plan import Plan
 
 _ROUTER: Final = schema.record("router")
 _SUBSPACES: Final = schema.record("subspaces")
@@ -373,6 +374,21 @@ class Artifact(SealedBytes):
     def plan(self) -> str:
         """Reason for the compiler's choice, in a sentence; empty if it had none."""
         return bytes(self._sections.get("plan", b"")).decode()
+
+    @property
+    def build_plan(self) -> Plan | None:
+        """Plan that the compiler built, of each member for an ensemble; None if the artifact does not contain it."""
+        if self.members:
+            plans = [member.build_plan for member in self.members]
+            known = tuple(plan for plan in plans if plan is not None)
+            return Plan("ensemble", mode=known[0].mode, members=known) if len(known) == len(plans) else None
+        content = self._sections.get("build_plan")
+        if content is None:
+            return None
+        try:
+            return replace(Plan.from_json(bytes(content)), reason=self.plan)
+        except InputError as error:
+            raise ArtifactError(f"section build_plan does not follow models/FORMAT.md: {error}") from None
 
     @property
     def source(self) -> str:

@@ -168,10 +168,10 @@ def test_never_slower_than_the_exact_engine(
     gentle: tuple[SVC, Any], steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By predicted cost: what is chosen freely promises three quarters of the exact engine's at most."""
-    plans: list[tuple[Cost, planner.Plan]] = []
+    plans: list[tuple[Cost, planner.Choice]] = []
     original = planner.Planner.plan
 
-    def noted(self: planner.Planner, progress: Any) -> planner.Plan:
+    def noted(self: planner.Planner, progress: Any) -> planner.Choice:
         plans.append((self._exact, original(self, progress)))
         return plans[-1][1]
 
@@ -213,7 +213,7 @@ def test_more_centers_are_tried_while_they_may_help(
         found = Cost(cost * self._exact.asked, self._exact.alone, 0.0)
         return dataclasses.replace(candidate, costs=found, certified=1.0 - cost, share=share)
 
-    plans: list[planner.Plan] = []
+    plans: list[planner.Choice] = []
     original = planner.Planner.plan
     monkeypatch.setattr(planner.Planner, "_tried", known)
     monkeypatch.setattr(planner.Planner, "plan", lambda *a: plans.append(original(*a)) or plans[-1])
@@ -456,9 +456,9 @@ def test_degenerate_models(changes: dict[str, Any], n_centers: Any) -> None:
 def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Limits] = []
 
-    def choose(problem: Problem, *_: Any) -> planner.Plan:
+    def choose(problem: Problem, *_: Any) -> planner.Choice:
         seen.append(problem.limits)
-        return planner.Plan(None, "because")
+        return planner.Choice(None, "because")
 
     monkeypatch.setattr(planner, "choose", choose)
     options: dict[str, Any] = {"degree": 3, "n_centers": 4, "max_bytes": 10**6, "effort": "high", "random_state": 5}

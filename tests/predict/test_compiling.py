@@ -119,6 +119,14 @@ def test_the_source_judges_a_compiling_regression():
     assert approxsvm.verify(approxsvm.compile(search, X, tolerance=1e-6), search, X).kept
 
 
+def test_a_verification_prints_as_a_table():
+    exact = SVC().fit(X, Y)
+    found = approxsvm.verify(approxsvm.compile(exact, mode="exact"), exact, X)
+    lines = str(found).splitlines()
+    assert [line.split("  ")[0] for line in lines] == [name for name, _ in found.rows()]
+    assert lines[0].split() == ["n", "rows", "240"]
+
+
 def test_attributes_methods_and_copies():
     frame = pd.DataFrame(X, columns=list("abcde"))
     names = np.array(["x", "y", "z"])[Y]
