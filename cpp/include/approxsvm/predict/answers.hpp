@@ -748,9 +748,10 @@ inline Status with_source(const SparseRows<Real, Index>& rows, const ModelView& 
 }
 template <Parts parts = all_parts, class Real, class Call>
 inline Status with_whole_rows(Span<const Real> numbers, const ModelView& model, const Call& call) {
-    DenseRows<Real> rows;
-    const Status status = whole_rows(model, numbers, rows);
-    return status == Status::ok ? with_source<parts>(rows, model, call) : status;
+    const std::size_t d = model.n_raw_features;
+    if (numbers.size % d != 0) return Status::wrong_row_size;
+    return with_source<parts>(DenseRows<Real>{numbers.data, numbers.size / d, static_cast<std::ptrdiff_t>(d), 1}, model,
+                              call);
 }
 template <Parts parts = all_parts, class Call>
 inline Status with_source(Span<const float> numbers, const ModelView& model, const Call& call) {

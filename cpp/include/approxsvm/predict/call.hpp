@@ -59,9 +59,8 @@ struct CallRows {
 
     // Returns the size of a block that the stages share: rows in its lanes, or one row of doubles.
     std::size_t block_bytes(const ModelView& model) const {
-        return side_by_side > 1
-                   ? workspace_bytes(model.n_features)
-                   : model.n_features * sizeof(double) + (4 * block_rows + panel_rows) * sizeof(float) + 64;
+        return side_by_side > 1 ? approxsvm::block_bytes(model.n_features)
+                                : model.n_features * sizeof(double) + panel_rows * sizeof(float) + 64;
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };

@@ -55,7 +55,18 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     return 1.01 * (unit64 * (2.0 * n + 8.0) * row.value.gaussian * moduli + std::expm1(s_uncertainty) * kept);
 }
 
-// --- the cascade
+// --- rows around a center
+
+// Loads n rows around a center, and keeps the features in which the model varies.
+template <int Registers>
+inline void load_around(const Job& job, const std::size_t* rows, std::size_t n, const float* center, float* u,
+                        double* unseen, float* off_sq) {
+    if constexpr (Registers > 0)
+        job.source.load_block(Registers, rows, n, center, job.view.input_scale, u, unseen);
+    else
+        *unseen = job.source.load_one(*rows, center, job.view.input_scale, u);
+    keep_varying<Registers>(job.view, u, off_sq);
+}
 
 // Squared norms not contained in the coordinates u: of the features unknown to the model, and of the scaled distances
 // to the slice.
@@ -72,6 +83,8 @@ inline void add_unseen(const ModelView& model, const Expansion& expansion, doubl
                          ? expansion.numbers->output_scale * std::exp(-static_cast<double>(value.half_s))
                          : 0.0;
 }
+
+// --- the cascade
 
 template <Parts parts>
 class Cascade {
@@ -101,27 +114,18 @@ class Cascade {
     }
     const float* center() const { return expansion_.center; }
 
-    // Evaluates n rows of this center, in the lanes of `block`.
+    // Evaluates n rows of this center.
     template <int Registers>
-    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
-                      float* scratch) {
-        Value values[block_rows];
-        if (!evaluate_block<Registers>(view_, expansion_, block, scratch, n, values)) {
+    Status take(const std::size_t* rows, std::size_t n, const float* u, const OutsideNorms& outside) {
+        Value values[rows_in<Registers>];
+        if (!evaluate<Registers>(view_, expansion_, prepared_.zeros, 2, u, n, values)) {
             const Status status = job_.check(rows, n);  // overflow is possible, but NaN and infinity are rejected
             if (status != Status::ok) return status;
         }
-        for (std::size_t r = 0; r < n; ++r) offer_expansion(rows[r], values[r], outside, r);
-        return Status::ok;
-    }
-
-    // Evaluates one row of this center.
-    Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
-        const Value value = evaluate_row(view_, expansion_, u);
-        if (!(value.half_s <= largest_float)) {
-            const Status status = job_.source.check(i);
-            if (status != Status::ok) return status;
+        for (std::size_t r = 0; r < n; ++r) {
+            add_unseen(view_, expansion_, outside.unseen[r], values[r]);
+            offer_expansion(rows[r], values[r], slice_slack(view_, view_.decisions[0], outside.off_sq[r]));
         }
-        offer_expansion(i, value, outside, 0);
         return Status::ok;
     }
 
@@ -158,11 +162,6 @@ class Cascade {
     }
 
   private:
-    void offer_expansion(std::size_t i, Value value, const OutsideNorms& outside, std::size_t r) {
-        add_unseen(view_, expansion_, outside.unseen[r], value);
-        offer_expansion(i, value, slice_slack(view_, view_.decisions[0], outside.off_sq[r]));
-    }
-
     void settle(std::size_t i, double value, double bound, Stage stage) {
         exact_.decisions.settle(i, &value, &bound, stage);
     }
@@ -216,40 +215,36 @@ class Cascade {
         n_open_ = 0;
         if (n == 0) return;
         if (!(job_.batch.alone_in_expansion(n) || by_nonzeros_)) {
-            with_registers_for<has(parts, batches)>(n, lanes, [&](auto registers) { load_open<registers.value>(n); });
+            with_registers_for<has(parts, batches)>(n, lanes,
+                                                    [&](auto registers) { load_open<registers.value>(open_, n); });
             return refine(open_, n);
         }
         for (std::size_t r = 0; r < n; ++r) {
-            load_open(open_[r]);
+            if (!(by_nonzeros_ && load_nonzeros(open_[r].row))) load_open<0>(open_ + r, 1);
             refine(open_ + r, 1);
         }
     }
 
     template <int Registers>
-    void load_open(std::size_t n) {
-        std::size_t rows[block_rows];
-        double unseen[block_rows];
-        for (std::size_t r = 0; r < n; ++r) rows[r] = open_[r].row;
-        float off_sq[block_rows];
-        job_.source.load_block(Registers, rows, n, expansion_.center, view_.input_scale, block_, unseen);
-        keep_varying_block<Registers>(view_, block_, off_sq);
+    void load_open(const Open* open, std::size_t n) {
+        std::size_t rows[rows_in<Registers>];
+        double unseen[rows_in<Registers>];
+        float off_sq[rows_in<Registers>];
+        for (std::size_t r = 0; r < n; ++r) rows[r] = open[r].row;
+        load_around<Registers>(job_, rows, n, expansion_.center, block_, unseen, off_sq);
         loaded_ = Registers;
     }
 
-    void load_open(const Open& row) {
-        const std::size_t limit = by_nonzeros_ ? view_.n_features / 3 : 0;
+    // False for a row that is cheaper as a dense one.
+    bool load_nonzeros(std::size_t i) {
+        const std::size_t limit = view_.n_features / 3;
+        double unseen;
         nonzeros_.values = block_;
         nonzeros_.columns = reinterpret_cast<std::int32_t*>(block_ + limit);
-        double unseen;
-        if (by_nonzeros_) {
-            nonzeros_.n = job_.source.load_nonzeros(row.row, nullptr, view_.input_scale, limit, nonzeros_.values,
-                                                    nonzeros_.columns, unseen);
-            loaded_ = -1;
-            if (nonzeros_.n <= limit) return;
-        }
-        job_.source.load_one(row.row, expansion_.center, view_.input_scale, block_);
-        keep_varying_row(view_, block_);
-        loaded_ = 0;
+        nonzeros_.n = job_.source.load_nonzeros(i, nullptr, view_.input_scale, limit, nonzeros_.values,
+                                                nonzeros_.columns, unseen);
+        loaded_ = -1;
+        return nonzeros_.n <= limit;
     }
 
     // The rows whose coordinates are loaded.
@@ -278,7 +273,7 @@ class Cascade {
         const std::size_t n = view_.n_varying;
         if (loaded_ > 0) {
             return with_registers_for<has(parts, batches)>(static_cast<std::size_t>(loaded_), 1, [&](auto registers) {
-                part_block<registers.value>(coefficients, k, zeros, n, block_, form);
+                form_of_degree<registers.value>(coefficients, k, zeros, n, block_, form);
             });
         }
         if constexpr (has(parts, sparse)) {
@@ -288,7 +283,7 @@ class Cascade {
                 return;
             }
         }
-        *form = part_row(coefficients, k, zeros, n, block_);
+        form_of_degree<0>(coefficients, k, zeros, n, block_, form);
     }
 
     // Computes the same values, with the next degrees bounded by the direction of the row.

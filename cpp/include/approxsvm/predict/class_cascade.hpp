@@ -88,59 +88,31 @@ class ClassCascade : public CommonExpansions {
     // Whether expansions decide all pairs, or the pairs of one class if only labels are wanted.
     bool expands() const { return labels_only_ || !view_.majority_only; }
 
-    // Evaluates n rows near the center, in the lanes of `block`.
+    // Evaluates n rows near the center.
     template <int Registers>
-    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
-                      float* scratch) {
-        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-        BlockOfRows<stride> common;
-        std::uint32_t wins[stride] = {};
-        const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            evaluate_in_block<Registers>(pair, form, rows, n, block, outside, scratch, common, view_.degree);
-        };
+    Status take(const std::size_t* rows, std::size_t n, const float* u, const OutsideNorms& outside) {
+        RowsAround<Registers> around(rows, n, u, outside);
+        std::uint32_t wins[rows_in<Registers>] = {};
         if (labels_only_) {
             for_majority_pairs([&](std::size_t, std::size_t form, Outcome won, std::size_t pair) {
-                evaluate_pair(pair, form);
-                const double *values = values_of(pair), *bounds = bounds_of(pair);
-                for (std::size_t r = 0; r < stride; ++r) wins[r] += outcome_of(values[r], bounds[r]) == won;
+                evaluate_function(pair, form, around, view_.degree);
+                const double *values = values_of<Registers>(pair), *bounds = bounds_of<Registers>(pair);
+                for (std::size_t r = 0; r < around.stride; ++r) wins[r] += outcome_of(values[r], bounds[r]) == won;
             });
         } else {
-            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair, pair);
+            for (std::size_t k = 0; k < n_decisions_; ++k) evaluate_function(k, k, around, view_.degree);
         }
-        const Status status = common.finite ? Status::ok : job_.check(rows, n);
+        const Status status = around.finite ? Status::ok : job_.check(rows, n);
         if (status != Status::ok) return status;
         for (std::size_t r = 0; r < n; ++r) {
             if (labels_only_) {
-                refine_label(rows[r], wins[r], values_of(0) + r, bounds_of(0) + r, block_rows);
+                refine_label(rows[r], wins[r], values_of<Registers>(0) + r, bounds_of<Registers>(0) + r,
+                             stride_of<Registers>);
             } else {
-                choose_row(r);
+                choose_row<Registers>(r);
                 judge(rows[r]);
             }
         }
-        return Status::ok;
-    }
-
-    // Evaluates one row near the center.
-    Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
-        RowAlone row;
-        std::uint32_t wins = 0;
-        const auto evaluate_pair = [&](std::size_t pair, std::size_t form) {
-            evaluate_at_row(i, pair, form, u, outside, row, view_.degree);
-        };
-        if (labels_only_) {
-            for_majority_pairs([&](std::size_t, std::size_t form, Outcome won, std::size_t pair) {
-                evaluate_pair(pair, form);
-                wins += outcome_of(value_[pair], bound_[pair]) == won;
-            });
-        } else {
-            for (std::size_t pair = 0; pair < n_decisions_; ++pair) evaluate_pair(pair, pair);
-        }
-        const Status status = row.finite ? Status::ok : job_.check(&i, 1);
-        if (status != Status::ok) return status;
-        if (labels_only_)
-            refine_label(i, wins, value_, bound_, 1);
-        else
-            judge(i);
         return Status::ok;
     }
 

@@ -17,54 +17,37 @@ inline namespace APPROXSVM_TARGET {
 template <class Cascade>
 class Gatherer {
   public:
-    Gatherer(Cascade& cascade, const Job& job)
-        : cascade_(cascade), job_(job), model_(job.view), scratch_(job.memory.first_block) {}
+    Gatherer(Cascade& cascade, const Job& job) : cascade_(cascade), job_(job) {}
 
     Status add(std::size_t i) { return waiting_.add(i) ? flush() : Status::ok; }
     Status flush() {
         const std::size_t n = waiting_.take();
-        if (n == 0) return Status::ok;
-        if (job_.batch.alone_in_expansion(n)) return take_rows(n);
         Status status = Status::ok;
-        with_registers_for<has(Cascade::list, batches)>(
-            n, lanes, [&](auto registers) { status = take_block<registers.value>(n); });
+        if (n > 0 && !job_.batch.alone_in_expansion(n)) {
+            with_registers_for<has(Cascade::list, batches)>(
+                n, lanes, [&](auto registers) { status = take<registers.value>(waiting_.rows, n); });
+            return status;
+        }
+        for (std::size_t r = 0; r < n && status == Status::ok; ++r) status = take<0>(waiting_.rows + r, 1);
         return status;
     }
 
   private:
     template <int Registers>
-    Status take_block(std::size_t n) {
-        float* block = scratch_ + 4 * block_rows;
-        double unseen[block_rows];
-        float off_sq[block_rows] = {};  // initialized because compilers cannot tell that only written elements are read
-        job_.source.load_block(Registers, waiting_.rows, n, cascade_.center(), model_.input_scale, block, unseen);
-        keep_varying_block<Registers>(model_, block, off_sq);
-        for (std::size_t r = 0; r < n; ++r) {
-            const Status status = check(waiting_.rows[r], off_sq[r]);
+    Status take(const std::size_t* rows, std::size_t n) {
+        float* const u = job_.memory.first_block;
+        double unseen[rows_in<Registers>];
+        float off_sq[rows_in<Registers>] = {};  // for compilers that cannot tell that only written elements are read
+        load_around<Registers>(job_, rows, n, cascade_.center(), u, unseen, off_sq);
+        for (std::size_t r = 0; r < n; ++r) {  // coordinates off the slice may also be NaN or infinite
+            const Status status = off_sq[r] <= largest_float ? Status::ok : job_.source.check(rows[r]);
             if (status != Status::ok) return status;
         }
-        return cascade_.template take_block<Registers>(waiting_.rows, n, block, {unseen, off_sq}, scratch_);
-    }
-    Status take_rows(std::size_t n) {
-        float* u = scratch_ + 4 * block_rows;
-        for (std::size_t r = 0; r < n; ++r) {
-            const double unseen = job_.source.load_one(waiting_.rows[r], cascade_.center(), model_.input_scale, u);
-            const float off_sq = keep_varying_row(model_, u);
-            Status status = check(waiting_.rows[r], off_sq);
-            if (status == Status::ok) status = cascade_.take_row(waiting_.rows[r], u, {&unseen, &off_sq});
-            if (status != Status::ok) return status;
-        }
-        return Status::ok;
-    }
-    // Coordinates off the slice may also be NaN or infinite.
-    Status check(std::size_t i, float off_sq) const {
-        return off_sq <= largest_float ? Status::ok : job_.source.check(i);
+        return cascade_.template take<Registers>(rows, n, u, {unseen, off_sq});
     }
 
     Cascade& cascade_;
     const Job& job_;
-    const ModelView& model_;
-    float* const scratch_;
     RowQueue<block_rows> waiting_;
 };
 
@@ -197,7 +180,7 @@ inline Status expand_about_many(AnyCascade& cascade, const Job& job) {
     const bool labels_only = batch.goes_by_queue;
     for (std::size_t first = 0; first < n_rows; first += n_routed) {
         const std::size_t left = n_rows - first, n = left < n_routed ? left : n_routed;
-        float* const y = job.memory.first_block + 4 * block_rows;
+        float* const y = job.memory.first_block;
         constexpr std::size_t together = has(AnyCascade::list, batches) ? routed_rows : 1;
         Status status = batch.engines_alone ? routing.fill<1>(model, source, first, n, labels_only, y)
                                             : routing.fill<together>(model, source, first, n, labels_only, y);

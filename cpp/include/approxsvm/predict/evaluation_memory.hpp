@@ -35,7 +35,7 @@ struct EngineRoom {
         if (prepared.by_columns || call.side_by_side == 1)
             capacity = prepared.by_columns ? d : d / 3;  // non-zeros that a row may have
         else
-            capacity = workspace_bytes(d) / (sizeof(Real) + sizeof(std::int32_t));
+            capacity = block_bytes(d) / (sizeof(Real) + sizeof(std::int32_t));
         values = arena.take<Real>(capacity);
         columns = arena.take<std::int32_t>(capacity);
         if (prepared.by_columns)
@@ -50,7 +50,6 @@ struct EngineRoom {
 struct SubspaceRoom {
     float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles, rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
-    float* scratch = nullptr;                          // (4, block_rows)
     std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
     float* values = nullptr;                           // for one row: the kernel values of a stage
     double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
@@ -63,7 +62,6 @@ struct SubspaceRoom {
         coordinates = arena.take<float>(call.side_by_side > 1 ? tiles_for(n_coordinates) * tile_rows * block_rows
                                                               : panels_for<float>(n_coordinates) * panel_width<float>);
         partial = arena.take<float>(room);
-        scratch = arena.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
         codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
                                          call.side_by_side > 1 ? block_rows : 1);
         own = arena.take<double>(room);

@@ -17,23 +17,19 @@ class SeveralCascade : public CommonExpansions {
 
     static constexpr bool expands() { return true; }
 
-    // n rows near the center, in the lanes of `block`. A row's values do not depend on the others of the block.
+    // Evaluates n rows near the center.
     template <int Registers>
-    Status take_block(const std::size_t* rows, std::size_t n, const float* block, const OutsideNorms& outside,
-                      float* scratch) {
-        constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-        BlockOfRows<stride> common;
-        const auto evaluate = [&](std::size_t k, int degree) {
-            evaluate_in_block<Registers>(k, k, rows, n, block, outside, scratch, common, degree);
-        };
-        for (std::size_t k = 0; k < n_decisions_; ++k) evaluate(k, first_degree_);
-        const Status status = common.finite ? Status::ok : job_.check(rows, n);
+    Status take(const std::size_t* rows, std::size_t n, const float* u, const OutsideNorms& outside) {
+        constexpr std::size_t stride = rows_in<Registers>;
+        RowsAround<Registers> around(rows, n, u, outside);
+        for (std::size_t k = 0; k < n_decisions_; ++k) evaluate_function(k, k, around, first_degree_);
+        const Status status = around.finite ? Status::ok : job_.check(rows, n);
         if (status != Status::ok) return status;
         double least[stride];
         bool is_open[stride] = {};
         std::size_t n_open = 0;
         for (std::size_t r = 0; r < n; ++r) {
-            choose_row(r);
+            choose_row<Registers>(r);
             if (settles(rows[r], first_degree_)) continue;
             is_open[r] = true;
             least[r] = least_of_winner();
@@ -41,7 +37,7 @@ class SeveralCascade : public CommonExpansions {
         }
         if (n_open == 0) return Status::ok;
         for (std::size_t k = 0; k < n_decisions_ && first_degree_ < view_.degree; ++k) {
-            double *values = values_of(k), *bounds = bounds_of(k), before[2][stride];
+            double *values = values_of<Registers>(k), *bounds = bounds_of<Registers>(k), before[2][stride];
             bool wanted[stride] = {}, any = false;
             for (std::size_t r = 0; r < n; ++r) {
                 wanted[r] = is_open[r] && counts(values[r], bounds[r], least[r]);
@@ -50,7 +46,7 @@ class SeveralCascade : public CommonExpansions {
                 before[1][r] = bounds[r];
             }
             if (!any) continue;
-            evaluate(k, view_.degree);
+            evaluate_function(k, k, around, view_.degree);
             for (std::size_t r = 0; r < n; ++r) {
                 if (wanted[r]) continue;
                 values[r] = before[0][r];
@@ -59,27 +55,10 @@ class SeveralCascade : public CommonExpansions {
         }
         for (std::size_t r = 0; r < n; ++r) {
             if (!is_open[r]) continue;
-            if (first_degree_ < view_.degree) choose_row(r);
+            if (first_degree_ < view_.degree) choose_row<Registers>(r);
             if (first_degree_ == view_.degree || !settles(rows[r], view_.degree)) send_to_float32(rows[r]);
         }
         return Status::ok;
-    }
-
-    // Evaluates one row near the center.
-    Status take_row(std::size_t i, const float* u, const OutsideNorms& outside) {
-        RowAlone row;
-        for (std::size_t k = 0; k < n_decisions_; ++k) evaluate_at_row(i, k, k, u, outside, row, first_degree_);
-        const Status status = row.finite ? Status::ok : job_.check(&i, 1);
-        if (status != Status::ok || settles(i, first_degree_)) return status;
-        if (first_degree_ < view_.degree) {
-            const double least = least_of_winner();
-            for (std::size_t k = 0; k < n_decisions_; ++k) {
-                if (counts(value_[k], bound_[k], least)) evaluate_at_row(i, k, k, u, outside, row, view_.degree);
-            }
-            if (settles(i, view_.degree)) return status;
-        }
-        send_to_float32(i);
-        return status;
     }
 
     void send_to_float32(std::size_t i) { exact_.send_to_float32(i); }

@@ -136,23 +136,15 @@ inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, 
     }
 }
 
-// Expands n rows in the coordinates of the first stage: values with bounds of their errors.
+// Expands n rows in their coordinates in the first stage: values with bounds of their errors.
 template <int Registers>
-inline void expand_in_subspace(const Job& job, const std::size_t* rows, std::size_t n, float* block,
-                               const SubspaceRoom& room, ResidualOfRow* residuals, double* values, double* errors) {
-    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    const PreparedModel& inner = *job.prepared.subspace_expansion;
+inline void expand_in_subspace(const PreparedModel& prepared, std::size_t n, const SubspaceRoom& room, double* values,
+                               double* errors) {
+    const PreparedModel& inner = *prepared.subspace_expansion;
     const ModelView& view = *inner.view;
-    float half_s_in[stride], part[stride];
-    project_rows<Registers>(job, *job.prepared.subspaces.sums, rows, n, block, room, residuals, half_s_in);
     const Expansion expansion = expansion_of(view, 0);
-    Value found[stride];
-    evaluate_block<Registers>(view, expansion, room.coordinates, room.scratch, n, found);
-    for (int k = 3; k <= view.degree; ++k) {
-        part_block<Registers>(part_of_degree(expansion, view.n_varying, k), k, inner.zeros, view.n_varying,
-                              room.coordinates, part);
-        for (std::size_t r = 0; r < n; ++r) found[r].inner += static_cast<double>(part[r]);
-    }
+    Value found[rows_in<Registers>];
+    evaluate<Registers>(view, expansion, inner.zeros, view.degree, room.coordinates, n, found);
     const double* const bounds = inner.bounds + (n_bases(view) - 1) * n_cells;
     for (std::size_t r = 0; r < n; ++r) {
         values[r] = decision_value(expansion, found[r]);
@@ -208,22 +200,6 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
     return errors;
 }
 
-// Does the same as expand_in_subspace for one row.
-inline void expand_row_in_subspace(const PreparedModel& prepared, const float* u, double half_s,
-                                   const SubspaceRoom& room, ResidualOfRow& residual, double& value, double& error) {
-    const PreparedModel& inner = *prepared.subspace_expansion;
-    const ModelView& view = *inner.view;
-    project_row(prepared, *prepared.subspaces.sums, u, half_s, 0, room, residual);
-    const Expansion expansion = expansion_of(view, 0);
-    Value found = evaluate_row(view, expansion, room.coordinates);
-    for (int k = 3; k <= view.degree; ++k) {
-        const float* const part = part_of_degree(expansion, view.n_varying, k);
-        found.inner += static_cast<double>(part_row(part, k, inner.zeros, view.n_varying, room.coordinates));
-    }
-    value = decision_value(expansion, found);
-    error = inner.bounds[(n_bases(view) - 1) * n_cells + cell_of(found.half_s)];
-}
-
 // --- one decision function
 
 // Calls next.settles_in_subspace(row, value without the intercept, bound) for each row and stage, which says whether
@@ -275,7 +251,8 @@ class SubspaceStage {
         for (; stage < prepared_.subspaces.n_stages; ++stage) {
             Found found;
             if (is_expanded(stage)) {
-                expand_row_in_subspace(prepared_, block_, half_s, room_, found.residual, found.value, found.error);
+                project_row(prepared_, *prepared_.subspaces.sums, block_, half_s, 0, room_, found.residual);
+                expand_in_subspace<0>(prepared_, 1, room_, &found.value, &found.error);
                 found.modulus = std::fabs(found.value);
             } else {
                 ResidualOfRow residual;
@@ -320,7 +297,9 @@ class SubspaceStage {
         ResidualOfRow residuals[block_rows];
         if (is_expanded(stage)) {
             double values[block_rows], errors[block_rows];
-            expand_in_subspace<Registers>(job_, rows, n, block_, room_, residuals, values, errors);
+            float half_s_in[block_rows];
+            project_rows<Registers>(job_, *prepared_.subspaces.sums, rows, n, block_, room_, residuals, half_s_in);
+            expand_in_subspace<Registers>(prepared_, n, room_, values, errors);
             for (std::size_t r = 0; r < n; ++r) found[r] = {residuals[r], values[r], std::fabs(values[r]), errors[r]};
             return;
         }
