@@ -20,7 +20,7 @@
 // each panel, leading numbers that are zero for all of its support vectors are skipped. Zeros with zero coefficients
 // and weight fill the panels; kernel values are finite for every row.
 //
-// A term (GaussianTerm, PolynomialTerm, CosineTerm) computes K from inner products:
+// A term, such as GaussianTerm, computes K from inner products:
 //     tile(first, inner, v, half_sq_norm, kernel)  in register v of a block's rows, for tile_rows support vectors
 //     panels<N>(first_panel, half_sq_norm, total)  for one row and N panels, in place
 //     finish(half_sq_norm, n_lanes, n_sums, sums)  corrects the sums of rows out of range
