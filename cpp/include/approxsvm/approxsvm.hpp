@@ -71,7 +71,7 @@
 #include "expansion/sparse.hpp"
 #include "model.hpp"
 #include "outputs/outputs.hpp"
-#include "predict/answers.hpp"
+#include "predict/predict.hpp"
 #include "predict/replay.hpp"
 
 #pragma pop_macro("Status")

@@ -5,7 +5,8 @@
 
 #include "artifact/labels.hpp"
 #include "artifact/reader.hpp"
-#include "predict/answers.hpp"
+#include "predict/predict.hpp"
+#include "predict/prepare/layout.hpp"
 #include "predict/replay.hpp"
 
 namespace approxsvm {

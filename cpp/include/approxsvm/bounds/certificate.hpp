@@ -272,6 +272,19 @@ inline double slice_slack(const ModelView& model, const DecisionNumbers& decisio
     return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
 }
 
+// The part of a row's bound that is not rounding: the distance between the source's function and this one, and the
+// effect of the row's error, at most A1 because kernels are between 0 and 1. `slope` is PreparedModel::slope.
+APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
+    if (row_error == 0.0) return decision.value_error;  // NaN goes on
+    const double moved = slope * row_error;
+    return 1.0001 * (decision.value_error + decision.sum_moduli * (moved < 1.0 ? moved : 1.0));
+}
+// Whether a value and its bound are within float64. A bound that is infinite only because of the row's error counts as
+// within.
+inline bool is_within_float64(double value, double bound, double row_error) {
+    return bound < HUGE_VAL || (is_finite(value) && !(row_error < HUGE_VAL));
+}
+
 // A bound for rows further from the center than any support vector, for which |f - intercept| and the expansion are
 // small.
 inline double far_bound(const ModelView& model, const ExpansionNumbers& expansion, const DecisionNumbers& decision,

@@ -163,8 +163,8 @@ inline void gaussian_factors(const float* half_s, double* factors) {
 
 // Evaluates n rows up to a degree; true if all their squared norms are finite.
 template <int Registers>
-inline bool evaluate(const ModelView& model, const Expansion& expansion, const float* zeros, int degree, const float* u,
-                     std::size_t n, Value* values) {
+inline bool evaluate_expansion(const ModelView& model, const Expansion& expansion, const float* zeros, int degree,
+                               const float* u, std::size_t n, Value* values) {
     double inner[rows_in<Registers>], factors[rows_in<Registers>];
     float half_s[rows_in<Registers>];
     sum_of_forms<Registers>(model, expansion, zeros, degree, u, inner, half_s);

@@ -3,7 +3,7 @@
 #ifndef APPROXSVM_PREDICT_REPLAY_HPP
 #define APPROXSVM_PREDICT_REPLAY_HPP
 
-#include "evaluate.hpp"
+#include "kernels/evaluate.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -66,7 +66,8 @@ inline bool has_value(const Job& job, std::size_t center, const CheckRow& check)
     const Expansion expansion = expansion_of(job.view, center, check.function);
     float* const u = job.memory.first_block;
     load_around<Registers>(job, rows, rows_in<Registers>, expansion.center, u, unseen, off_sq);
-    evaluate<Registers>(job.view, expansion, job.prepared.zeros, job.view.degree, u, rows_in<Registers>, values);
+    evaluate_expansion<Registers>(job.view, expansion, job.prepared.zeros, job.view.degree, u, rows_in<Registers>,
+                                  values);
     for (const Value& value : values) {
         if (!(std::fabs(decision_value(expansion, value) - check.value) <= check.tolerance)) return false;
     }
