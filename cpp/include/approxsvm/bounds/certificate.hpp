@@ -98,7 +98,7 @@ constexpr double norm_depth(std::size_t n_features) {
 }
 
 // Twice the relative error of the computed s; cells are widened by it. For sparse rows the error may be 2^-12
-// (cascade.hpp) before s is narrowed to float32.
+// (expansions.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_depth(n_features) + 8.0) * unit32;
     return e > 0x1.01p-12 ? e : 0x1.01p-12;

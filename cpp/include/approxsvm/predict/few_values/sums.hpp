@@ -1,7 +1,7 @@
 // Kernel sums for support vectors whose features take few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
 // h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact
-// and kernel values come from lookups, so no exp is needed. predict/few_values_layout.hpp decides which models and rows
-// qualify.
+// and kernel values come from lookups, so no exp is needed. layout.hpp decides which models qualify,
+// and stage.hpp which rows.
 //
 // Support vectors are divided into segments. Within a segment, each function's coefficients have one sign, so that the
 // modulus of a segment's sum is its sum of moduli. The segments are the positive and the negative coefficients of a

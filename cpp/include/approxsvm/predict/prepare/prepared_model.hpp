@@ -62,7 +62,7 @@ inline bool by_columns(const ModelView& model) {
     return engine_at_reference(model) && are_few(model.packed.n_values, model.n_sv, model.n_features);
 }
 
-// Whether the engine for few values may pay (few_values_layout.hpp).
+// Whether the engine for few values may pay (few_values/layout.hpp).
 inline bool may_have_few_values(const ModelView& view, bool has_factors = registers_hold_factors) {
     return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view, has_factors) &&
            !has_several(view);

@@ -5,7 +5,7 @@
 #ifndef APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 #define APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 
-#include "../../artifact/input_map_section.hpp"
+#include "../../artifact/sections/input_map.hpp"
 #include "../../model_view.hpp"
 #include "../../simd/block.hpp"
 #include "../../status.hpp"

@@ -4,7 +4,7 @@
 // Terms define the sums:
 //     shape                          of their decision functions (decisions.hpp)
 //     parts                          the parts that matter here: sparse, few_values
-//     Sums<Real>                     sums that an engine computes (engine_stage.hpp)
+//     Sums<Real>                     sums that an engine computes (engine.hpp)
 //     sums(products)                 one of them, by the type of the memory for products
 //     fill(RowSums<Real>, values, bounds)  the sums of all functions, and bounds of their rounding errors
 //     slack(k, row_error)            part of every bound of function k that is not rounding

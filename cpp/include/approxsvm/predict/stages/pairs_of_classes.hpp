@@ -2,7 +2,7 @@
 //
 // If only labels are wanted, a row is settled as soon as its winner is certain: a class that certainly wins all its n -
 // 1 pairs needs no other pair. So every stage first evaluates the pairs of one guessed winner. For expansions this is
-// the majority class of the center. In the exact engine (winner_stage.hpp) it is the same class, a class that beats it,
+// the majority class of the center. In the exact engine (winner.hpp) it is the same class, a class that beats it,
 // or the guess of a small network. If no class wins all its pairs, further classes are judged until the votes are
 // certain (winner_row.hpp). Rows that this leaves undecided, or that cost less together, go to the exact engines of all
 // pairs. If decision values are wanted, a row is settled once the sign of every pair is certain and every bound is

@@ -1,12 +1,12 @@
 // Reads the section categories in place: the strings that columns of raw rows encode, and the code of a string
 // (models/FORMAT.md, "categories").
-#ifndef APPROXSVM_ARTIFACT_CATEGORIES_SECTION_HPP
-#define APPROXSVM_ARTIFACT_CATEGORIES_SECTION_HPP
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
 
 #include <limits>
 #include <string_view>
 
-#include "texts.hpp"
+#include "../texts.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -1,8 +1,8 @@
 // Section cosines: the coefficients, phases and frequencies of sum_j coef_kj cos(frequency_j.z + phase_j).
-#ifndef APPROXSVM_ARTIFACT_COSINES_SECTION_HPP
-#define APPROXSVM_ARTIFACT_COSINES_SECTION_HPP
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_COSINES_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_COSINES_HPP
 
-#include "kind_rules.hpp"
+#include "../kind_rules.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

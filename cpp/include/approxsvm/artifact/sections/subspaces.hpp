@@ -1,9 +1,9 @@
 // Reads the section subspaces in place (models/FORMAT.md, "subspaces"). Every MUST is checked before a pointer is
 // returned. exact/rbf_subspace.hpp evaluates the section.
-#ifndef APPROXSVM_ARTIFACT_SUBSPACES_SECTION_HPP
-#define APPROXSVM_ARTIFACT_SUBSPACES_SECTION_HPP
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
 
-#include "envelope.hpp"
+#include "../envelope.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -1,9 +1,9 @@
 // Reads the section input_map in place (models/FORMAT.md, "input_map"). Every MUST is checked before a pointer is
-// returned. predict/input_map.hpp evaluates the map.
-#ifndef APPROXSVM_ARTIFACT_INPUT_MAP_SECTION_HPP
-#define APPROXSVM_ARTIFACT_INPUT_MAP_SECTION_HPP
+// returned. predict/rows/input_map.hpp evaluates the map.
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_INPUT_MAP_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_INPUT_MAP_HPP
 
-#include "ops/ops.hpp"
+#include "../ops/ops.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -1,10 +1,10 @@
 // The sections of expansions: coefficients, their bounds, and the router from rows to centers.
-#ifndef APPROXSVM_ARTIFACT_EXPANSIONS_SECTION_HPP
-#define APPROXSVM_ARTIFACT_EXPANSIONS_SECTION_HPP
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_EXPANSIONS_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_EXPANSIONS_HPP
 
-#include "../expansion/decision_function.hpp"
-#include "../expansion/sparse.hpp"
-#include "kind_rules.hpp"
+#include "../../expansion/decision_function.hpp"
+#include "../../expansion/sparse.hpp"
+#include "../kind_rules.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -1,9 +1,9 @@
 // Section polynomial: coef0 of kernels of inner products, and the forms of polynomial kernels.
-#ifndef APPROXSVM_ARTIFACT_POLYNOMIAL_SECTION_HPP
-#define APPROXSVM_ARTIFACT_POLYNOMIAL_SECTION_HPP
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_POLYNOMIAL_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_POLYNOMIAL_HPP
 
-#include "../expansion/form.hpp"
-#include "kind_rules.hpp"
+#include "../../expansion/form.hpp"
+#include "../kind_rules.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -1,9 +1,9 @@
 // Reads the section outputs in place (models/FORMAT.md, "outputs"). Every MUST is checked before a pointer is returned.
 // outputs.hpp evaluates the section.
-#ifndef APPROXSVM_ARTIFACT_OUTPUTS_SECTION_HPP
-#define APPROXSVM_ARTIFACT_OUTPUTS_SECTION_HPP
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
 
-#include "fault.hpp"
+#include "../fault.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -28,7 +28,7 @@ struct ProbabilityRules {
 constexpr ProbabilityRules probability_rules[] = {
 #define APPROXSVM_PROBABILITY(kind, task, owner, gives, flags, n, n_per_pair, field_, low, high, ascends) \
     {Task::task, Owner::owner, Gives::gives, flags, n, n_per_pair, field::field_, low, high, ascends},
-#include "schema.inc"
+#include "../schema.inc"
 };
 constexpr const ProbabilityRules& rules_of(ProbabilityKind kind) {
     return probability_rules[number_of(kind)];

@@ -1,8 +1,8 @@
 // Section speculation: the network that speculates which of several classes wins a row.
-#ifndef APPROXSVM_ARTIFACT_SPECULATION_SECTION_HPP
-#define APPROXSVM_ARTIFACT_SPECULATION_SECTION_HPP
+#ifndef APPROXSVM_ARTIFACT_SECTIONS_SPECULATION_HPP
+#define APPROXSVM_ARTIFACT_SECTIONS_SPECULATION_HPP
 
-#include "envelope.hpp"
+#include "../envelope.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
