@@ -3,7 +3,7 @@
 #ifndef APPROXSVM_PREDICT_REPLAY_HPP
 #define APPROXSVM_PREDICT_REPLAY_HPP
 
-#include "kernels/evaluate.hpp"
+#include "answers/evaluate.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -4,7 +4,7 @@
 #define APPROXSVM_PREDICT_ANSWERS_ONE_MODEL_HPP
 
 #include "../../outputs/outputs.hpp"
-#include "mapped.hpp"
+#include "evaluate.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -1,8 +1,9 @@
-// Evaluates raw rows: a model with an input map maps them first, a chunk at a time.
-#ifndef APPROXSVM_PREDICT_ANSWERS_MAPPED_HPP
-#define APPROXSVM_PREDICT_ANSWERS_MAPPED_HPP
+// Evaluates raw rows by the kind of kernel. A model with an input map maps them first, a chunk at a time.
+#ifndef APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
+#define APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
 
-#include "../kernels/evaluate.hpp"
+#include "../kernels/gaussian.hpp"
+#include "../kernels/polynomials.hpp"
 #include "../rows/row_mapping.hpp"
 #include "request.hpp"
 
@@ -33,6 +34,20 @@ struct MappingMemory {
         bounds = arena.take<double>(model.tolerance_asked ? n : 0, model.n_decisions);
     }
 };
+
+// Evaluates all rows of a mapped source: values, bounds, stages, labels by votes. `counts[stage]` grows by the number
+// of rows that each stage answered. The memory must suffice for as many rows as the request says the call has.
+template <Parts parts = all_parts>
+inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
+                              const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {
+    const ModelView& model = *prepared.view;
+    const bool labels_only =
+        !wants_values(out) && !out.stages && model.task != Task::regression && model.mode != Mode::approximate;
+    const Batch batch = batch_of<parts>(model, request.n_rows_in_call, labels_only);
+    const Job job{prepared, model, source, request, out, counts, batch, memory};
+    return with_kind<parts>(model,
+                            [&](auto kind) { return EvaluatorOf<decltype(kind)>::template evaluate<parts>(job); });
+}
 
 // Rejects values if a tolerance is guaranteed and the mapped row's error alone exceeds it.
 inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
