@@ -133,7 +133,7 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
         if not file.startswith(_NO_BOUNDS):
             for term in _terms(node, outside, _EXPORTED_ERROR if "/backends/" in file else _ERROR):
                 yield place(term, "bound", "approxsvm_mutants.nothing({n}, (", "))")
-        is_rule = any(getattr(one, "name", "").endswith("_dtypes") for one in outside)  # of a step
+        is_rule = any((getattr(one, "name", None) or "").endswith("_dtypes") for one in outside)  # of a step
         if file in _DTYPE_RULES or is_rule:
             if isinstance(node, (ast.If, ast.IfExp)) and not _only_refuses(node):
                 yield place(node.test, "dtype", "(not approxsvm_mutants.on({n}) and (", "))")
