@@ -42,7 +42,7 @@ _ROUNDS = 15
 _ROWS = 20_000
 _ROWS_TOGETHER = 48
 # Parts of `few_values_work`: estimated costs of a plane of 32 bits, a byte of codes, a function and the rest of a
-# support vector (bits_work in simd/bits.hpp, and few_values_layout.hpp).
+# support vector (bits_work in simd/bits.hpp, and few_values/layout.hpp).
 _PLANE, _PART, _FEW_FUNCTION, _FEW_REST = 1.2, 0.35, 1.5, 5.0
 _ENTRY_COST = 64.0  # as in planning/cost.py: a non-zero by columns
 

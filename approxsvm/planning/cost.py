@@ -15,9 +15,9 @@ timed when a model is compiled.
 * The rows of a block share the coefficients: with vectors of w lanes, each of m rows costs max(1, 1.6 w / m) for every
   coefficient, and 1.9 w / m more if all coefficients together do not fit the cache. A call is taken to have 4,000 rows,
   divided among the centers.
-* If support vectors and rows are on a grid of few values (cpp/include/approxsvm/exact/few_values.hpp), each support
-  vector costs the amount that the engine reports, 7 to 25, instead of n_terms + `kernel`. Finding each feature of a row
-  on the grid costs `grid`.
+* If support vectors and rows are on a grid of few values (cpp/include/approxsvm/predict/few_values/sums.hpp), each
+  support vector costs the amount that the engine reports, 7 to 25, instead of n_terms + `kernel`. Finding each feature
+  of a row on the grid costs `grid`.
 * Above degree 2 coefficients come in runs, one for each monomial of the degree below, and a run costs at least `run`.
   With 10 features a form of degree 6 has 8,008 coefficients in 3,003 runs.
 * Refining a row costs loading it again. At degree 2 it also costs `direction` and as many coefficients once more, for

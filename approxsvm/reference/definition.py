@@ -120,7 +120,7 @@ class GaussianDefinition(_OfKernels):
         """Rounding error of the sum without the intercept.
 
         An argument h of exp has the error (n_features + 3) u h, and h exp(-h) is at most 1/e. exp, its products and
-        n_sv additions follow. This is twice the bound of cpp/include/approxsvm/predict/definition.hpp.
+        n_sv additions follow. This is twice the bound of cpp/include/approxsvm/predict/stages/definition.hpp.
         """
         return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
 
@@ -136,7 +136,7 @@ class GaussianDefinition(_OfKernels):
         """Return a decision value, and a bound of its error if distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
 
         This form cancels. For rows within R of the reference point of the norms, the argument of exp has an error of at
-        most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/predict/prepared.hpp, EngineBound), and a kernel an
+        most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/bounds/kernel_sums.hpp, EngineBound), and a kernel an
         error of at most 1. The bound here is many times larger. `longest` are the distances of the furthest support
         vector from each possible reference point.
         """

@@ -12,7 +12,7 @@
 
 namespace approxsvm::dispatch {
 
-// See answer() in approxsvm/answers.hpp. `prepared` is the result of TargetTable::prepare.
+// See answer() in approxsvm/predict/predict.hpp. `prepared` is the result of TargetTable::prepare.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);

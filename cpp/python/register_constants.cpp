@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <approxsvm/outputs/outputs.hpp>
-#include <approxsvm/predict/prepared.hpp>
+#include <approxsvm/predict/prepare/layout.hpp>
 
 #include "kernel_block.hpp"
 #include "module.hpp"

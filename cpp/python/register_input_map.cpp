@@ -2,7 +2,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
-#include <approxsvm/predict/input_map.hpp>
+#include <approxsvm/predict/rows/input_map.hpp>
 #include <optional>
 #include <vector>
 

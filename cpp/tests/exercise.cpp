@@ -75,33 +75,6 @@ std::string complaint_about_answers(const ModelView& model, const Room& room, Va
     return "";
 }
 
-/// The expansions alone, as programs use them that want nothing else: every sum must be a number.
-std::string complaint_about_expansion(const ModelView& model) {
-    const std::size_t d = model.n_features;
-    const OddMemory memory(decision_function_bytes(d));
-    const std::vector<float> near(model.center, model.center + d), far(d, 3e38f);
-    std::vector<double> decided(7 * model.n_decisions);
-    const Span<unsigned char> scratch{static_cast<unsigned char*>(memory.data()), decision_function_bytes(d)};
-    for (std::size_t c = 0; c < model.n_centers; c += 1 + model.n_centers / 4) {
-        const DenseRows<float> there{model.centers + c * d, 7, 0, 1};
-        if (decision_function_about(model, c, model.n_forms - 1, there, decided.data(), memory.data()) != Status::ok)
-            return "at a center";
-        if (std::isnan(decided[0])) return "a center has no value";
-    }
-    const auto decide = [&](const std::vector<float>& row, std::size_t n) {
-        return decision_function(model, DenseRows<float>{row.data(), n, 0, 1}, decided, scratch);
-    };
-    if (model.majority_only) return decide(near, 1) == Status::no_expansion ? "" : "pairs that no center has";
-    if (model.has_input_map) return decide(near, 1) == Status::needs_input_map ? "" : "rows that nobody maps";
-    if (decide(near, 1) != Status::ok) return "one row";
-    if (std::isnan(decided[0])) return "a row has no value";
-    if (decide(near, 7) != Status::ok) return "seven rows";
-    if (decided.front() != decided[6 * model.n_decisions]) return "equal rows differ";
-    if (decide(far, 1) != Status::ok) return "a far row";
-    if (decide(near, 8) != Status::buffer_too_small) return "eight rows in room for seven";
-    return "";
-}
-
 }  // namespace
 
 bool hangs_on_rounding(Status status) {
@@ -151,7 +124,7 @@ std::string complaint_about(const ModelView& model, const std::vector<unsigned c
         if (statuses.front() == Status::ok && !(*rooms.front() == *rooms.back()))
             return "answers depend on what memory held";
     }
-    return model.n_centers == 0 || model.mode == Mode::ensemble ? "" : complaint_about_expansion(model);
+    return "";
 }
 
 }  // namespace exercise

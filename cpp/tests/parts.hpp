@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <approxsvm/exact/winner_engine.hpp>
 #include <approxsvm/expansion/router.hpp>
-#include <approxsvm/predict/prepared.hpp>
+#include <approxsvm/predict/prepare/layout.hpp>
 #include <approxsvm/simd/cosine.hpp>
 #include <approxsvm/simd/tanh.hpp>
 #include <cfloat>

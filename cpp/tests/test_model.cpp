@@ -78,8 +78,7 @@ TEST(what_is_asked_too_early_is_refused) {
     std::vector<std::uint32_t> labels(1, 9u);
     std::vector<double> numbers(9);
     CHECK_EQ(model.n_features() + model.n_labels() + model.n_decisions() + model.n_probabilities(), std::size_t{0});
-    CHECK_EQ(model.memory_bytes() + model.workspace_bytes() + model.replay_bytes() + model.expansion_bytes(),
-             std::size_t{0});
+    CHECK_EQ(model.memory_bytes() + model.workspace_bytes() + model.replay_bytes(), std::size_t{0});
     CHECK(model.label(0).kind == LabelKind::none);
     CHECK_EQ(model.prepare(memory), Status::not_open);
     const auto refuse = [&](Status expected) {
@@ -92,7 +91,6 @@ TEST(what_is_asked_too_early_is_refused) {
         CHECK_EQ(labels[0], 9u);
     };
     refuse(Status::not_open);
-    CHECK_EQ(model.expansion_values(row, numbers, memory), Status::not_open);
 
     const Bytes bytes = golden("iris_classes");
     CHECK_EQ(model.open(bytes), Status::ok);
@@ -172,29 +170,16 @@ TEST(small_buffers_are_refused_unwritten) {
 // The functions that class Model is made of, which programs may call themselves.
 TEST(functions_refuse_small_buffers_unwritten) {
     const Ready ready("breast_cancer");
-    ModelView view = ready.model.view();
-    Bytes memory(prepared_bytes(view)), scratch(decision_function_bytes(view.n_features));
+    const ModelView& view = ready.model.view();
+    Bytes memory(prepared_bytes(view)), workspace(ready.workspace);
     const PreparedModel* prepared = nullptr;
     CHECK_EQ(prepare(view, one_less(Span<unsigned char>(memory)), prepared), Status::buffer_too_small);
     CHECK(prepared == nullptr);
     std::vector<double> rows(4 * view.n_features, 0.25), values(4, -1.0);
     const Span<const double> given = rows;
-    const Span<double> out = values;
-    const Span<unsigned char> room = scratch;
-    const auto expect = [&](Status found, Status expected) {
-        CHECK_EQ(found, expected);
-        CHECK((values == std::vector<double>(4, -1.0)) == (expected != Status::ok));
-    };
-    Bytes workspace(ready.workspace);
-    expect(evaluate(*ready.model.prepared(), one_less(given), {out, nullptr, nullptr, nullptr}, workspace),
-           Status::wrong_row_size);
-    expect(decision_function(view, given, one_less(out), room), Status::buffer_too_small);
-    expect(decision_function(view, given, out, one_less(room)), Status::buffer_too_small);
-    expect(decision_function(view, one_less(given), out, room), Status::wrong_row_size);
-    view.has_input_map = true;
-    expect(decision_function(view, given, out, room), Status::needs_input_map);
-    view.has_input_map = false;
-    expect(decision_function(view, given, out, room), Status::ok);
+    CHECK_EQ(evaluate(*ready.model.prepared(), one_less(given), {values, nullptr, nullptr, nullptr}, workspace),
+             Status::wrong_row_size);
+    CHECK(values == std::vector<double>(4, -1.0));
 }
 
 TEST(what_a_model_does_not_have_is_refused) {
@@ -208,34 +193,7 @@ TEST(what_a_model_does_not_have_is_refused) {
             CHECK_EQ(model.error_bounds(ready.rows, numbers, ready.workspace), Status::no_values);
         if (model.n_probabilities() == 0)
             CHECK_EQ(model.probabilities(ready.rows, numbers, ready.workspace), Status::no_probabilities);
-        Bytes memory(model.expansion_bytes());
-        const Status status = model.expansion_values(ready.rows, numbers, memory);
-        const bool has_none = model.view().n_centers == 0 || model.view().majority_only;
-        CHECK_EQ(status, has_none                     ? Status::no_expansion
-                         : model.view().has_input_map ? Status::needs_input_map
-                                                      : Status::ok);
     }
-}
-
-// decision_function() of the embeddable headers agrees with evaluate() of an approximate artifact, except that a tie
-// may send a row to another center with about the same bound.
-TEST(the_expansion_alone_is_that_of_the_model) {
-    std::size_t n_compared = 0;
-    for (const char* name : {"breast_cancer", "breast_cancer_one_class", "diabetes_svr", "iris_slices"}) {
-        Ready ready(name);
-        if (ready.model.view().n_centers == 0) continue;
-        std::vector<double> alone(n_rows * ready.model.n_decisions());
-        Bytes memory(ready.model.expansion_bytes());
-        CHECK_EQ(ready.model.expansion_values(ready.rows, alone, memory), Status::ok);
-        const Room room(ready.model.view(), n_rows);
-        CHECK_EQ(ready.model.evaluate(ready.rows, room.out, ready.workspace, Values::settled), Status::ok);
-        for (std::size_t i = 0; i < n_rows; ++i) {
-            if (room.stages.data[i] != by_expansion) continue;
-            CHECK(std::fabs(alone[i] - room.values.data[i]) <= 2.5 * room.bounds.data[i] + 1e-5);
-            ++n_compared;
-        }
-    }
-    CHECK(n_compared >= n_rows);
 }
 
 TEST(faults_name_the_row) {

@@ -79,12 +79,12 @@ MODELS = {
 }
 
 
-def documented() -> dict[str, list[tuple[int, int]]]:
+def documented() -> dict[str, list[tuple[float, ...]]]:
     page = (REPOSITORY / "docs" / "howto" / "cpp.md").read_text()
     table = page.split("| model | `workspace_bytes(4)` | `workspace_bytes()` |\n|---|---|---|\n")[1].split("\n\n")[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
-    ranges = [[re.fullmatch(r"([\d,]+) to ([\d,]+)", cell) for cell in cells[1:]] for cells in rows]
-    numbers = [[tuple(int(text.replace(",", "")) for text in found.groups()) for found in some_] for some_ in ranges]
+    ranges = [[re.fullmatch(r"([\d.,]+) to ([\d,]+)", cell) for cell in cells[1:]] for cells in rows]
+    numbers = [[tuple(float(text.replace(",", "")) for text in found.groups()) for found in some_] for some_ in ranges]
     return {cells[0]: found for cells, found in zip(rows, numbers, strict=True)}
 
 

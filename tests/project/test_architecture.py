@@ -108,7 +108,7 @@ def test_includes_run_downwards(folder: str, strangers: list[str]) -> None:
         assert not included & of_strangers, path
 
 
-# Layers of cpp/include/approxsvm, from the lowest up.
+# Layers of cpp/include/approxsvm, from the lowest up: folders and files, the longest name of which counts.
 CPP_FLOORS = [
     ["version"],
     ["status", "schema", "parts", "program"],
@@ -116,11 +116,18 @@ CPP_FLOORS = [
     ["row_fault"],
     ["simd"],
     ["arena", "shared_code"],
-    ["bounds"],
+    ["bounds/certificate"],
     ["expansion"],
     ["artifact", "features"],
     ["outputs"],
     ["exact"],
+    ["bounds"],
+    ["predict/rows"],
+    ["predict/few_values"],
+    ["predict/prepare"],
+    ["predict/stages"],
+    ["predict/kernels"],
+    ["predict/answers"],
     ["predict"],
     ["model", "development_files"],
     ["approxsvm"],
@@ -135,11 +142,16 @@ def included_headers(header: Path) -> set[Path]:
     return {Path(os.path.normpath(header.parent / name)) for name in quoted}
 
 
+def header_room(header: Path) -> str:
+    name = header.with_suffix("")
+    return next(str(path) for path in (name, *name.parents) if str(path) in CPP_FLOOR)
+
+
 @pytest.mark.parametrize("header", HEADERS, ids=str)
 def test_headers_include_downwards(header: Path) -> None:
-    room = header.with_suffix("").parts[0]
+    room = header_room(header)
     for other in included_headers(header):
-        other_room = other.with_suffix("").parts[0]
+        other_room = header_room(other)
         assert other_room == room or CPP_FLOOR[other_room] < CPP_FLOOR[room], f"{header} includes {other}"
 
 
@@ -154,7 +166,7 @@ FILES_THAT_NAME = {
     "temperature_calibration|TemperatureCalibration": 7,  # another, with two readers and two exports
     "gaussian_density|GaussianDensity": 4,  # another, without arithmetic
     "(?i)speculation": 5,  # a section
-    "direction_bound|direction_trace|direction_scale": 4,  # the bound of degree 2
+    "direction_bound|direction_trace|direction_scale": 5,  # the bound of degree 2 and its stage
 }
 
 

@@ -26,22 +26,6 @@ void print_row(const char* name, const double* numbers, std::size_t n) {
     for (std::size_t k = 0; k < n; ++k) std::printf(" %.6g", numbers[k]);
 }
 
-// Evaluates the expansion alone for the first row: needs hardly any memory, and proves nothing.
-Status print_expansion(const Model& model, const std::vector<float>& rows) {
-    std::vector<unsigned char> memory(model.expansion_bytes());
-    std::vector<double> values(model.n_decisions());
-    const approxsvm::Span<const float> first(rows.data(), model.n_features());
-    const Status status = model.expansion_values(first, values, memory);
-    if (status == Status::no_expansion || status == Status::needs_input_map) {
-        std::printf("expansion: none\n");
-        return Status::ok;
-    }
-    if (status != Status::ok) return status;
-    print_row("expansion:", values.data(), values.size());
-    std::printf("\n");
-    return status;
-}
-
 // Prints the labels of row i: one, or one per target.
 void print_labels_of(const Model& model, const std::vector<std::uint32_t>& labels, std::size_t i) {
     char room[approxsvm::label_digits];
@@ -96,8 +80,8 @@ Status print_probabilities(const Model& model, const std::vector<float>& rows, s
 Status print_answers(const Model& model) {
     const std::vector<float> rows = raw_rows(model);
     std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
-    Status status = print_expansion(model, rows);
-    if (status == Status::ok && model.n_labels() > 0) status = print_labels(model, rows, workspace);
+    Status status = Status::ok;
+    if (model.n_labels() > 0) status = print_labels(model, rows, workspace);
     if (status == Status::ok && model.n_decisions() > 0) status = print_values(model, rows, workspace);
     if (status == Status::ok && model.n_probabilities() > 0) status = print_probabilities(model, rows, workspace);
     return status;

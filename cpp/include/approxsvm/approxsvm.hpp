@@ -42,7 +42,7 @@
 // Memory: the bounds take some 50 KB (more for higher degrees), and the exact engine 12 bytes per support vector and
 // feature. A workspace for calls of up to four rows is small. For more rows, it grows with the machine's vector width,
 // with centers, by which rows are sorted, and with pipelines, probabilities and ensembles, which process rows in
-// chunks. docs/howto/cpp.md has a table. Smaller devices can use expansion_values(), which proves nothing.
+// chunks. docs/howto/cpp.md has a table. `approxsvm export --c` writes headers for smaller devices.
 //
 // cpp/examples/embed has a complete program, and models/FORMAT.md describes the artifact's bytes.
 #include "version.hpp"
@@ -71,7 +71,7 @@
 #include "expansion/sparse.hpp"
 #include "model.hpp"
 #include "outputs/outputs.hpp"
-#include "predict/answers.hpp"
+#include "predict/predict.hpp"
 #include "predict/replay.hpp"
 
 #pragma pop_macro("Status")

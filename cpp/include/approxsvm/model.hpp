@@ -5,8 +5,8 @@
 
 #include "artifact/labels.hpp"
 #include "artifact/reader.hpp"
-#include "expansion/decision_function.hpp"
-#include "predict/answers.hpp"
+#include "predict/predict.hpp"
+#include "predict/prepare/layout.hpp"
 #include "predict/replay.hpp"
 
 namespace approxsvm {
@@ -147,16 +147,6 @@ class ModelOf {
                     Values values = Values::promised, Fault* fault = nullptr) const {
         if (!prepared_) return unprepared();
         return approxsvm::evaluate<parts>(*prepared_, rows, out, workspace, values, fault);
-    }
-
-    // --- the expansion alone, for devices with very little memory
-
-    // Values of the expansion, without proof. The model must be approximate, or have no input map. Needs no prepare(),
-    // only expansion_bytes(). `rows` are contiguous numbers, or DenseRows.
-    std::size_t expansion_bytes() const { return is_open() ? decision_function_bytes(view_.n_features) : 0; }
-    template <class Rows>
-    Status expansion_values(const Rows& rows, Span<double> values, Span<unsigned char> memory) const {
-        return is_open() ? decision_function(view_, rows, values, memory) : Status::not_open;
     }
 
     // The functions that this class calls need it.

@@ -46,7 +46,7 @@ struct SubspacesView {
     std::size_t n_stages;              // 0 if there are none
     std::size_t n_coordinates;         // of the last stage, which has the most
     const std::uint32_t* coordinates;  // (n_stages,), ascending
-    const unsigned char* groups;       // the data of each class in turn (subspaces_section.hpp)
+    const unsigned char* groups;       // the data of each class in turn (artifact/sections/subspaces.hpp)
     const unsigned char* expansion;    // replaces the first stage's sums, in its coordinates: a whole artifact
 };
 
@@ -59,7 +59,7 @@ struct RouterView {
     const float* panels;           // panels of the members
 };
 
-// How raw rows become the model's rows (input_map.hpp).
+// How raw rows become the model's rows (predict/rows/input_map.hpp).
 struct InputMapView {
     std::size_t n_columns;         // number of raw columns used
     const std::uint32_t* columns;  // (n_columns,)
@@ -72,7 +72,7 @@ struct InputMapView {
     const CheckedColumn* checked;
 };
 
-// The strings of raw columns (artifact/categories_section.hpp).
+// The strings of raw columns (artifact/sections/categories.hpp).
 struct CategoriesView {
     std::size_t n_columns;
     const CategoryColumn* columns;  // (n_columns,)
@@ -172,7 +172,7 @@ struct ModelView {
     std::size_t n_terms;  // terms of the exact sum, for any kind: support vectors, ...
 
     // The start of each section; null if the artifact lacks it. Readers of optional sections and of sections of one
-    // kind start here (artifact/*_section.hpp).
+    // kind start here (artifact/sections/).
     const unsigned char* sections[section::end];
 
     // Certified and exact models only.

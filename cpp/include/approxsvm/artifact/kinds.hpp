@@ -3,9 +3,9 @@
 #ifndef APPROXSVM_ARTIFACT_KINDS_HPP
 #define APPROXSVM_ARTIFACT_KINDS_HPP
 
-#include "cosines_section.hpp"
-#include "expansions_section.hpp"
-#include "polynomial_section.hpp"
+#include "sections/cosines.hpp"
+#include "sections/expansions.hpp"
+#include "sections/polynomial.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <cstring>
 
-#include "categories_section.hpp"
 #include "header.hpp"
-#include "input_map_section.hpp"
-#include "outputs_section.hpp"
-#include "speculation_section.hpp"
-#include "subspaces_section.hpp"
+#include "sections/categories.hpp"
+#include "sections/input_map.hpp"
+#include "sections/outputs.hpp"
+#include "sections/speculation.hpp"
+#include "sections/subspaces.hpp"
 #include "support_vectors.hpp"
 #include "texts.hpp"
 

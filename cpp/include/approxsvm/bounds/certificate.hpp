@@ -98,7 +98,7 @@ constexpr double norm_depth(std::size_t n_features) {
 }
 
 // Twice the relative error of the computed s; cells are widened by it. For sparse rows the error may be 2^-12
-// (cascade.hpp) before s is narrowed to float32.
+// (expansions.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_depth(n_features) + 8.0) * unit32;
     return e > 0x1.01p-12 ? e : 0x1.01p-12;
@@ -270,6 +270,19 @@ inline double slice_slack(const ModelView& model, const DecisionNumbers& decisio
     const double widen = 1.0 + (norm_depth(model.n_features) + 8.0) * unit32;
     const double distance = widen * std::sqrt(theta * static_cast<double>(off_sq)) + 0x1p-50;
     return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
+}
+
+// The part of a row's bound that is not rounding: the distance between the source's function and this one, and the
+// effect of the row's error, at most A1 because kernels are between 0 and 1. `slope` is PreparedModel::slope.
+APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
+    if (row_error == 0.0) return decision.value_error;  // NaN goes on
+    const double moved = slope * row_error;
+    return 1.0001 * (decision.value_error + decision.sum_moduli * (moved < 1.0 ? moved : 1.0));
+}
+// Whether a value and its bound are within float64. A bound that is infinite only because of the row's error counts as
+// within.
+inline bool is_within_float64(double value, double bound, double row_error) {
+    return bound < HUGE_VAL || (is_finite(value) && !(row_error < HUGE_VAL));
 }
 
 // A bound for rows further from the center than any support vector, for which |f - intercept| and the expansion are

@@ -30,8 +30,8 @@
 #include <new>
 
 #include "../arena.hpp"
-#include "../artifact/cosines_section.hpp"
 #include "../artifact/ops/op.hpp"
+#include "../artifact/sections/cosines.hpp"
 #include "../bounds/certificate.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/cosine.hpp"
@@ -217,7 +217,7 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
     }
 }
 
-// The interface of predict/terms_function.hpp for a kind whose terms are not kernels at support vectors.
+// The interface of predict/kernels/sums_of_terms.hpp for a kind whose terms are not kernels at support vectors.
 struct CosineTerms {
     using Pieces = CosinePieces;
     using Sums = CosineSums;

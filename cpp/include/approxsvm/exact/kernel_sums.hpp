@@ -510,7 +510,7 @@ APPROXSVM_NOINLINE inline void sums_of_rows(const KernelSums<Real>& sums_of, con
     for (std::size_t r = 0; r < n_rows; ++r) term.finish(half_sq_norm + r, 1, n_sums, sums + r * n_sums);
 }
 
-// --- the interface of predict/engine_stage.hpp
+// --- the interface of predict/stages/engine.hpp
 
 // The sums of all functions or classes. Numbers is the number of sums of the only class, or 0 for any numbers of
 // classes and sums.

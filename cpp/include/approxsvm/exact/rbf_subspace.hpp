@@ -5,7 +5,7 @@
 //
 // where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The exact engine's code computes the sum, in fewer features. The
 // bound of the remainder is derived in approxsvm/expansion/subspace.py and computed by residual_bound
-// (predict/subspace_stage.hpp).
+// (predict/stages/subspace.hpp).
 //
 // Lists hold the support vectors (rbf_winner.hpp), as floats or, if all are on a grid, as integers (rbf_grid.hpp). Each
 // function has a list of its own class and one of the others, with coefficients of one sign each, so the two sums of a
@@ -14,7 +14,7 @@
 #define APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 
 #include "../arena.hpp"
-#include "../artifact/subspaces_section.hpp"
+#include "../artifact/sections/subspaces.hpp"
 #include "../bounds/certificate.hpp"
 #include "rbf_grid.hpp"
 

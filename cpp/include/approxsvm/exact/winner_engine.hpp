@@ -4,7 +4,7 @@
 #ifndef APPROXSVM_EXACT_WINNER_ENGINE_HPP
 #define APPROXSVM_EXACT_WINNER_ENGINE_HPP
 
-#include "../artifact/speculation_section.hpp"
+#include "../artifact/sections/speculation.hpp"
 #include "rbf_row.hpp"
 #include "rbf_winner.hpp"
 

@@ -64,7 +64,8 @@ inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
 // Kernels that are functions of inner products, polynomial and sigmoid. Their values are always exact. They have no
-// float32 engine, so float64 is their first stage (answers.hpp), and one row has memory (evaluation_memory.hpp).
+// float32 engine, so float64 is their first stage (predict/answers/request.hpp), and one row has memory
+// (predict/prepare/thread_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }

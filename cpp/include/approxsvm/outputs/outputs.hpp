@@ -8,7 +8,7 @@
 #ifndef APPROXSVM_OUTPUTS_OUTPUTS_HPP
 #define APPROXSVM_OUTPUTS_OUTPUTS_HPP
 
-#include "../artifact/outputs_section.hpp"
+#include "../artifact/sections/outputs.hpp"
 #include "votes.hpp"
 
 namespace approxsvm {

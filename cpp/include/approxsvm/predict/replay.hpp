@@ -3,14 +3,13 @@
 #ifndef APPROXSVM_PREDICT_REPLAY_HPP
 #define APPROXSVM_PREDICT_REPLAY_HPP
 
-#include "evaluate.hpp"
+#include "answers/evaluate.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct ReplayMemory {
     EvaluationMemory evaluation;
-    void* expansion;
     float* row;
     double *values, *bounds;
 
@@ -18,7 +17,6 @@ struct ReplayMemory {
     ReplayMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
         : evaluation(prepared, call, arena) {
         const ModelView& model = *prepared.view;
-        expansion = arena.take<unsigned char>(decision_function_bytes(model.n_features));
         row = arena.take<float>(model.n_features);
         values = arena.take<double>(block_rows * model.n_decisions);
         bounds = arena.take<double>(block_rows * model.n_decisions);
@@ -58,6 +56,24 @@ inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t ce
     return status;
 }
 
+// Whether an expansion with all its degrees has the value of a check row, alone or in all lanes.
+template <int Registers>
+inline bool has_value(const Job& job, std::size_t center, const CheckRow& check) {
+    const std::size_t rows[rows_in<Registers>] = {};
+    double unseen[rows_in<Registers>];
+    float off_sq[rows_in<Registers>];
+    Value values[rows_in<Registers>];
+    const Expansion expansion = expansion_of(job.view, center, check.function);
+    float* const u = job.memory.first_block;
+    load_around<Registers>(job, rows, rows_in<Registers>, expansion.center, u, unseen, off_sq);
+    evaluate_expansion<Registers>(job.view, expansion, job.prepared.zeros, job.view.degree, u, rows_in<Registers>,
+                                  values);
+    for (const Value& value : values) {
+        if (!(std::fabs(decision_value(expansion, value) - check.value) <= check.tolerance)) return false;
+    }
+    return true;
+}
+
 // Checks the expansions' check rows, alone and in a full block: by the expansion and, if predictions use nothing else,
 // by the complete prediction.
 template <Parts parts>
@@ -70,13 +86,6 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
         make_check_row(model, model.centers + center * model.n_features, model.check_rows, k, memory.row);
         for (const std::size_t n_rows : batches) {  // a row stride of 0 repeats the row
             const DenseRows<float> rows{memory.row, n_rows, 0, 1};
-            if (decision_function_about(model, center, check.function, rows, memory.values, memory.expansion) !=
-                Status::ok)
-                return Status::check_row_mismatch;
-            for (std::size_t i = 0; i < n_rows; ++i) {
-                if (!(std::fabs(memory.values[i] - check.value) <= check.tolerance)) return Status::check_row_mismatch;
-            }
-            if (model.mode != Mode::approximate) continue;
             const DenseSource<float, parts> source(rows, model.n_features);
             Evaluation out;
             out.values = {memory.values, n_rows * model.n_decisions};
@@ -84,6 +93,10 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
             const Request request{n_rows == 1 ? 1 : ~std::size_t{0}, Values::settled};
             const Batch batch = batch_of<parts>(model, request.n_rows_in_call, false);
             const Job job{prepared, model, source, request, out, counts, batch, memory.evaluation};
+            bool agrees = has_value<0>(job, center, check);
+            if constexpr (has(parts, approxsvm::batches)) agrees &= has_value<int{max_registers}>(job, center, check);
+            if (!agrees) return Status::check_row_mismatch;
+            if (model.mode != Mode::approximate) continue;
             const Status status =
                 with_cascade<parts>(job, [&](auto& cascade) { return evaluate_about(cascade, job, center); });
             for (std::size_t i = 0; i < n_rows; ++i) {

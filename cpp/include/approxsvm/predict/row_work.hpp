@@ -4,8 +4,8 @@
 #ifndef APPROXSVM_PREDICT_ROW_WORK_HPP
 #define APPROXSVM_PREDICT_ROW_WORK_HPP
 
-#include "prepared.hpp"
-#include "winner_row.hpp"
+#include "prepare/layout.hpp"
+#include "stages/winner_row.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {

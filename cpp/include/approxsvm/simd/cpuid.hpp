@@ -9,6 +9,8 @@
 #if defined(__GNUC__) && !defined(_WIN32) && (defined(__x86_64__) || defined(__i386__))
 #include <cpuid.h>
 
+#include <initializer_list>
+
 namespace approxsvm {
 inline namespace APPROXSVM_VERSION_NAMESPACE {
 

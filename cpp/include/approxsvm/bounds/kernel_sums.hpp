@@ -1,0 +1,141 @@
+// Bounds of the rounding errors of kernel sums: in the exact engines, over lists of support vectors, and on a grid.
+#ifndef APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
+#define APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
+
+#include "../exact/rbf_grid.hpp"
+#include "../exact/rbf_winner.hpp"
+#include "certificate.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// An exact engine in one precision, and the distance of its support vectors from the model's. Besides a_i K_i it
+// sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of several functions.
+template <class Real>
+struct Engine {
+    KernelSums<Real> sums;
+    double typical_half_sq_norm;  // of the support vectors; h_i = gamma ||x_i - center||^2
+    // bound the change by rounding the support vectors to Real: (n_decisions,), or (n_classes,), which a pair adds up
+    const double* narrowing_errors;
+};
+
+// --- in an engine
+
+template <class Real>
+constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
+
+// Upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates, and of the norm of
+// a support vector, which may have many more non-zeros. Norms are computed in float64, so in float32 their error is
+// negligible.
+template <class Real>
+inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_terms) {
+    const bool by_columns = e.columns.n_lanes > 0;
+    const std::size_t in_common = n_terms < e.columns.max_values ? n_terms : e.columns.max_values;
+    const std::size_t of_norm = sizeof(Real) == sizeof(float) ? 0
+                                : by_columns                  ? depth_in_lanes(e.columns.max_values)
+                                                              : inner_product_depth(e.n_features);
+    std::size_t depth = inner_product_depth(n_terms);
+    if (by_columns && in_common > depth) depth = in_common;
+    return of_norm > depth ? of_norm : depth;
+}
+
+// Bounds the rounding error of an exact engine's sum at a row with n_terms non-zero coordinates and h = gamma ||z -
+// center||^2 = half_sq_norm. Infinite if the cancellation in a distance may be harmful.
+//
+// The argument of exp for support vector i has the error d_i = u (depth + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (depth + 8)
+// (h_i + h). While d_i <= 2^-5, the kernel value has the relative error 1.05 (2.125 d_i + 6.1 u) at most. Summed over
+// |a_i| K_i this is 1.05 (2.125 * 2 u (depth + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i
+// K_i. The engine computes Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
+struct RowRounding {
+    double of_reached, most_reached, row_share, of_all_moduli;
+    double underflow;  // infinite if there is no bound
+};
+template <class Real>
+class EngineBound {
+  public:
+    explicit EngineBound(const Engine<Real>& engine) : EngineBound(engine.sums.vectors, engine.typical_half_sq_norm) {}
+    APPROXSVM_NOINLINE EngineBound(const KernelVectors<Real>& e, double typical_half_sq_norm)
+        : engine_(e),
+          t_(typical_half_sq_norm),
+          furthest_(static_cast<double>(e.max_half_sq_norm)),
+          inverse_t_((1.0 + 0x1p-50) / t_),
+          root_of_furthest_(std::sqrt(furthest_)),
+          of_moduli_(1.05 * 6.1 * unit_of<Real> + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64) {}
+
+    // Returns the row's part in the bounds of all decision functions.
+    APPROXSVM_NOINLINE RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
+        constexpr double u = unit_of<Real>;
+        const double per_reach = 1.01 * u * (static_cast<double>(products_depth(engine_, n_terms)) + 8.0);
+        const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
+        // Rounding moves the row by u times its distance to the center, and changes f by at most sqrt(2 gamma / e) A1
+        // times that.
+        const double moved = 1.01 * 0.61 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
+        return {1.05 * 4.25 * per_reach, furthest_ + half_sq_norm, half_sq_norm > t_ ? half_sq_norm * inverse_t_ : 1.0,
+                moved + 0x1p-120, per_reach * reach * reach <= 0x1p-5 ? 0x1p-1040 : infinity};
+    }
+
+    // weighted_moduli is Q.
+    APPROXSVM_INLINE double of(const RowRounding& row, double weighted_moduli, double narrowing_error,
+                               const DecisionNumbers& decision) const {
+        const double a1 = decision.sum_moduli;
+        // exp does not return less than 2^-126.
+        const double weighted = 1.001 * weighted_moduli + 0x1p-120 * a1 * (t_ + furthest_);
+        const double share = weighted * inverse_t_, moduli = share < a1 ? share : a1;
+        const double most = a1 * row.most_reached, reached = weighted * row.row_share;
+        const double rounding = row.of_reached * (reached < most ? reached : most) + of_moduli_ * moduli;
+        return rounding + narrowing_error + row.of_all_moduli * a1 + 0x1p-51 * std::fabs(decision.intercept) +
+               row.underflow;
+    }
+
+  private:
+    const KernelVectors<Real>& engine_;
+    const double t_, furthest_, inverse_t_, root_of_furthest_, of_moduli_;
+};
+
+// --- over lists
+
+// The error of a row's sums over lists is a multiple of the sums' moduli plus a multiple of A1; these are the factors.
+struct ListedErrors {
+    double of_moduli, of_all_moduli;
+};
+
+// Support vectors farther from the center than the row by more than this, in units of 1 / sqrt(gamma), count as this
+// far.
+constexpr double far_beyond = 4.0;
+
+// Rounding errors of kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
+// distances of row and support vector from the center in units of 1 / sqrt(gamma). As EngineBound derives, the argument
+// of exp has the error d_i = p (r_i + r)^2, p = u (depth + 8), and K_i the relative error 1.05 (2.125 d_i + 6.1 u).
+//
+// Up to r_i = r + g, g = far_beyond, that is at most what it is there, or at the furthest support vector: a factor of
+// the moduli. Beyond, with r_i = r + g + t, K_i <= exp(-(g + t)^2) is next to nothing, and so is the rest,
+//     p ((r_i + r)^2 - (2 r + g)^2) K_i = p t (4 r + 2 g + t) K_i
+//         <= p exp(-g^2) (t (4 r + 2 g) + t^2) exp(-2 g t) <= p exp(-g^2) ((2 r / g + 1) / e + 1 / (g e)^2),
+// as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Rounding of the norms moves g by less than 2^-12,
+// as d_i <= 2^-5, and the rest by less than a hundredth.
+//
+// The sums add listed_depth roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
+// cancellation in a distance may be harmful.
+APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelVectors<float>& e, double half_sq_norm) {
+    const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_depth(e.n_features)) + 8.0);
+    const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
+    if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
+    const double listed = own + far_beyond, reach = (listed < furthest ? listed : furthest) + own;
+    const double kernels = 1.05 * (2.125 * per_reach * reach * reach + 6.1 * unit32);
+    const double sums = 1.01 * listed_depth * unit32 + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64;
+    constexpr double of_gap = 1.1254e-7;  // exp(-far_beyond^2)
+    const double of_far = listed < furthest ? 2.3 * per_reach * of_gap * (0.19 * own + 0.38) : 0.0;
+    return {1.002 * (kernels + 1.1 * sums), 1.1 * of_far + 0x1p-58};
+}
+
+// Bounds the sums of kernel values on a grid (rbf_grid.hpp).
+inline ListedErrors grid_errors(std::size_t n_sv) {
+    const double sums = 1.01 * listed_depth * unit32 + 1.01 * (static_cast<double>(n_sv) + 8.0) * unit64;
+    return {1.002 * (1.05 * (grid_errors_of_moduli + 6.1) * unit32 + 1.1 * sums),
+            1.1 * grid_errors_of_far * unit32 + 0x1p-58};
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

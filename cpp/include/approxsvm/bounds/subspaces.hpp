@@ -1,0 +1,81 @@
+// Bounds the difference between kernel sums in few coordinates (exact/rbf_subspace.hpp) and the model.
+#ifndef APPROXSVM_BOUNDS_SUBSPACES_HPP
+#define APPROXSVM_BOUNDS_SUBSPACES_HPP
+
+#include "../exact/rbf_subspace.hpp"
+#include "kernel_sums.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// The row's part in the bounds of all functions.
+struct ResidualOfRow {
+    bool is_known;       // false if there is no bound
+    double gaussian;     // exp(-gamma ||residual||^2), as computed
+    double widened;      // upper bound of the true one
+    double of_value;     // relative error of the product with `gaussian`
+    double of_total;     // factor of W: how far rounding moves the coordinates
+    double of_norms;     // factor of the norms of the residual parts
+    const float* table;  // the table row of the residual's cell
+};
+
+// half_s = gamma ||z - center||^2 is computed from the features; half_s_in, its part within the subspace, from the
+// coordinates.
+//
+// Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`: sqrt(2 half_s) times the errors of
+// the row, of inner products with vectors of length 1, and of the skew of the basis. The sum changes by at most W
+// moved, because the function on the subspace has no larger norm than the whole function. half_s_in changes as well, in
+// addition to the rounding of its own sum. The exact gamma ||residual||^2 is within `off` of the computed one. The
+// functions in the table therefore change by at most a factor exp(2 off) from the end of their cell.
+inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
+                                     double half_s, double half_s_in) {
+    const double depth = static_cast<double>(inner_product_depth(n_features)) + 4.0,
+                 depth_in = static_cast<double>(inner_product_depth(sums.kernels.n_features)) + 4.0;
+    const double of_products = std::sqrt(static_cast<double>(sums.kernels.n_features)) * depth;
+    const double moved = 1.01 * (unit32 * (1.0 + of_products) + sums.skew) * std::sqrt(2.0 * half_s) + 0x1p-60;
+    const double off = 1.01 * (unit32 * (depth * half_s + depth_in * half_s_in) + std::sqrt(2.0 * half_s_in) * moved +
+                               0.5 * moved * moved) +
+                       0x1p-60;
+    ResidualOfRow row{};
+    row.is_known = off <= 0x1p-6;
+    if (!row.is_known) return row;
+    const double outside = half_s > half_s_in ? half_s - half_s_in : 0.0, upper = (outside + off) * (1.0 + 0x1p-20);
+    const double widen = 1.0 + 1.05 * (upper - (outside - off));
+    row.gaussian = std::exp(-outside);
+    row.widened = widen * row.gaussian + 0x1p-1000;
+    row.of_value = row.widened * 1.05 * off;
+    row.of_total = row.widened * moved;
+    row.of_norms = widen;
+    row.table = table + cell_of(static_cast<float>(upper)) * n_residual_terms;
+    return row;
+}
+
+// Bounds the difference between `gaussian` times a computed value and the function without its intercept. `error`
+// bounds the difference between the value and the function on the subspace at the computed coordinates.
+inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& known, double modulus, double error) {
+    if (!row.is_known) return infinity;
+    const double cap = known.total * static_cast<double>(row.table[residual_cap]);
+    double parts = 0.0;
+    for (int t = 0; t < 4; ++t) parts += known.norms[t] * static_cast<double>(row.table[t]);
+    parts *= row.of_norms;
+    const double rest = parts < cap ? parts : cap;
+    return 1.0001 * (rest + row.of_value * modulus + row.of_total * known.total +
+                     row.widened * (known.value_error + error)) +
+           0x1p-1040;
+}
+
+// Bounds how far rounding to the grid moves a row, given the squared distance in steps. Returns the additional rounding
+// errors.
+inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float off_sq, ResidualOfRow& residual) {
+    const GridKernels& grid = sums.grid;
+    if (!(half_s_in <= grid.most_half_sq_norm)) residual = ResidualOfRow{};
+    const double summed = 1.001 + static_cast<double>(grid.n_coordinates) * unit32;
+    const double moved = summed * std::sqrt(-2.0 * static_cast<double>(grid.minus_scale) * static_cast<double>(off_sq));
+    residual.of_total += residual.widened * moved;
+    return grid_errors(sums.kernels.n_sv);
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

@@ -1,0 +1,96 @@
+// The outputs that a caller asks for: whether the model has them, how large they are, and their parts for chunks of
+// rows.
+#ifndef APPROXSVM_PREDICT_ANSWERS_REQUEST_HPP
+#define APPROXSVM_PREDICT_ANSWERS_REQUEST_HPP
+
+#include "../prepare/thread_memory.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Number of probability columns of a model; 0 if it has none.
+inline std::size_t n_probabilities(const ModelView& model) {
+    if (rules_of(model.outputs.probability).gives != Gives::of_classes) return 0;
+    return model.task == Task::one_class ? 2 : model.n_labels;
+}
+
+// Calls visit(output, its numbers per row, its name) for each output, a member of Evaluation.
+template <class Visit>
+inline void for_outputs(const ModelView& model, const Visit& visit) {
+    const std::size_t n_targets = n_targets_of(model), n_shares = n_probabilities(model);
+    visit(&Evaluation::labels, n_targets, "labels");
+    visit(&Evaluation::values, model.n_decisions, "values");
+    visit(&Evaluation::bounds, model.n_decisions, "bounds");
+    visit(&Evaluation::stages, std::size_t{1}, "stages");
+    visit(&Evaluation::certified, n_targets, "certified");
+    visit(&Evaluation::probabilities, n_shares, "probabilities");
+    visit(&Evaluation::probability_bounds, n_shares, "probability_bounds");
+}
+
+// Returns the outputs wanted for the rows [first, first + n).
+inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::size_t first, std::size_t n) {
+    Evaluation part;
+    for_outputs(model, [&](auto output, std::size_t per_row, const char*) {
+        const auto& span = out.*output;
+        if (span) part.*output = {span.data + first * per_row, n * per_row};
+    });
+    return part;
+}
+
+// Number of rows answered at a time if their values are kept: they stay in a cache and fill an engine's blocks.
+inline std::size_t answer_piece_rows(const ModelView& model) {
+    const std::size_t n_signs = is_of_targets(model) ? model.n_targets : 0;
+    const std::size_t per_row = model.n_decisions + n_signs + 3 * std::size_t{model.n_labels} + 1;
+    const std::size_t rows = (std::size_t{1} << (model.n_centers > 1 ? 18 : 16)) / per_row;
+    return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
+}
+
+// --- checking the request
+
+template <class T>
+inline bool is_large_enough(const Span<T>& span, std::size_t n_rows, std::size_t per_row) {
+    return !span || (per_row > 0 && span.size / per_row >= n_rows);
+}
+
+// Whether the model has the requested outputs, and the caller's buffers are large enough.
+inline Status check_request(const ModelView& model, std::size_t n_rows, const Request& request, const Evaluation& out) {
+    if (out.labels && model.task == Task::regression) return Status::no_labels;
+    if (wants_values(out) && model.n_decisions == 0) return Status::no_values;
+    if ((out.probabilities || out.probability_bounds) && n_probabilities(model) == 0) return Status::no_probabilities;
+    if (request.values == Values::exact && model.mode == Mode::approximate && !is_of_products(model))
+        return Status::no_exact_values;
+    bool enough = true;
+    for_outputs(model, [&](auto output, std::size_t per_row, const char*) {
+        enough = enough && is_large_enough(out.*output, n_rows, per_row);
+    });
+    return enough ? Status::ok : Status::buffer_too_small;
+}
+
+// Calls answer(chunk of rows, its Request, its outputs) until one fails.
+template <class Answer>
+inline Status for_pieces(const ModelView& model, const RowSource& rows, const Request& request, const Evaluation& out,
+                         const Answer& answer) {
+    const std::size_t step = answer_piece_rows(model);
+    for (std::size_t first = 0; first < rows.n_rows(); first += step) {
+        const std::size_t left = rows.n_rows() - first, n = left < step ? left : step;
+        const SelectedRows piece(rows, first, n);
+        Request own = request;
+        if (own.row_errors) own.row_errors += first;
+        const Status status = answer(piece, own, part_of(model, out, first, n));
+        if (status == Status::ok) continue;
+        if (request.fault) request.fault->row += first;
+        return status;
+    }
+    return Status::ok;
+}
+
+// Whether this is a first stage.
+inline bool is_first_stage(const ModelView& model, std::uint8_t stage) {
+    if (model.mode != Mode::exact) return stage <= by_higher_degree;
+    return stage <= (is_of_products(model) ? by_float64 : by_float32);
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

@@ -1,0 +1,273 @@
+// Kernel sums for support vectors whose features take few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
+// h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact
+// and kernel values come from lookups, so no exp is needed. layout.hpp decides which models qualify,
+// and stage.hpp which rows.
+//
+// Support vectors are divided into segments. Within a segment, each function's coefficients have one sign, so that the
+// modulus of a segment's sum is its sum of moduli. The segments are the positive and the negative coefficients of a
+// single function, or the classes of several. Vectors with zero coefficients fill a segment up to whole panels.
+//
+// A panel of few_panel vectors is stored in one of two ways:
+// * planes, (n_parts, few_panel) uint32, if each feature takes two values one step apart: one bit per feature, 32 in a
+//   plane; h is the number of bits in which row and vector differ;
+// * codes, (n_parts, few_panel) bytes, if features share bytes: the features of a group take at most 16 joint values
+//   among the support vectors. A row makes a table of each value's contribution to h, and h is a sum of lookups.
+//
+// Codes also work without a grid, for example if each category's column was scaled separately. A row of any values then
+// makes a table of the factors exp(-gamma D^2) of each group's features, and a kernel value is a product of lookups. A
+// word holds eight codes: (n_parts, few_panel) uint32. This pays if registers hold tables of 16 floats. The engines
+// take rows that these sums leave undecided.
+#ifndef APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
+#define APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
+
+#include <cmath>
+
+#include "../../arena.hpp"
+#include "../../simd/bits.hpp"
+#include "../../simd/exp.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+constexpr std::size_t few_panel = 64;  // support vectors
+constexpr std::size_t few_chunk = 16 * few_panel;
+constexpr std::size_t joint_values = 16;     // of a group's features, at most
+constexpr std::size_t most_steps = 15;       // from the lowest value of a feature to its highest
+constexpr std::size_t most_sq_steps = 4095;  // h, at most
+
+struct FewValues {
+    bool is_usable;
+    bool in_planes;
+    bool has_factors;  // set if there is no grid
+    double work;       // per support vector, in multiply-adds of the float32 engine
+    std::size_t n_features, n_segments, n_functions;
+    std::size_t n_parts;  // planes, groups or words
+    std::size_t max_sq_steps;
+
+    // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
+    double origin, step, inverse_step;
+    const double *lowest, *range;        // (n_features,)
+    const std::uint8_t* codes_of_zeros;  // (n_features,): k - lowest[j] of a row of zeros; null if zero is not a value
+
+    const std::size_t* starts;     // (n_segments + 1,): lanes
+    const unsigned char* vectors;  // (n_lanes / few_panel, n_parts, few_panel)
+    const float* coef;             // for each segment (n_functions, lanes): a_i / coef_scale
+    const double* coef64;          // a_i themselves, laid out like coef
+    double coef_scale;             // a power of two
+
+    const std::uint32_t* first_features;  // (n_parts + 1,): of groups
+    const std::uint32_t* run_ends;        // ends with n_parts: the sum of the parts between two ends fits in a byte
+    const std::uint32_t* first_squares;   // (n_features,)
+    const std::uint8_t (*squares)[16];    // [first_squares[j] + k][code]: contribution of feature j to h
+    const float* digits;                  // (n_digits, digit_values)
+    std::size_t n_digits;
+    const double* kernels64;  // (max_sq_steps + 1,): exp(-g h)
+    double grid_error;        // error of f because values are not exactly on the grid: at most this times A1
+    double exponent_reach;    // largest g h that float64 distinguishes from infinity
+
+    std::size_t n_groups;  // if there are factors
+    double gamma;
+    const double (*joint_values)[16];  // (n_features,): the value for each code of the feature's group
+};
+
+// --- a row
+
+// A row in the form that the sums need: bits, or the tables of its groups.
+struct FewRow {
+    std::uint32_t* planes;       // (n_parts,)
+    std::uint8_t (*tables)[16];  // (n_parts,)
+    float (*factors)[16];        // (word_codes * n_parts,)
+};
+
+// `codes` has space for seven bytes more.
+inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow& row) {
+    if (few.in_planes) {
+        for (std::size_t j = few.n_features; j < few.n_features + 7; ++j) codes[j] = 0;
+        for (std::size_t p = 0; p < few.n_parts; ++p) row.planes[p] = 0;
+        for (std::size_t j = 0; j < few.n_features; j += 8) {
+            row.planes[j / 32] |= lowest_bits(codes + j) << j % 32;
+        }
+        return;
+    }
+    for (std::size_t p = 0; p < few.n_parts; ++p) {
+        std::uint8_t table[16] = {};
+        for (std::size_t j = few.first_features[p]; j < few.first_features[p + 1]; ++j) {
+            const std::uint8_t* const more = few.squares[few.first_squares[j] + codes[j]];
+            for (std::size_t c = 0; c < 16; ++c) table[c] = static_cast<std::uint8_t>(table[c] + more[c]);
+        }
+        std::memcpy(row.tables[p], table, 16);
+    }
+}
+
+// Computes the factors of a row with any values. False if squared distances are beyond float64.
+inline bool fill_factors(const FewValues& few, const double* values, const FewRow& row) {
+    constexpr std::size_t width = static_cast<std::size_t>(lanes64), n = 16 / width;
+    const f64v gamma = set1(few.gamma), most = set1(100.0);  // exp is clamped before that
+    f64v total = zero64();
+    for (std::size_t g = 0; g < few.n_groups; ++g) {
+        f64v sq[n];
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) sq[k] = zero64();
+        for (std::size_t j = few.first_features[g]; j < few.first_features[g + 1]; ++j) {
+            const f64v value = set1(values[j]);
+            APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) {
+                const f64v gap = sub(value, load(few.joint_values[j] + k * width));
+                sq[k] = fmadd(gap, gap, sq[k]);
+            }
+        }
+        double exponents[16];
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) {
+            total = add(total, sq[k]);
+            store(exponents + k * width, min_or_nan(mul(gamma, sq[k]), most));
+        }
+        for (std::size_t c = 0; c < 16; ++c) row.factors[g][c] = -static_cast<float>(exponents[c]);
+    }
+    constexpr std::size_t lanes_here = static_cast<std::size_t>(lanes);
+    float* const factors = row.factors[0];  // of all groups, one after another
+    for (std::size_t k = 0; k < 16 * few.n_groups; k += lanes_here) {
+        store(factors + k, exp_nonpositive(load(factors + k)));
+    }
+    for (std::size_t g = few.n_groups; g < word_codes * few.n_parts; ++g) {
+        for (float& factor : row.factors[g]) factor = 1.0f;
+    }
+    double lane[lanes64], all = 0.0;
+    store(lane, total);
+    for (const double x : lane) all += x;
+    return all <= largest_double;  // false if a value is NaN
+}
+
+// --- distances and kernels
+
+// Computes h of a row and the vectors of n_panels panels.
+inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
+                     std::uint32_t* h) {
+    const std::size_t width = few.in_planes ? sizeof(std::uint32_t) : 1;
+    const unsigned char* const panels = few.vectors + first_panel * few.n_parts * few_panel * width;
+    if (few.in_planes) return differing_bits(panels, few.n_parts, n_panels, row.planes, h);
+    looked_up_sums(panels, few.n_parts, n_panels, row.tables, few.run_ends, h);
+}
+
+// Sums coef[i] exp(-g h[i]) over n lanes, at most few_chunk. Four float32 accumulators sum at most few_depth numbers
+// each; float64 adds them up.
+constexpr std::size_t few_depth = few_chunk / static_cast<std::size_t>(lanes) / 4;
+static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
+
+// kernel(i) is the kernel value of the lanes i, i + 1, ...
+template <class KernelAt>
+APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, std::size_t n) {
+    constexpr std::size_t width = static_cast<std::size_t>(lanes);
+    f32v sum[4] = {zero(), zero(), zero(), zero()};
+    for (std::size_t i = 0; i < n; i += 4 * width) {
+        APPROXSVM_UNROLL for (std::size_t k = 0; k < 4; ++k) {
+            sum[k] = fmadd(load(coef + i + k * width), kernel(i + k * width), sum[k]);
+        }
+    }
+    f64v total = zero64();
+    APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) total = add(total, add(widen_low(sum[k]), widen_high(sum[k])));
+    double lane[lanes64], result = 0.0;
+    store(lane, total);
+    for (int i = 0; i < lanes64; ++i) result += lane[i];
+    return result;
+}
+
+// Calls take(first lane, number of lanes) for the chunks of a segment.
+template <class Take>
+APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, const Take& take) {
+    for (std::size_t first = few.starts[segment]; first < few.starts[segment + 1]; first += few_chunk) {
+        const std::size_t left = few.starts[segment + 1] - first;
+        take(first, left < few_chunk ? left : few_chunk);
+    }
+}
+
+// Returns the coefficients of function f in a segment, starting at a lane.
+template <class Real>
+APPROXSVM_INLINE const Real* coef_of(const FewValues& few, const Real* coef, std::size_t segment, std::size_t f,
+                                     std::size_t lane) {
+    const std::size_t start = few.starts[segment], n = few.starts[segment + 1] - start;
+    return coef + start * few.n_functions + f * n + (lane - start);
+}
+
+template <int Digits>
+inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t segment) {
+    const DigitTables<Digits> tables(few.digits);
+    double sum = 0.0;
+    std::uint32_t h[few_chunk];
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        sq_steps(few, row, first / few_panel, n / few_panel, h);
+        sum +=
+            weighted_sum([&](std::size_t i) { return tables.at(h + i); }, coef_of(few, few.coef, segment, 0, first), n);
+    });
+    return few.coef_scale * sum;
+}
+
+// Computes kernel values of panels from their factors.
+inline void factor_kernels(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
+                           float* kernels) {
+    const std::size_t panel_bytes = few.n_parts * few_panel * sizeof(std::uint32_t);
+    looked_up_products(few.vectors + first_panel * panel_bytes, few.n_parts, n_panels, row.factors, kernels);
+}
+inline double factor_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
+    double sum = 0.0;
+    float kernels[few_chunk];
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        factor_kernels(few, row, first / few_panel, n / few_panel, kernels);
+        sum += weighted_sum([&](std::size_t i) { return load(kernels + i); }, coef_of(few, few.coef, segment, 0, first),
+                            n);
+    });
+    return few.coef_scale * sum;
+}
+
+// Returns the sum of the only function over a segment.
+inline double few_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
+    if (few.has_factors) return factor_sum(few, row, segment);
+    return with_digits(few.n_digits, [&](auto n) { return few_sum_of<n.value>(few, row, segment); });
+}
+
+// Sets kernels[i] to exp(-g h) of lane i, for all segments.
+inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels) {
+    const std::size_t n_lanes = few.starts[few.n_segments];
+    if (few.has_factors) return factor_kernels(few, row, 0, n_lanes / few_panel, kernels);
+    std::uint32_t h[few_chunk];
+    for (std::size_t first = 0; first < n_lanes; first += few_chunk) {
+        const std::size_t left = n_lanes - first, n = left < few_chunk ? left : few_chunk;
+        sq_steps(few, row, first / few_panel, n / few_panel, h);
+        with_digits(few.n_digits, [&](auto n_digits) {
+            const DigitTables<n_digits.value> tables(few.digits);
+            for (std::size_t i = 0; i < n; i += static_cast<std::size_t>(lanes)) {
+                store(kernels + first + i, tables.at(h + i));
+            }
+            return 0;
+        });
+    }
+}
+// Returns the sum of function f over a segment, from these kernel values.
+inline double few_sum(const FewValues& few, const float* kernels, std::size_t segment, std::size_t f) {
+    double sum = 0.0;
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        const float* const of_chunk = kernels + first;
+        sum += weighted_sum([=](std::size_t i) { return load(of_chunk + i); },
+                            coef_of(few, few.coef, segment, f, first), n);
+    });
+    return few.coef_scale * sum;
+}
+
+// Computes the sums of all functions over a segment in float64.
+inline void few_sums64(const FewValues& few, const FewRow& row, std::size_t segment, double* sums) {
+    std::uint32_t h[few_chunk];
+    for (std::size_t f = 0; f < few.n_functions; ++f) sums[f] = 0.0;
+    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
+        sq_steps(few, row, first / few_panel, n / few_panel, h);
+        for (std::size_t f = 0; f < few.n_functions; ++f) {
+            const double* const coef = coef_of(few, few.coef64, segment, f, first);
+            double sum[4] = {};
+            for (std::size_t i = 0; i < n; i += 4) {
+                for (std::size_t k = 0; k < 4; ++k) sum[k] += coef[i + k] * few.kernels64[h[i + k]];
+            }
+            sums[f] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        }
+    });
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

@@ -1,0 +1,130 @@
+// A model prepared for evaluation: bound tables, the folded center and, if rows may need the exact model, the support
+// vectors in the layouts of the exact engines. layout.hpp fills it.
+#ifndef APPROXSVM_PREDICT_PREPARE_PREPARED_MODEL_HPP
+#define APPROXSVM_PREDICT_PREPARE_PREPARED_MODEL_HPP
+
+#include "../../artifact/reader.hpp"
+#include "../../bounds/kernel_sums.hpp"
+#include "../../exact/kinds.hpp"
+#include "../../exact/rbf_subspace.hpp"
+#include "../../exact/winner_engine.hpp"
+#include "../../expansion/sparse.hpp"
+#include "../../outputs/votes.hpp"
+#include "../few_values/layout.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Returns the one in the precision of Real.
+template <class Real, class In32, class In64>
+constexpr const auto& in(const In32& in32, const In64& in64) {
+    if constexpr (sizeof(Real) == sizeof(float))
+        return in32;
+    else
+        return in64;
+}
+
+struct PreparedModel {
+    const ModelView* view;
+    const float* basis;           // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
+    const float* weights;         // (n_centers, n_forms, n_bound_terms)
+    const double* bounds;         // (n_bases, n_cells): all bounds for a single center; else null
+    const float* zeros;           // (n_features,) and (n_raw_features,)
+    const double* map_gains;      // of the input map, by fill_map_gains
+    const double* engine_center;  // (n_features,): the center, or the reference; null for zeros
+    FoldedModel folded;
+    Engine<float> exact32;
+    Engine<double> exact64;
+    WinnerEngine winner;  // shares the support vectors of exact32
+    FewValues few;        // replaces the engines for rows on its grid
+    Subspaces subspaces;
+    const PreparedModel* subspace_expansion;  // in the coordinates of the first subspace stage, or null
+    double slope;                             // kernel_slope(gamma)
+    double typical_float32_bound;             // of the float32 engine, for a row at the center
+    double largest_moduli;                    // the largest A1 of any decision function
+    bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
+    // for a kernel that is not Gaussian; replaces all of the above except zeros and map_gains
+    const void* of_kind;
+    const PreparedModel* const* members;   // for an ensemble, which has only these ...
+    const std::uint32_t* label_positions;  // ... and, if knows_positions(), the labels of each member
+};
+
+// Rows stay sparse in the exact engine if its center is the row that support vectors are stored relative to, usually
+// the origin. This loses no accuracy if the data are about as far from that row as from their mean. Writers ensure
+// this, except for the origin.
+inline bool engine_at_reference(const ModelView& model) {
+    return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
+}
+
+// Whether the engine stores support vectors by columns.
+inline bool by_columns(const ModelView& model) {
+    if (!is_gaussian(model)) return products_by_columns(model);
+    return engine_at_reference(model) && are_few(model.packed.n_values, model.n_sv, model.n_features);
+}
+
+// Whether the engine for few values may pay (few_values/layout.hpp).
+inline bool may_have_few_values(const ModelView& view, bool has_factors = registers_hold_factors) {
+    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view, has_factors) &&
+           !has_several(view);
+}
+
+inline bool has_direction(const ModelView& model) {
+    return model.direction != nullptr;
+}
+// The degrees after which evaluation may stop: 2, then every higher one.
+inline std::size_t n_bases(const ModelView& model) {
+    return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
+}
+
+// Whether sparse rows are expanded by their non-zeros: with a single center and a single decision function.
+inline bool has_folded_center(const ModelView& model) {
+    return model.n_centers == 1 && model.n_decisions == 1;
+}
+inline std::size_t values_by_columns(const ModelView& view) {
+    return by_columns(view) ? view.packed.n_values : in_panels;
+}
+// Returns sizes for the coefficients of each function, and a weight.
+inline ClassSizes sizes_of_functions(const ModelView& view) {
+    return {nullptr, view.n_sv, 1, view.n_decisions + 1};
+}
+inline ClassSizes sizes_of_sums(const ModelView& view) {
+    return has_classes(view) ? sizes_of_classes(view) : sizes_of_functions(view);
+}
+template <class Real>
+inline std::size_t engine_bytes(const ModelView& view) {
+    return kernel_sums_bytes<Real>(sizes_of_sums(view), view.n_features, values_by_columns(view));
+}
+
+inline std::size_t n_zeros(const ModelView& view) {
+    return (view.n_features > view.n_raw_features ? view.n_features : view.n_raw_features) + panel_rows;
+}
+
+inline bool has_class_engines(const ModelView& view) {
+    return is_gaussian(view) && has_engines(view) && has_classes(view);
+}
+// Everything that the winner's engine needs; empty for other models.
+inline PairCoefficients pair_coefficients(const ModelView& view) {
+    if (!has_class_engines(view) || by_columns(view)) return {};
+    return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
+}
+
+// Returns the row's part in the bounds of all pairs.
+inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double row_error) {
+    const ListedErrors listed = listed_errors(*model.winner.sums.kernels, half_sq_norm);
+    if (!(listed.of_moduli < infinity)) return listed;
+    const double rounded = 1.01 * 0.61 * 2.0 * unit32 * std::sqrt(2.0 * half_sq_norm), moved = model.slope * row_error;
+    const double of_row = row_error == 0.0 ? 0.0 : moved < 1.0 ? moved : 1.0;
+    return {listed.of_moduli, 1.0001 * (rounded + of_row + listed.of_all_moduli)};
+}
+
+// The part that only this pair has.
+inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, std::size_t c,
+                                   const DecisionNumbers& decision) {
+    return 1.0001 * (model.exact32.narrowing_errors[w] + model.exact32.narrowing_errors[c] + decision.value_error) +
+           0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

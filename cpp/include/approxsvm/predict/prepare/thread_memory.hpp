@@ -1,0 +1,201 @@
+// Scratch memory of one thread: what each stage of any kind of model needs.
+#ifndef APPROXSVM_PREDICT_PREPARE_THREAD_MEMORY_HPP
+#define APPROXSVM_PREDICT_PREPARE_THREAD_MEMORY_HPP
+
+#include "../few_values/segments.hpp"
+#include "call.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// --- engines
+
+// Number of sparse rows that are evaluated together; fewer if there are many sums.
+constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
+    return n_sums <= 128 ? sparse_block_rows : static_cast<std::size_t>(rows_together) * 4;
+}
+
+// Memory of an engine: the non-zeros that wait for it, and the sums of the rows that are evaluated together. Many rows
+// wait, because all of them pass over a panel while the cache holds it. By columns only one row waits, with up to as
+// many non-zeros as there are features.
+template <class Real>
+struct EngineRoom {
+    std::size_t capacity = 0;  // non-zeros
+    Real* values = nullptr;
+    std::int32_t* columns = nullptr;
+    Real* products = nullptr;  // by columns: the inner products of a row
+    double* sums = nullptr;
+    float* block = nullptr;  // a block of rows, which stages share
+
+    EngineRoom() = default;
+    EngineRoom(const PreparedModel& prepared, const CallRows& call, std::size_t sums_room, float* shared, Arena& arena)
+        : block(shared) {
+        const ModelView& model = *prepared.view;
+        const std::size_t d = model.n_features;
+        if (prepared.by_columns || call.side_by_side == 1)
+            capacity = prepared.by_columns ? d : d / 3;  // non-zeros that a row may have
+        else
+            capacity = block_bytes(d) / (sizeof(Real) + sizeof(std::int32_t));
+        values = arena.take<Real>(capacity);
+        columns = arena.take<std::int32_t>(capacity);
+        if (prepared.by_columns)
+            products = arena.take<Real>(panels_for<Real>(polynomial_sizes(model)), panel_width<Real>);
+        sums = arena.take<double>(sums_room);
+    }
+};
+
+// --- other stages
+
+// Memory for the sums in few coordinates.
+struct SubspaceRoom {
+    float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles, rows side by side) and
+    double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
+    std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
+    float* values = nullptr;                           // for one row: the kernel values of a stage
+    double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
+
+    SubspaceRoom() = default;
+    SubspaceRoom(const ModelView& model, const CallRows& call, Arena& arena) {
+        if (model.subspaces.n_stages == 0) return;
+        const std::size_t room = n_subspace_forms(model) * call.side_by_side;
+        const std::size_t n_coordinates = model.subspaces.n_coordinates;
+        coordinates = arena.take<float>(call.side_by_side > 1 ? tiles_for(n_coordinates) * tile_rows * block_rows
+                                                              : panels_for<float>(n_coordinates) * panel_width<float>);
+        partial = arena.take<float>(room);
+        codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
+                                         call.side_by_side > 1 ? block_rows : 1);
+        own = arena.take<double>(room);
+        others = arena.take<double>(room);
+        std::size_t n_lanes = 0;
+        for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
+            const std::size_t n = lanes_for<float>(group.n_own + group.n_others);
+            if (n > n_lanes) n_lanes = n;
+        });
+        values = arena.take<float>(n_lanes);
+        lists = arena.take<double>(n_subspace_forms(model) * tile_rows);
+    }
+};
+
+// A waiting row, and the number of classes guessed for it so far.
+struct QueuedRow {
+    std::size_t row;
+    int attempt;
+};
+
+// How far the pairs of a class were judged: guessed, perhaps in few coordinates; by the bound of lists, by the sharper
+// one, in float64.
+enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float64 };
+
+// Memory for the pairs of guessed winners.
+struct WinnerRoom {
+    float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
+    double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
+    QueuedRow* queues = nullptr;                  // (n_levels, n_labels, block_rows)
+    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
+    // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all
+    // lanes; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and
+    // for each class, whether its kernel values are available and how far its pairs were judged. No engine uses the
+    // coordinates.
+    float *row = nullptr, *row_about_center = nullptr;
+    float *values = nullptr, *listed = nullptr;
+    double* lists = nullptr;
+    PartOfPair* parts = nullptr;  // (n_labels,)
+    Outcome* known = nullptr;     // (n_pairs,)
+    bool* has_values = nullptr;
+    Progress* progress = nullptr;
+    std::uint32_t* tally = nullptr;  // (2, n_labels): certain votes, possible votes
+
+    WinnerRoom() = default;
+    WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena) {
+        if (!has_class_engines(model)) return;
+        const std::size_t n = model.n_labels, room = n * call.side_by_side;
+        const std::size_t n_levels = model.subspaces.n_stages + 1;
+        scores = arena.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
+                                                         : panels_for<float>(n) * panel_width<float>);
+        partial = arena.take<float>(room);
+        own = arena.take<double>(room);
+        others = arena.take<double>(room);
+        queues = arena.take<QueuedRow>(call.side_by_side > 1 ? n_levels * room : 0);
+        n_rows = arena.take<std::size_t>(n_levels * n);
+        row = arena.take<float>(row_stride(model.n_features));
+        row_about_center = arena.take<float>(model.subspaces.n_stages > 0 ? model.n_features : 0);
+        values = arena.take<float>(panels_for<float>(sizes_of_classes(model)), panel_width<float>);
+        std::size_t largest = 0;
+        for (std::size_t c = 0; c < n; ++c) largest = model.class_counts[c] > largest ? model.class_counts[c] : largest;
+        listed = arena.take<float>(tiles_for(largest) * tile_rows + 2 * lanes);
+        lists = arena.take<double>(n * tile_rows);
+        parts = arena.take<PartOfPair>(n);
+        known = arena.take<Outcome>(model.n_decisions);
+        has_values = arena.take<bool>(n);
+        progress = arena.take<Progress>(n);
+        tally = arena.take<std::uint32_t>(2 * n);
+    }
+};
+
+// --- all stages
+
+// Memory of stages/definition.hpp.
+inline std::size_t definition_bytes(const ModelView& model) {
+    return 2 * model.n_features * sizeof(double);
+}
+
+// Number of rows that are routed to their centers at a time.
+constexpr std::size_t route_rows = 16384;
+
+// Scratch memory of a part, or empty if the list of parts leaves it out.
+template <bool is_there, class Room, class... Arguments>
+inline Room room_of(Arguments&&... arguments) {
+    if constexpr (is_there)
+        return Room(arguments...);
+    else
+        return Room();
+}
+
+// Scratch memory of one thread: a block of rows for the first stage and one that the later ones share, the memory of
+// each stage, the centers of routed rows, and the values of all functions for a block of rows and for one row.
+struct EvaluationMemory {
+    float *first_block, *later_block;
+    EngineRoom<float> engine32;
+    EngineRoom<double> engine64;
+    double *block_values, *block_bounds, *row_values, *row_bounds, *row_room;
+    std::uint32_t *routing, *tally, *block_wins;
+    WinnerRoom winner;
+    SubspaceRoom subspaces;
+    FewRoom few;
+
+    template <Parts parts>
+    EvaluationMemory(const PreparedModel& prepared, const CallOf<parts>& call, Arena& arena)
+        : winner(room_of<has(parts, one_vs_one), WinnerRoom>(*prepared.view, call, arena)),
+          subspaces(room_of<has(parts, approxsvm::subspaces), SubspaceRoom>(*prepared.view, call, arena)),
+          few(room_of<has(parts, few_values), FewRoom>(prepared.few, *prepared.view, arena)) {
+        const ModelView& model = *prepared.view;
+        const std::size_t block =
+            model.n_centers > 0 || !prepared.by_columns ? call.block_bytes(model) / sizeof(float) : 0;
+        const std::size_t defined = definition_bytes(model) / sizeof(float), n = model.n_decisions;
+        first_block = arena.take<float>(model.n_centers > 0 || is_of_products(model) ? block : 0);
+        later_block = arena.take<float>(block > defined ? block : defined);
+        const std::size_t n_classes = has_classes(model) ? std::size_t{model.n_labels} : 0;
+        if (has_engines(model)) {
+            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // or moduli
+            const std::size_t n_sparse = call.at_most(sparse_rows_together(n_sums));
+            const std::size_t sums_room = n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
+            engine32 = EngineRoom<float>(prepared, call, sums_room, later_block, arena);
+            engine64 = EngineRoom<double>(prepared, call, sums_room, later_block, arena);
+        }
+        const std::size_t n_routed = call.n < route_rows ? call.n : route_rows;
+        routing = arena.take<std::uint32_t>(model.n_centers > 1 ? 2 * n_routed + model.n_centers + 1 : 0);
+        const std::size_t n_in_block = n > 1 || is_of_products(model) ? call.side_by_side * n : 0;
+        block_values = arena.take<double>(n_in_block);
+        block_bounds = arena.take<double>(n_in_block);
+        row_values = arena.take<double>(n);
+        row_bounds = arena.take<double>(n);
+        row_room = arena.take<double>(n);
+        tally = arena.take<std::uint32_t>(2 * n_classes);
+        block_wins = arena.take<std::uint32_t>(n_classes * call.side_by_side);
+    }
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

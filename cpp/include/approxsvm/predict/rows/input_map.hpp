@@ -1,0 +1,231 @@
+// Maps raw rows to rows of a model: it picks columns, then applies ops. Up to the first op that sums or calls the
+// C library, it performs the source's operations in float64 one by one, so a row equals the source's row, bit for bit
+// (models/FORMAT.md, "input_map"; artifact/ops has the kinds). Each row comes with a bound of its distance to the
+// same function over the real numbers.
+#ifndef APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
+#define APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
+
+#include "../../artifact/sections/input_map.hpp"
+#include "../../model_view.hpp"
+#include "../../simd/block.hpp"
+#include "../../status.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// --- growth of errors
+
+// Number of numbers that fill_map_gains stores for each op, and for all ops.
+template <Parts parts = all_parts>
+inline std::size_t n_gains(const MapOp& op) {
+    return OpsOf<parts>::with(op.kind, std::size_t{0}, [&](auto kind) { return kind.n_gains(op); });
+}
+template <Parts parts = all_parts>
+inline std::size_t map_gain_doubles(const InputMapView& map) {
+    std::size_t total = 0;
+    for_ops<parts>(map, [&](const MapOp& op) { total += n_gains<parts>(op); });
+    return total;
+}
+
+// Factors by which errors grow in each op, as its kind defines them, rounded upwards.
+template <Parts parts = all_parts>
+inline void fill_map_gains(const InputMapView& map, double* gains) {
+    for_ops<parts>(map, [&](const MapOp& op) {
+        OpsOf<parts>::with(op.kind, true, [&](auto kind) { return kind.fill_gains(op, gains), true; });
+        gains += n_gains<parts>(op);
+    });
+}
+
+// --- a single affine op, as scalers have
+
+// x = raw, less `subtract`, times `multiply`, over `divide`, each rounded separately; returns the sum of squares.
+template <bool Subtracts, bool Multiplies, bool Divides>
+inline double scale_row(const MapOp& op, const double* raw, double* x) {
+    const double *subtract = op.parts[part::subtract], *multiply = op.parts[part::multiply],
+                 *divide = op.parts[part::divide];
+    return sum_in_lanes(op.n_inputs, [=](std::size_t j) {
+        double z = raw[j];
+        if constexpr (Subtracts) z -= subtract[j];
+        if constexpr (Multiplies) z *= multiply[j];
+        if constexpr (Divides) z /= divide[j];
+        x[j] = z;
+        return z * z;
+    });
+}
+
+// Evaluates a map whose only op is affine, without limits or errors of its own: one or two passes over a row, with
+// its error computed from norms instead of from each number, as run_affine() explains.
+class ScalerAlone {
+  public:
+    ScalerAlone(const InputMapView& map, const double* gains, const SourceRows& source = {}) {
+        if (map.n_ops != 1) return;
+        if (!map.scales_alone) return;
+        read_op<scalers>(map.ops, map.n_columns, op_);
+        const double* const* of_op = op_.parts;
+        if (of_op[part::low] || of_op[part::high] || of_op[part::relative_error]) return;
+        const bool subtracts = of_op[part::subtract], multiplies = of_op[part::multiply], divides = of_op[part::divide];
+        using Scale = double (*)(const MapOp&, const double*, double*);
+        static constexpr Scale scales[] = {scale_row<false, false, false>, scale_row<true, false, false>,
+                                           scale_row<false, true, false>,  scale_row<true, true, false>,
+                                           scale_row<false, false, true>,  scale_row<true, false, true>,
+                                           scale_row<false, true, true>,   scale_row<true, true, true>};
+        scale_ = scales[(subtracts ? 1 : 0) + (multiplies ? 2 : 0) + (divides ? 4 : 0)];
+        depth_ = unit64 *
+                 ((subtracts ? 1.0 : 0.0) + (multiplies ? 1.0 : 0.0) + (divides ? source.is_sparse ? 3.0 : 1.0 : 0.0));
+        underflow_ = gains[2 * op_.n_inputs];
+        if (!source.in_float32) return;
+        in_float32_ = true;
+        const double* const of_norms = gains + 5 * op_.n_inputs + 1;
+        depth_ += of_norms[0];
+        stretch_ = of_norms[1];
+        underflow_ += of_norms[2];
+    }
+
+    // Whether the map has this form.
+    explicit operator bool() const { return scale_ != nullptr; }
+
+    // Maps the selected columns of a row. False if squares leave float64 or come near its limits, as those of
+    // non-finite rows do; RowMapper handles these rows.
+    bool map(const double* raw, double* x, double& error) const {
+        double sq = scale_(op_, raw, x);
+        if (!is_safe(sq)) return false;
+        const std::size_t n = op_.n_inputs;
+        const double norm = norm_above(sq, x, n);
+        error = depth_ * norm + underflow_;
+        if (in_float32_ && !(norm * stretch_ + error <= largest32)) return false;
+        if (const double* add = op_.parts[part::add]) {
+            for (std::size_t j = 0; j < n; ++j) x[j] += add[j];
+            sq = sq_norm(x, n);
+            if (!is_safe(sq)) return false;
+            error += unit64 * norm_above(sq, x, n);
+        }
+        error *= 1.0 + 0x1p-30;
+        if (in_float32_) {
+            error = round_to_float32(norm_above(sq, x, n), error) + std::sqrt(static_cast<double>(n)) * tiny32;
+            if (!(error <= largest_double)) return false;
+        }
+        return true;
+    }
+
+  private:
+    static bool is_safe(double sq) { return sq > 0x1p-900 && sq < 0x1p1000; }
+
+    MapOp op_{};
+    double (*scale_)(const MapOp&, const double*, double*) = nullptr;
+    double depth_ = 0.0, underflow_ = 0.0, stretch_ = 0.0;
+    bool in_float32_ = false;
+};
+
+// --- rows
+
+// Whether a step of the source accepts this number in a column that it checks.
+inline bool takes(const CheckedColumn& checked, double x) {
+    return is_finite(x) || (x != x && checked.takes_nan != 0);
+}
+// Whether the selected columns of a row are finite, or NaN in columns where NaN becomes a number.
+template <Parts parts = all_parts>
+inline bool takes_row(const InputMapView& map, const double* x) {
+    if (all_finite(x, 1, map.n_columns)) return true;
+    for (std::size_t k = 0; k < map.n_columns; ++k) {
+        if (!is_finite(x[k]) && !(x[k] != x[k] && takes_nan<parts>(map, k))) return false;
+    }
+    return true;
+}
+
+// Numbers of memory that a RowMapper needs.
+inline std::size_t map_doubles(const InputMapView& map) {
+    return 4 * map_rows_together * map.widest;
+}
+
+// Maps up to map_rows_together rows at a time.
+template <Parts parts = all_parts>
+class RowMapper {
+  public:
+    // `gains` was filled by fill_map_gains; `memory` has space for map_doubles(map) numbers.
+    RowMapper(const InputMapView& map, const double* gains, double* memory, const SourceRows& source = {})
+        : map_(map), gains_(gains), stride_(map.widest), memory_(memory), source_(source) {}
+
+    // Where to store the selected columns of row r, (n_columns,), before map() is called.
+    double* row(std::size_t r) const { return memory_ + r * stride_; }
+    // Where to store their errors, if they have any.
+    double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
+
+    // Maps the first n rows. `exactly` rounds projections only once, which is slow. `has_errors`: their errors are
+    // given. `is_source`: the rows nevertheless equal the source's rows.
+    void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
+             bool is_source = true) const {
+        const std::size_t room = map_rows_together * stride_;
+        double *x = memory_, *error = x + room, *y = error + room, *y_error = y + room;
+        const double* gains = gains_;
+        const unsigned char* next = map_.ops;
+        std::size_t n_features = map_.n_columns;
+        for (std::size_t r = 0; r < n; ++r) rows[r].is_inside = rows[r].is_finite = true;
+        for (std::size_t k = 0; k < map_.n_ops; ++k) {
+            MapOp op;
+            next = read_op<parts>(next, n_features, op);
+            n_features = op.n_outputs;
+            const RowsOnTheWay on{
+                n, stride_, source_, has_errors || k > 0, is_source, exactly, map_.has_inverse_normal, x, error,
+                y, y_error, rows};
+            const bool in_place = OpsOf<parts>::with(op.kind, true, [&](auto kind) {
+                if (k > 0 && kind.hides_infinity(op)) note_infinities(x, op.n_inputs, n, rows);
+                kind.run(op, gains, on);
+                if (kind.names_column) name_columns(op, k, n, rows);
+                is_source &= kind.as_source && (!source_.is_sparse || kind.as_source_of_sparse(op));
+                return kind.in_place;
+            });
+            gains += n_gains<parts>(op);
+            if (!in_place) {
+                double *const was_x = x, *const was_error = error;
+                x = y, error = y_error, y = was_x, y_error = was_error;
+            }
+            for (std::size_t r = 0; source_.in_float32 && r < n; ++r) {
+                for (std::size_t j = r * stride_; j < r * stride_ + n_features; ++j)
+                    error[j] = round_to_float32(x[j], error[j]);
+            }
+        }
+        for (std::size_t r = 0; r < n; ++r) {
+            const double* values = row(x, r);
+            const double distance = map_.n_ops > 0 ? norm_above(row(error, r), n_features) : 0.0;
+            rows[r].values = values;
+            rows[r].errors = row(error, r);
+            rows[r].error = distance == distance ? distance : HUGE_VAL;
+            rows[r].is_finite = rows[r].is_finite && all_finite(values, 1, n_features);
+        }
+    }
+
+  private:
+    double* row(double* first, std::size_t r) const { return first + r * stride_; }
+
+    // Rejects numbers that have left float64 on their way, as the source's next step does.
+    void note_infinities(double* x, std::size_t n_features, std::size_t n, MappedRow* rows) const {
+        for (std::size_t r = 0; r < n; ++r) {
+            bool any = false;
+            for (std::size_t j = 0; j < n_features; ++j) any |= std::fabs(row(x, r)[j]) > largest_double;
+            rows[r].is_finite = rows[r].is_finite && !any;
+        }
+    }
+
+    // Names a raw column in place of the input that the op has refused.
+    void name_columns(const MapOp& op, std::size_t number, std::size_t n, MappedRow* rows) const {
+        for (std::size_t r = 0; r < n; ++r) {
+            Fault& fault = rows[r].outside;
+            if (rows[r].is_inside || fault.step != op.kind || fault.row == named) continue;
+            fault.expected =
+                static_cast<double>(raw_column<parts>(map_, number, static_cast<std::size_t>(fault.expected)));
+            fault.row = named;
+        }
+    }
+    static constexpr std::size_t named = 1;  // in place of a row, which the caller sets
+
+    const InputMapView& map_;
+    const double* const gains_;
+    const std::size_t stride_;
+    double* const memory_;
+    const SourceRows source_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

@@ -1,0 +1,188 @@
+// The exact stages of any model: float32; float64, if the bounds of float32 do not suffice (decisions.hpp); and the
+// definition, if the bounds of float64 do not suffice either. Rows on a grid of few values have an engine of their own.
+//
+// Terms define the sums:
+//     shape                          of their decision functions (decisions.hpp)
+//     parts                          the parts that matter here: sparse, few_values
+//     Sums<Real>                     sums that an engine computes (engine.hpp)
+//     sums(products)                 one of them, by the type of the memory for products
+//     fill(RowSums<Real>, values, bounds)  the sums of all functions, and bounds of their rounding errors
+//     slack(k, row_error)            part of every bound of function k that is not rounding
+//     few()                          engine for few values, or null
+//     define(job, i, values, bounds, room)  all values of row i by the definition, and their bounds
+//     refuses                        whether a row is an error if the definition has no finite bound, or misses a
+//                                    requested tolerance
+#ifndef APPROXSVM_PREDICT_STAGES_EXACT_HPP
+#define APPROXSVM_PREDICT_STAGES_EXACT_HPP
+
+#include "../few_values/stage.hpp"
+#include "decisions.hpp"
+#include "engine.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// An exact value has an error below this share of the sum of the coefficients' moduli. If the float64 bound is larger,
+// which happens hundreds of kernel widths from all support vectors, the definition takes over.
+constexpr double exact_share = 1e-10;
+
+// The fault of the first rejected row. A row beyond float64 takes precedence over any that misses a tolerance.
+class RefusedRow {
+  public:
+    explicit RefusedRow(Fault* fault) : fault_(fault) {}
+    Status status() const { return status_; }
+
+    void beyond_float64(std::size_t i) {
+        if (status_ != Status::beyond_float64) note(Status::beyond_float64, {i, infinity, largest_double});
+    }
+    void beyond_tolerance(std::size_t i, double bound, double tolerance) {
+        if (status_ == Status::ok) note(Status::beyond_tolerance, {i, bound, tolerance});
+    }
+
+  private:
+    void note(Status status, const Fault& fault) {
+        status_ = status;
+        if (fault_) *fault_ = fault;
+    }
+
+    Fault* const fault_;
+    Status status_ = Status::ok;
+};
+
+template <class Terms>
+class ExactCascade : Offer<float>, Offer<double> {
+    static constexpr Parts parts = Terms::parts;
+
+  public:
+    const Decisions<Terms::shape> decisions;
+
+    explicit ExactCascade(const Job& job)
+        : decisions(job),
+          job_(job),
+          terms_(job.prepared, job.memory.later_block),
+          exact_(job.is_exact()),
+          refused_(job.request.fault),
+          engine32_(job, terms_.sums(job.memory.engine32.products), job.memory.engine32, *this),
+          engine64_(job, terms_.sums(job.memory.engine64.products), job.memory.engine64, *this),
+          few_(terms_.few(), job.source, job.memory.few) {}
+
+    void send_to_float32(std::size_t i) {
+        if (!answer_by_few_values(i)) engine32_.send(i);
+    }
+    void send_to_float64(std::size_t i) {
+        if (!answer_by_few_values(i)) engine64_.send(i);
+    }
+    // Evaluates a row on the grid of few values: in float32, in float64, by the definition. False for any other row.
+    bool answer_by_few_values([[maybe_unused]] std::size_t i) {
+        if constexpr (has(parts, few_values)) return answer_on_grid(i);
+        return false;
+    }
+
+    // Answers every row that was sent; returns the fault of the first rejected one.
+    Status finish() {
+        engine32_.finish();
+        engine64_.finish();
+        return refused_.status();
+    }
+
+    double slack_of(std::size_t i, std::size_t k) const { return terms_.slack(k, job_.row_error(i)); }
+
+    // Send a row that is not on the grid.
+    void send_to_engine32(std::size_t i) { engine32_.send(i); }
+    void send_to_engine64(std::size_t i) { engine64_.send(i); }
+    bool send_sparse(std::size_t i, std::size_t limit) { return engine32_.send_sparse(i, limit); }
+
+  private:
+    APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<float>& sums) final {
+        auto row = decisions.row();
+        terms_.fill(sums, row.values, row.bounds);
+        if (!settles(i, row, by_float32)) engine64_.send(i);
+    }
+    APPROXSVM_NOINLINE void take(std::size_t i, const RowSums<double>& sums) final {
+        auto row = decisions.row();
+        terms_.fill(sums, row.values, row.bounds);
+        if (!settles(i, row, by_float64)) settle_by_definition(i);
+    }
+
+    bool answer_on_grid(std::size_t i) {
+        if ((exact_ && !few_.settles_all()) || !few_.takes(i)) return false;
+        auto row = decisions.row();
+        if (!exact_) {
+            few_.fill32(job_.view, row.values, row.bounds);
+            if (settles(i, row, by_float32)) return true;
+        }
+        if (!few_.settles_all()) return false;
+        few_.fill64(job_.view, row.values, row.bounds);
+        if (!settles(i, row, by_float64)) settle_by_definition(i);
+        return true;
+    }
+
+    // Completes the sums of a row, and settles it if they suffice.
+    template <class Row>
+    APPROXSVM_INLINE bool settles(std::size_t i, Row& row, Stage stage) {
+        const double row_error = job_.row_error(i);
+        bool is_accurate = true;  // false if a bound is NaN or infinite, as for a row beyond the engine's range
+        for (std::size_t k = 0; k < decisions.n(); ++k) {
+            const DecisionNumbers& decision = job_.view.decisions[k];
+            is_accurate &= row.bounds[k] < infinity && (!exact_ || row.bounds[k] <= exact_share * decision.sum_moduli);
+            row.values[k] += decision.intercept;
+            row.bounds[k] += terms_.slack(k, row_error);
+        }
+        if (!is_accurate || !decisions.suffice(row)) return false;
+        decisions.settle(i, row, stage);
+        return true;
+    }
+
+    APPROXSVM_NOINLINE void settle_by_definition(std::size_t i) {
+        auto row = decisions.row();
+        terms_.define(job_, i, row.values, row.bounds, job_.memory.row_room);
+        for (std::size_t k = 0; Terms::refuses && k < decisions.n(); ++k) {
+            if (!is_within_float64(row.values[k], row.bounds[k], job_.row_error(i))) return refused_.beyond_float64(i);
+        }
+        const double tolerance = decisions.tolerance();
+        for (std::size_t k = 0; Terms::refuses && job_.has_promise() && k < decisions.n(); ++k) {
+            if (!(row.bounds[k] <= tolerance)) refused_.beyond_tolerance(i, row.bounds[k], tolerance);
+        }
+        decisions.settle(i, row, by_definition);
+    }
+
+  protected:
+    using Offer<float>::take_block, Offer<double>::take_block;
+
+    const Job& job_;
+    const Terms terms_;
+
+  private:
+    const bool exact_;
+    RefusedRow refused_;
+    EngineOf<parts, float, typename Terms::template Sums<float>> engine32_;
+    EngineOf<parts, double, typename Terms::template Sums<double>> engine64_;
+    IfPart<parts, few_values, FewValuesStage> few_;
+};
+
+// Sends every row directly to the exact engine.
+template <class AnyCascade>
+inline Status engine_rows(AnyCascade& cascade, const Job& job) {
+    const bool in_float64 = job.is_exact();
+    for (std::size_t i = 0; i < job.source.n_rows(); ++i) {
+        const Status status = job.source.check(i);
+        if (status != Status::ok) return status;
+        if (in_float64)
+            cascade.send_to_float64(i);
+        else
+            cascade.send_to_float32(i);
+    }
+    return cascade.finish();
+}
+
+// Whether a mapped row's error may affect a label or a value's tolerance. The error changes a value by at most `moved`
+// A1, and labels are guaranteed down to exact_share A1.
+inline bool is_felt(const PreparedModel& prepared, double moved) {
+    const double tolerance = prepared.view->tolerance;
+    return !(moved <= 0.2 * exact_share && moved * prepared.largest_moduli <= 0.2 * tolerance);
+}
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

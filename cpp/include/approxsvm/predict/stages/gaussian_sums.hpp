@@ -1,0 +1,80 @@
+// Sums of Gaussian kernels at support vectors, for ExactCascade: one function, several of the same support vectors, or
+// all pairs of classes. Each kernel value is computed once.
+#ifndef APPROXSVM_PREDICT_STAGES_GAUSSIAN_SUMS_HPP
+#define APPROXSVM_PREDICT_STAGES_GAUSSIAN_SUMS_HPP
+
+#include "definition.hpp"
+#include "exact.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+template <Parts list, Shape form>
+class GaussianTerms {
+    static constexpr bool is_single = form == Shape::one;
+
+  public:
+    static constexpr Parts parts = form == Shape::several ? list & ~few_values : list;
+    static constexpr Shape shape = form;
+    static constexpr bool refuses = form == Shape::several;
+    template <class Real>
+    using Sums = TermSums<GaussianTerm<Real>, is_single ? 2 : 0>;
+
+    // `memory` has definition_bytes.
+    GaussianTerms(const PreparedModel& prepared, float* memory)
+        : prepared_(prepared), view_(*prepared.view), decisions_(view_.decisions), memory_(memory) {}
+
+    template <class Real>
+    Sums<Real> sums(Real* products) const {
+        const KernelSums<Real>& sums = engine<Real>().sums;
+        return {sums, {sums.vectors}, products};
+    }
+
+    // After the sums of functions come their moduli, weighted by each support vector's largest coefficient: an upper
+    // bound for every function.
+    template <class Real>
+    void fill(const RowSums<Real>& row, double* values, double* bounds) const {
+        const auto& engine = this->engine<Real>();
+        const EngineBound<Real> bound(engine);
+        const RowRounding of_row = bound.of_row(static_cast<double>(row.half_sq_norm), row.n_terms);
+        const double* const narrowing = engine.narrowing_errors;
+        if constexpr (form == Shape::pairs) {
+            const std::size_t n = view_.n_labels;
+            for_each_pair(n, [&](std::size_t pair, std::size_t i, std::size_t j) {
+                const double moduli = pair_moduli(row.sums, n, row.stride, i, j);
+                values[pair] = pair_sum(row.sums, n, row.stride, i, j);
+                bounds[pair] = bound.of(of_row, moduli, narrowing[i] + narrowing[j], decisions_[pair]);
+            });
+        } else {
+            const std::size_t n = is_single ? 1 : view_.n_decisions;
+            const double moduli = row.sums[n * row.stride];
+            for (std::size_t k = 0; k < n; ++k) {
+                values[k] = row.sums[k * row.stride];
+                bounds[k] = bound.of(of_row, moduli, narrowing[k], decisions_[k]);
+            }
+        }
+    }
+
+    double slack(std::size_t k, double row_error) const { return row_slack(decisions_[k], prepared_.slope, row_error); }
+    const FewValues* few() const { return &prepared_.few; }
+
+    void define(const Job& job, std::size_t i, double* values, double* bounds, double* moved) const {
+        gaussian_by_definition(job.prepared, job.source, i, job.row_error(i), memory_, values, bounds, moved);
+    }
+
+  private:
+    template <class Real>
+    const Engine<Real>& engine() const {
+        return in<Real>(prepared_.exact32, prepared_.exact64);
+    }
+
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const DecisionNumbers* const decisions_;
+    float* const memory_;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif

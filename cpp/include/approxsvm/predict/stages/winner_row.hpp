@@ -1,0 +1,388 @@
+// Evaluates a single row by the pairs of its guessed winners. Pairs that a stage decides stay decided. The next stage
+// only adds up the support vectors of undecided pairs: in few coordinates, in all features in float32, in float64.
+//
+// A class need not win all its pairs. As outcomes are noted, each class has certain votes and possible votes, and the
+// row is settled as soon as the class with the most certain votes precedes what any other class can reach. Classes are
+// eliminated best first: the next to be judged has the most possible votes. In models of many classes a handful of
+// strong classes beats nearly all others more often than the winner loses.
+#ifndef APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
+#define APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
+
+#include "../../outputs/votes.hpp"
+#include "subspace.hpp"
+
+namespace approxsvm {
+inline namespace APPROXSVM_TARGET {
+
+// Maximum number of classes that are guessed for a row, one after another.
+constexpr int n_attempts = 4;
+
+// Calls visit(other class, index among the pairs of w, sign of a value with which w wins, pair).
+template <class Visit>
+inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit& visit) {
+    for (std::size_t c = 0; c < n_classes; ++c) {
+        if (c < w) visit(c, c, -1.0, pair_position(n_classes, c, w));
+        if (c > w) visit(c, c - 1, 1.0, pair_position(n_classes, w, c));
+    }
+}
+
+// Evaluates the pairs f of class w with is_wanted(f), from the sums of a subspace in room, for rows in lanes: calls
+// note(row of the block, other class, pair, margin by which w wins, bound).
+template <std::size_t Stride, class IsWanted, class Note>
+inline void for_margins_in_subspace(const Job& job, const SubspaceRoom& room, std::size_t w, std::size_t stage,
+                                    const IsWanted& is_wanted, const std::size_t* rows, std::size_t n,
+                                    const ResidualOfRow* residuals, const ListedErrors* listed, const Note& note) {
+    const PreparedModel& prepared = job.prepared;
+    const ResidualNumbers* const known = prepared.subspaces.sums[w * prepared.subspaces.n_stages + stage].known;
+    for_pairs_of_class(job.view.n_labels, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+        if (!is_wanted(f)) return;
+        const DecisionNumbers& decision = job.view.decisions[pair];
+        const double *own = room.own + f * Stride, *other = room.others + f * Stride;
+        const double fixed = 0x1p-51 * std::fabs(decision.intercept);
+        for (std::size_t r = 0; r < n; ++r) {
+            const double moduli = std::fabs(own[r]) + std::fabs(other[r]);
+            const double error = listed[r].of_moduli * moduli + listed[r].of_all_moduli * decision.sum_moduli;
+            const double bound = residual_bound(residuals[r], known[f], moduli, error) +
+                                 row_slack(decision, prepared.slope, job.row_error(rows[r])) + fixed;
+            note(r, c, pair, sign * (residuals[r].gaussian * (own[r] + other[r]) + decision.intercept), bound);
+        }
+    });
+}
+
+template <Parts parts>
+class WinnerRow {
+  public:
+    // `block` has space for a row of doubles and may be shared.
+    WinnerRow(const Job& job, float* block, const WinnerRoom& memory, const SubspaceRoom& subspaces)
+        : job_(job),
+          prepared_(job.prepared),
+          view_(job.view),
+          n_(view_.n_labels),
+          block_(block),
+          memory_(memory),
+          subspaces_(subspaces) {}
+
+    // Begins row i; nothing is known about it.
+    void begin(std::size_t i) {
+        row_ = i;
+        n_in_float64_ = n_listed_ = 0;
+        is_loaded_ = is_loaded_about_center_ = false;
+        for (std::size_t pair = 0; pair < view_.n_decisions; ++pair) memory_.known[pair] = Outcome::unknown;
+        for (std::size_t c = 0; c < n_; ++c) {
+            memory_.has_values[c] = false;
+            memory_.progress[c] = Progress::none;
+            certain()[c] = 0;
+            possible()[c] = static_cast<std::uint32_t>(n_ - 1);
+        }
+    }
+    // Notes that class w certainly wins or loses its pair with c, which was undecided.
+    void know(std::size_t w, std::size_t c, std::size_t pair, bool wins) {
+        memory_.known[pair] = wins == (w < c) ? Outcome::first : Outcome::second;
+        ++certain()[wins ? w : c];
+        --possible()[wins ? c : w];
+    }
+
+    // False if w has been guessed before.
+    bool guess(std::size_t w) {
+        const bool is_new = memory_.progress[w] == Progress::none;
+        if (is_new) memory_.progress[w] = Progress::guessed;
+        return is_new;
+    }
+    // Whether the votes certainly elect a class.
+    bool is_settled(std::size_t& winner) const {
+        return is_class(approxsvm_certain_winner(static_cast<int>(n_), certain(), possible()), winner);
+    }
+    bool is_beaten(std::size_t w) const { return possible()[w] < n_ - 1; }
+    // The class that beats the last judged one most clearly, among the pairs that this decided; n_labels if none does.
+    std::size_t beaten_by() const { return beaten_by_; }
+
+    // The class that the network guesses for row i, which need not have begun.
+    std::size_t speculated(std::size_t i) {
+        load(i);
+        return prepared_.winner.speculated_class(memory_.row, half_sq_norm_, memory_.scores, memory_.values,
+                                                 memory_.lists, memory_.own);
+    }
+
+    // The undecided pairs of w: in the coordinates of a level, of which n_known are left from the one before it, ...
+    void judge_in_subspace(std::size_t w, std::size_t level, std::size_t n_known) {
+        begin_class();
+        if constexpr (has(parts, subspaces)) {
+            float* const u = memory_.row_about_center;
+            if (!is_loaded_about_center_) half_s_ = load_about_center(job_, row_, u);
+            is_loaded_about_center_ = true;
+            ResidualOfRow residual;
+            const auto is_wanted = [&](std::size_t f) { return is_needed(f < w ? f : f + 1, w); };
+            const ListedErrors listed =
+                subspace_sums_of_row(prepared_, w, level, u, half_s_, n_known, is_wanted, subspaces_, residual);
+            for_margins_in_subspace<1>(job_, subspaces_, w, level, is_wanted, &row_, 1, &residual, &listed,
+                                       [&](std::size_t, std::size_t c, std::size_t pair, double margin, double bound) {
+                                           note(w, c, pair, margin, bound);
+                                       });
+        }
+    }
+    // ... in all features in float32, ...
+    void judge_in_float32(std::size_t w) {
+        begin_class();
+        if (!is_open(w)) return;
+        if (!is_loaded_) load(row_);
+        choose_lists(w);
+        // The bound without the distances of the support vectors is wider, and decides nearly all of many pairs. The
+        // rest can wait if a class beats w.
+        if (memory_.progress[w] < Progress::by_lists && 3 * n_undecided(w) > n_) {
+            memory_.progress[w] = Progress::by_lists;
+            judge_lists(w);
+            if (!is_open(w) || is_beaten(w)) return;
+        }
+        memory_.progress[w] = Progress::by_pairs;
+        judge_pairs(w, prepared_.exact32, half_sq_norm_,
+                    [&](std::size_t a, std::size_t c, PartOfPair& part) { part = part_of_list<true>(a, c); });
+    }
+    // ... in float64, a few panels at a time.
+    void judge_in_float64(std::size_t w) {
+        begin_class();
+        memory_.progress[w] = Progress::in_float64;
+        n_in_float64_ += n_needed(w);
+        const Engine<double>& engine = prepared_.exact64;
+        const KernelVectors<double>& kernels = engine.sums.vectors;
+        double* const u = reinterpret_cast<double*>(block_);
+        const double unseen = job_.source.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
+        const double half_sq_norm = half_sq_norm_row(kernels, u, view_.n_features) + view_.gamma * unseen;
+        // add(first panel, their number, kernel values) for the support vectors of class c
+        const auto add_class = [&](std::size_t c, const auto& add) {
+            alignas(cache_line_bytes) double values[chunk_lanes<double>];
+            std::size_t panel = 0;
+            for (std::size_t k = 0; k < c; ++k) panel += lanes64_of(k) / panel_width<double>;
+            const std::size_t end = panel + lanes64_of(c) / panel_width<double>;
+            for (; panel < end; panel += max_chunk_panels) {
+                const std::size_t n_panels = end - panel < max_chunk_panels ? end - panel : max_chunk_panels;
+                chunk_kernels(kernels, GaussianTerm<double>{kernels}, panel, n_panels,
+                              RowTerms<double>{u, view_.n_features}, half_sq_norm, values);
+                add(panel, n_panels, values);
+            }
+        };
+        const auto add_part = [&](std::size_t a, std::size_t c, std::size_t first, std::size_t n, const double* values,
+                                  PartOfPair& part) {
+            add_to_part(engine.sums, first, n, a < c ? a : a - 1, engine.typical_half_sq_norm, values, part);
+        };
+        for (std::size_t c = 0; c < n_; ++c) memory_.parts[c] = {};
+        add_class(w, [&](std::size_t first, std::size_t n, const double* values) {
+            for (std::size_t c = 0; c < n_; ++c) {
+                if (c != w && is_needed(c, w)) add_part(c, w, first, n, values, memory_.parts[c]);
+            }
+        });
+        judge_pairs(w, engine, half_sq_norm, [&](std::size_t a, std::size_t c, PartOfPair& part) {
+            if (c == w) {
+                part = memory_.parts[a];
+                return;
+            }
+            add_class(c, [&](std::size_t first, std::size_t n, const double* values) {
+                add_part(a, c, first, n, values, part);
+            });
+        });
+    }
+
+    // Whether the undecided pairs of w should be added up in float64: all such pairs together may take no more support
+    // vectors than the engine of all pairs.
+    bool affords_float64(std::size_t w) const {
+        return n_in_float64_ + n_needed(w) <= prepared_.exact64.sums.vectors.n_panels * panel_width<double>;
+    }
+    Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
+
+    // Whether the votes certainly elect a class, by judging one class after another, beginning with `next`. A class
+    // that no other beats is probably the winner or close to it, so its open pairs are summed in float64 at once. Open
+    // pairs of other classes wait until no class is left for float32.
+    bool elects(std::size_t next, std::size_t& winner) {
+        for (; next < n_; next = next_in(Progress::by_pairs)) {
+            judge_in_float32(next);
+            if (is_settled(winner)) return true;
+            if (is_open(next) && !is_beaten(next) && affords_float64(next)) {
+                judge_in_float64(next);
+                if (is_settled(winner)) return true;
+            }
+        }
+        while ((next = next_in(Progress::in_float64)) < n_) {
+            judge_in_float64(next);
+            if (is_settled(winner)) return true;
+        }
+        return false;
+    }
+
+  private:
+    std::uint32_t* certain() const { return memory_.tally; }
+    std::uint32_t* possible() const { return memory_.tally + n_; }
+    void begin_class() {
+        worst_ = 0.0;
+        beaten_by_ = n_;
+    }
+    std::size_t n_undecided(std::size_t w) const { return possible()[w] - certain()[w]; }
+    bool is_open(std::size_t w) const { return n_undecided(w) > 0; }
+
+    // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs and less
+    // progress than this. It has the most possible votes; n_labels if no class is left.
+    std::size_t next_in(Progress progress) const {
+        const auto leader = static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
+        std::size_t best = n_;
+        for (std::size_t c = 0; c < n_; ++c) {
+            if (memory_.progress[c] >= progress || !is_open(c)) continue;
+            if (c != leader && possible()[c] + (c < leader) <= certain()[leader]) continue;
+            if (progress == Progress::in_float64 && !affords_float64(c)) continue;
+            if (best == n_ || possible()[c] > possible()[best] ||
+                (possible()[c] == possible()[best] && c == beaten_by_))
+                best = c;
+        }
+        return best;
+    }
+    // Number of lanes with support vectors of the undecided pairs of w in float64.
+    std::size_t n_needed(std::size_t w) const {
+        std::size_t n_lanes = 0;
+        for (std::size_t c = 0; c < n_; ++c) n_lanes += c != w && is_needed(c, w) ? lanes64_of(c) : 0;
+        return n_lanes > 0 ? n_lanes + lanes64_of(w) : 0;
+    }
+    std::size_t lanes64_of(std::size_t c) const { return lanes_for<double>(view_.class_counts[c]); }
+    std::size_t pair_of(std::size_t w, std::size_t c) const {
+        return c < w ? pair_position(n_, c, w) : pair_position(n_, w, c);
+    }
+    bool is_needed(std::size_t c, std::size_t w) const {
+        return c == w || memory_.known[pair_of(w, c)] == Outcome::unknown;
+    }
+    // Notes the margin by which w wins its undecided pair with c.
+    void note(std::size_t w, std::size_t c, std::size_t pair, double margin, double bound) {
+        if (!(std::fabs(margin) > bound && std::fabs(margin) <= largest_double)) return;
+        know(w, c, pair, margin > 0.0);
+        if (!(-margin > worst_)) return;
+        worst_ = -margin;
+        beaten_by_ = c;
+    }
+
+    void load(std::size_t i) {
+        const std::size_t d = view_.n_features;
+        const double unseen = job_.source.load(i, prepared_.engine_center, view_.input_scale, memory_.row, 1);
+        half_sq_norm_ =
+            half_sq_norm_row(*prepared_.winner.sums.kernels, memory_.row, d) + static_cast<float>(view_.gamma * unseen);
+        for (std::size_t j = d; j < row_stride(d); ++j) memory_.row[j] = 0.0f;
+        is_loaded_ = true;
+    }
+
+    // Computes kernel values of all support vectors of the classes with is_wanted(class).
+    template <class IsWanted>
+    void fill_values(const IsWanted& is_wanted) {
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        for (std::size_t c = 0; c < n_;) {  // adjacent classes together, as panels are
+            std::size_t end = c;
+            for (; end < n_ && !memory_.has_values[end] && is_wanted(end); ++end) memory_.has_values[end] = true;
+            if (end > c) {
+                kernels_row(*sums.kernels, sums.panel_of[c], sums.panel_of[end], memory_.row, half_sq_norm_,
+                            memory_.values);
+            }
+            c = end + 1;
+        }
+    }
+
+    // Returns the number of support vectors of class c in its pair with w, in whole tiles.
+    std::size_t n_listed(std::size_t w, std::size_t c) const {
+        const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
+        return (list[1] - list[0]) * tile_rows;
+    }
+    // Whether n listed support vectors take less than all of class c. They are scattered and take twice as much each.
+    // Once the lists of a row had half of all support vectors, no more are taken.
+    bool is_cheaper_listed(std::size_t c, std::size_t n) const {
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        return 2 * n < panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
+               2 * n_listed_ < panel_width<float> * sums.kernels->n_panels;
+    }
+    // Sees to the kernel values that the undecided pairs of w need, or leaves them to part_of_list.
+    void choose_lists(std::size_t w) {
+        std::size_t n_own = 0;
+        for (std::size_t c = 0; c < n_ && !memory_.has_values[w]; ++c) {
+            n_own += c != w && is_needed(c, w) ? n_listed(c, w) : 0;
+        }
+        fill_values(
+            [&](std::size_t c) { return is_needed(c, w) && !is_cheaper_listed(c, c == w ? n_own : n_listed(w, c)); });
+    }
+    // Returns the part of class c in its pair with a.
+    template <bool HasWeights>
+    PartOfPair part_of_list(std::size_t a, std::size_t c) {
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        const std::size_t first = sums.others_of[a * n_ + c], end = sums.others_of[a * n_ + c + 1];
+        const double t = prepared_.exact32.typical_half_sq_norm;
+        if (memory_.has_values[c]) {
+            return approxsvm::part_of_list<HasWeights>(sums.others, first, end, t, [&](std::size_t k, float* room) {
+                for (std::size_t i = 0; i < list_step; ++i) room[i] = memory_.values[sums.others.lanes[k + i]];
+                return room;
+            });
+        }
+        n_listed_ += n_listed(a, c);
+        kernels_of_list(*sums.kernels, sums.rows, sums.others, first, end, memory_.row, half_sq_norm_, memory_.listed);
+        return approxsvm::part_of_list<HasWeights>(sums.others, first, end, t, [&](std::size_t k, float*) {
+            return memory_.listed + (k - first * tile_rows);
+        });
+    }
+
+    // Evaluates the undecided pairs of w with the bound of lists. The numbers of pairs are gathered first: they are far
+    // apart in memory, and a short loop waits for many of them at a time.
+    void judge_lists(std::size_t w) {
+        const ListedErrors errors = winner_errors(prepared_, static_cast<double>(half_sq_norm_), job_.row_error(row_));
+        const WinnerKernelSum& sums = prepared_.winner.sums;
+        const float* const values = memory_.values;
+        // The sums of all pairs of w at once, unless most of its coefficients are 0.
+        const bool has_own = memory_.has_values[w] && 2 * sums.others_of[n_ * n_] > sums.own_of[n_] * (n_ - 1);
+        if (has_own)
+            listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);
+        double *const bounds = memory_.others, *const intercepts = memory_.lists;
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double, std::size_t pair) {
+            const DecisionNumbers& decision = view_.decisions[pair];
+            intercepts[c] = decision.intercept;
+            bounds[c] = memory_.known[pair] != Outcome::unknown ? infinity
+                                                                : errors.of_all_moduli * decision.sum_moduli +
+                                                                      winner_bound_of_pair(prepared_, w, c, decision);
+        });
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t f, double sign, std::size_t pair) {
+            if (!(bounds[c] < infinity)) return;
+            const double own = has_own ? memory_.own[f] : part_of_list<false>(c, w).sum;
+            const double other = part_of_list<false>(w, c).sum;
+            note(w, c, pair, sign * (own + other + intercepts[c]),
+                 errors.of_moduli * (std::fabs(own) + std::fabs(other)) + bounds[c]);
+        });
+    }
+    // Evaluates the undecided pairs of w with EngineBound: add(a, c, part) adds the part of class c in its pair with a.
+    // Coefficients are rounded to Real.
+    template <class Real, class Add>
+    void judge_pairs(std::size_t w, const Engine<Real>& engine, Real half_sq_norm, const Add& add) {
+        const EngineBound<Real> rounding(engine);
+        const RowRounding of_row = rounding.of_row(static_cast<double>(half_sq_norm), view_.n_features);
+        const double row_error = job_.row_error(row_);
+        for_pairs_of_class(n_, w, [&](std::size_t c, std::size_t, double sign, std::size_t pair) {
+            if (memory_.known[pair] != Outcome::unknown) return;
+            PartOfPair own, other;
+            add(c, w, own);
+            add(w, c, other);
+            const DecisionNumbers& decision = view_.decisions[pair];
+            const double weighted = std::fabs(own.weighted) + std::fabs(other.weighted);
+            const double bound =
+                rounding.of(of_row, weighted, engine.narrowing_errors[w] + engine.narrowing_errors[c], decision) +
+                1.01 * unit_of<Real> * (std::fabs(own.sum) + std::fabs(other.sum)) +
+                row_slack(decision, prepared_.slope, row_error);
+            note(w, c, pair, sign * (own.sum + other.sum + decision.intercept), bound);
+        });
+    }
+
+    const Job& job_;
+    const PreparedModel& prepared_;
+    const ModelView& view_;
+    const std::size_t n_;  // number of classes
+    float* const block_;
+    const WinnerRoom& memory_;
+    const SubspaceRoom& subspaces_;
+    std::size_t row_ = 0;
+    bool is_loaded_ = false, is_loaded_about_center_ = false;
+    float half_sq_norm_ = 0.0f;
+    double half_s_ = 0.0;
+    std::size_t n_in_float64_ = 0, n_listed_ = 0;  // lanes
+    double worst_ = 0.0;                           // the largest margin by which a class beats the guessed one
+    std::size_t beaten_by_ = 0;
+};
+
+}  // namespace APPROXSVM_TARGET
+}  // namespace approxsvm
+
+#endif
