@@ -18,6 +18,10 @@ class TriedPlan:
     # Estimated seconds of one core, by counts of multiply-adds, for the sums that only this plan needed: for its trial
     # and, if it was chosen, for building it.
     work: float = 0.0
+    # Least seconds per row in the race of compile(measure=True), in calls of the requested size and in calls of one
+    # row; None without a race, or if the plan took no part or was not timed in such calls.
+    raced: float | None = None
+    raced_alone: float | None = None
 
 
 @dataclass(frozen=True)

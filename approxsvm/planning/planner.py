@@ -127,6 +127,7 @@ class Choice:
     reason: str
     tried: tuple[TriedPlan, ...] = ()
     subspaces: Subspaces | None = None
+    found: tuple[Candidate | Subspaces | None, ...] = ()  # as `tried`; None is the exact engine alone
 
 
 def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Cost | None = None) -> Choice:
@@ -227,7 +228,8 @@ class Planner:
                     break
         progress(1.0)
         plan = self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
-        return replace(plan, tried=tuple(self._noted(c, c is plan.candidate) for c in tried))
+        noted = tuple(self._noted(c, c is plan.candidate) for c in tried)
+        return replace(plan, tried=noted, found=tuple(tried))
 
     def _noted(self, candidate: Candidate, chosen: bool) -> TriedPlan:
         was_judged, costs = math.isfinite(candidate.cost), candidate.costs
