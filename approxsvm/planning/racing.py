@@ -71,6 +71,7 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, mos
         finalists(rivals, limits.rows_per_call) if rows.shape[0] else [k for k, plan in enumerate(tried) if plan.chosen]
     )
     built: dict[int, Artifact] = {}
+    start = perf_counter()
     for k in final:
         certified = "" if tried[k].certified is None else f": certifies {tried[k].certified:.1%} of held-out rows"
         won = f"{tried[k].name}, the winner of {len(final)} plans raced on this machine{certified}"
@@ -80,7 +81,7 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, mos
     racers = [k for k in final if built[k].n_bytes <= most_bytes] or final[:1]
     winner = racers[0]
     if len(racers) > 1:
-        position, times = race([built[k] for k in racers], rows, request, most_seconds)
+        position, times = race([built[k] for k in racers], rows, request, most_seconds - (perf_counter() - start))
         winner = racers[position]
         for k, (asked, alone) in zip(racers, times, strict=True):
             tried[k] = replace(tried[k], raced=_known(asked), raced_alone=_known(alone))
