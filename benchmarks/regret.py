@@ -94,7 +94,7 @@ def measure(run: Run, case: Chosen) -> Rows:
         [*map(approxsvm.load, forced), default, measured], call, n_rows, {plan_of(default), plan_of(measured)}
     )
     best = min(times, key=times.__getitem__)
-    row = {"model": problem.name, "scaler": problem.scaler, "target": _TARGET}
+    row: dict[str, Any] = {"model": problem.name, "scaler": problem.scaler, "target": _TARGET}
     row |= {"forced": len(forced), "left_out": n_left_out, "best": best, "best_microseconds": times[best]}
     for name, fast, taken in (("default", default, default_seconds), ("measured", measured, measured_seconds)):
         row |= {name: plan_of(fast), f"{name}_seconds": taken, f"{name}_regret": times[plan_of(fast)] / times[best]}

@@ -33,3 +33,14 @@ class Compilation:
     n_sample_rows: int | None  # None if the support vectors were used instead
     # Plans of the model, or of each member of an ensemble; empty for polynomial kernels and Taylor features.
     plans: tuple[tuple[TriedPlan, ...], ...]
+
+    @property
+    def race(self) -> dict[str, float]:
+        """Seconds per row of the plans that were raced, by name; empty without a race."""
+        several = len(self.plans) > 1
+        return {
+            f"member {k}: {plan.name}" if several else plan.name: plan.raced
+            for k, plans in enumerate(self.plans, 1)
+            for plan in plans
+            if plan.raced is not None
+        }

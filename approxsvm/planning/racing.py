@@ -67,9 +67,8 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, mos
     `reason` explains that choice. Reasons contain no times, so the bytes of an artifact follow from its plan.
     """
     limits, tried = request.limits, [rival.tried for rival in rivals]
-    final = (
-        finalists(rivals, limits.rows_per_call) if rows.shape[0] else [k for k, plan in enumerate(tried) if plan.chosen]
-    )
+    chosen = [k for k, plan in enumerate(tried) if plan.chosen]
+    final = finalists(rivals, limits.rows_per_call) if rows.shape[0] else chosen
     built: dict[int, Artifact] = {}
     start = perf_counter()
     for k in final:
@@ -78,18 +77,15 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, mos
         built[k], work = rivals[k].finish(won if len(final) > 1 else reason)
         tried[k] = replace(tried[k], work=tried[k].work + work)
     most_bytes = math.inf if limits.max_bytes is None else limits.max_bytes
-    racers = [k for k in final if built[k].n_bytes <= most_bytes] or final[:1]
+    racers = [k for k in final if built[k].n_bytes <= most_bytes] or chosen
     winner = racers[0]
     if len(racers) > 1:
         position, times = race([built[k] for k in racers], rows, request, most_seconds - (perf_counter() - start))
         winner = racers[position]
-        for k, (asked, alone) in zip(racers, times, strict=True):
-            tried[k] = replace(tried[k], raced=_known(asked), raced_alone=_known(alone))
+        for k, of_plan in zip(racers, times, strict=True):
+            asked, alone = (taken if math.isfinite(taken) else None for taken in of_plan)
+            tried[k] = replace(tried[k], raced=asked, raced_alone=alone)
     return built[winner], tuple(replace(plan, chosen=k == winner) for k, plan in enumerate(tried))
-
-
-def _known(taken: float) -> float | None:
-    return taken if math.isfinite(taken) else None
 
 
 def finalists(rivals: Sequence[Rival], rows_per_call: int | None) -> list[int]:
@@ -145,7 +141,7 @@ def _least_seconds(
 ) -> list[float]:
     """Return the least seconds per row of each racer in calls of this size; infinite for those that do not stand."""
     calls = _calls(rows, call_rows)
-    n_rows = len(calls) * (1 if call_rows == 1 else calls[0].shape[0])
+    n_rows = len(calls) * (calls[0].shape[0] if calls[0].ndim > 1 else 1)
     runs = {k: partial(_answer_all, Evaluator(racers[k]), calls) for k in standing}
     least = [math.inf] * len(racers)
     spent = 0.0
@@ -163,7 +159,8 @@ def _least_seconds(
 
 def _answer_all(evaluator: Evaluator, calls: list[Any]) -> None:
     """Compute what users ask for: values if the artifact promises them, else labels."""
-    answer = evaluator.evaluate if math.isfinite(evaluator.artifact.header["tolerance"]) else evaluator.predict
+    are_values = math.isfinite(evaluator.artifact.header["tolerance"])
+    answer: Callable[[Any], object] = evaluator.evaluate if are_values else evaluator.predict
     if calls[0].ndim == 1:
         answer = evaluator.one
     for rows in calls:
@@ -172,10 +169,12 @@ def _answer_all(evaluator: Evaluator, calls: list[Any]) -> None:
 
 def _calls(rows: Any, call_rows: int) -> list[Any]:
     """Return the rows of the calls of a turn, evenly spread over `rows` or, if these are fewer, repeated."""
-    size = min(call_rows, _ROWS, max(_MAX_NUMBERS // rows.shape[1], 1))
-    n_calls = min(_ROWS // size, _CALLS)
-    n, n_present = size * n_calls, rows.shape[0]
+    n_present, is_dense = rows.shape[0], isinstance(rows, np.ndarray)
+    numbers_of_row = rows.shape[1] if is_dense else rows.nnz // n_present
+    most = min(_ROWS, max(_MAX_NUMBERS // max(numbers_of_row, 1), 1))
+    size = min(call_rows, most)
+    n = size * min(most // size, _CALLS)
     drawn = np.linspace(0, n_present - 1, n).astype(np.intp) if n <= n_present else np.arange(n) % n_present
-    if call_rows == 1 and isinstance(rows, np.ndarray):
+    if call_rows == 1 and is_dense:
         return list(rows[drawn])  # as programs pass them
     return [rows[drawn[first : first + size]] for first in range(0, n, size)]
