@@ -78,10 +78,13 @@ def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], reque
     rivals = []
     for tried, found in zip(choice.tried, choice.found, strict=True):
         work = 0.0
-        if isinstance(found, Candidate) and found.expanded is None:  # trials expand some of the centers
+        if found is None and not may_be_exact:
+            work = math.inf
+        elif isinstance(found, Candidate) and found.expanded is None:  # trials expand some of the centers
             work = tried.work * len(found.points.centers) / max(found.n_probed, 1)
-        always = tried.chosen or (found is None and may_be_exact)
-        rivals.append(Rival(tried, partial(finish, found), work, always))
+        rivals.append(
+            Rival(tried, partial(finish, found), work, always=tried.chosen or (found is None and may_be_exact))
+        )
     return rivals
 
 

@@ -43,7 +43,7 @@ class Rival(NamedTuple):
 
     tried: TriedPlan
     finish: Callable[[str], tuple[Artifact, float]]  # builds it, for this reason; estimates the seconds of its sums
-    work: float  # estimate of these seconds before it is built
+    work: float  # estimate of these seconds before it is built; infinite if options exclude it
     always: bool  # whether it takes part whatever its estimated cost
 
 
