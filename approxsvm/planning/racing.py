@@ -139,7 +139,7 @@ def _least_seconds(
     call_rows: int,
     progress: Callable[[float], None],
 ) -> list[float]:
-    """Return the least seconds per row of each racer in calls of this size; infinite for those that do not stand."""
+    """Return the least seconds per row of the racers `standing` in calls of this size; infinite for the others."""
     calls = _calls(rows, call_rows)
     n_rows = len(calls) * (calls[0].shape[0] if calls[0].ndim > 1 else 1)
     runs = {k: partial(_answer_all, Evaluator(racers[k]), calls) for k in standing}
