@@ -53,12 +53,12 @@ def build(model: KernelModel, request: Request) -> Built:
         if request.plan is not None:
             _check_plan(problem, request)
             return building.build(model, problem, request.plan, request), ()
-        start = time.perf_counter()
+        start = time.process_time()
         choice = _choose(problem, request.progress)
         finish = partial(_finished, model, problem, request)
         if request.stopwatch is not None and len(choice.tried) > 1:
             rows, rivals = held_out(problem, request.rows), _rivals(choice, finish, request)
-            return raced(rivals, choice.reason, rows, request, time.perf_counter() - start)
+            return raced(rivals, choice.reason, rows, request, time.process_time() - start)
         artifact, work = finish(choice.candidate or choice.subspaces, choice.reason)
         return artifact, tuple(replace(p, work=p.work + work) if p.chosen else p for p in choice.tried)
 
@@ -77,14 +77,12 @@ def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], reque
     may_be_exact = request.limits.degree == request.limits.n_centers == "auto"
     rivals = []
     for tried, found in zip(choice.tried, choice.found, strict=True):
-        work = 0.0
-        if found is None and not may_be_exact:
-            work = math.inf
+        seconds, always = 0.0, tried.chosen
+        if found is None:
+            seconds, always = (0.0, True) if may_be_exact else (math.inf, False)
         elif isinstance(found, Candidate) and found.expanded is None:  # trials expand some of the centers
-            work = tried.work * len(found.points.centers) / max(found.n_probed, 1)
-        rivals.append(
-            Rival(tried, partial(finish, found), work, always=tried.chosen or (found is None and may_be_exact))
-        )
+            seconds = found.seconds * len(found.points.centers) / max(found.n_probed, 1)
+        rivals.append(Rival(tried, partial(finish, found), seconds, always))
     return rivals
 
 

@@ -99,6 +99,7 @@ class Candidate:
     expanded: Expanded | None = None  # kept if trying it expanded all centers
     share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
     n_probed: int = 0  # number of centers that were expanded for this
+    seconds: float = 0.0  # processor time that expanding them took
 
     @property
     def cost(self) -> float:
@@ -636,7 +637,7 @@ class Planner:
         if rows.shape[0] == 0:
             return candidate
         n_centers, known = len(candidate.points.centers), self._problem.known_sums
-        work_before = known.work
+        work_before, start = known.work, time.process_time()
         expanded = build_expanded(
             self._problem,
             points,
@@ -645,6 +646,7 @@ class Planner:
             norm_work=NORM_WORK[self._limits.effort],
             of_centers=n_centers,
         )
+        candidate = replace(candidate, seconds=time.process_time() - start)
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         self._work_of[candidate.key] = known.work - work_before

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from time import perf_counter, thread_time
+from time import perf_counter, process_time, thread_time
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from approxsvm.runtime.evaluator import Evaluator
 # Maximum number of plans in a race, and estimated cost of a plan as a multiple of the least.
 _MOST_PLANS: Final = 4
 _WITHIN: Final = 1.5
-# Estimated seconds that finishing plans may always take.
+# Processor seconds that finishing plans may always take.
 _ACCEPTABLE_SECONDS: Final = 0.5
 # Rows of a large call, maximum number of small calls, and maximum number of entries in their rows.
 _ROWS: Final = 4_000
@@ -42,16 +42,16 @@ class Rival(NamedTuple):
     """A plan that the search has tried."""
 
     tried: TriedPlan
-    finish: Callable[[str], tuple[Artifact, float]]  # builds it, for this reason; estimates the seconds of its sums
-    work: float  # estimate of these seconds before it is built; infinite if options exclude it
+    finish: Callable[[str], tuple[Artifact, float]]  # builds it, for this reason; returns the work of its sums, too
+    seconds: float  # estimated processor time of finishing; infinite if options exclude the plan
     always: bool  # whether it takes part whatever its estimated cost
 
 
 class Times(NamedTuple):
-    """Least seconds per row; infinite for calls in which a plan was not timed."""
+    """Least seconds per row."""
 
     asked: float  # in calls of the requested size
-    alone: float  # in calls of one row
+    alone: float | None  # in calls of one row; None if other small calls are requested
 
 
 def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
@@ -61,34 +61,34 @@ def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
     return _clock() - start
 
 
-def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, most_seconds: float) -> Built:
+def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, search_seconds: float) -> Built:
     """Finish the best plans by estimate; return the winner of a race, or the planner's choice if it is alone.
 
-    `reason` explains that choice. Reasons contain no times, so the bytes of an artifact follow from its plan.
+    `reason` explains that choice. Other reasons contain nothing of the race, so that the bytes of an artifact follow
+    from its plan. The race takes about as much processor time as the search did.
     """
     limits, tried = request.limits, [rival.tried for rival in rivals]
     chosen = [k for k, plan in enumerate(tried) if plan.chosen]
-    final = finalists(rivals, limits.rows_per_call) if rows.shape[0] else chosen
+    final = finalists(rivals, limits.rows_per_call, search_seconds) if rows.shape[0] else chosen
     built: dict[int, Artifact] = {}
-    start = perf_counter()
+    start = process_time()
     for k in final:
         certified = "" if tried[k].certified is None else f": certifies {tried[k].certified:.1%} of held-out rows"
-        won = f"{tried[k].name}, the winner of {len(final)} plans raced on this machine{certified}"
+        won = f"{tried[k].name}, the winner of a race on this machine{certified}"
         built[k], work = rivals[k].finish(won if len(final) > 1 else reason)
         tried[k] = replace(tried[k], work=tried[k].work + work)
     most_bytes = math.inf if limits.max_bytes is None else limits.max_bytes
     racers = [k for k in final if built[k].n_bytes <= most_bytes] or chosen
     winner = racers[0]
     if len(racers) > 1:
-        position, times = race([built[k] for k in racers], rows, request, most_seconds - (perf_counter() - start))
+        position, times = race([built[k] for k in racers], rows, request, search_seconds - (process_time() - start))
         winner = racers[position]
-        for k, of_plan in zip(racers, times, strict=True):
-            asked, alone = (taken if math.isfinite(taken) else None for taken in of_plan)
+        for k, (asked, alone) in zip(racers, times, strict=True):
             tried[k] = replace(tried[k], raced=asked, raced_alone=alone)
     return built[winner], tuple(replace(plan, chosen=k == winner) for k, plan in enumerate(tried))
 
 
-def finalists(rivals: Sequence[Rival], rows_per_call: int | None) -> list[int]:
+def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds: float) -> list[int]:
     """Choose at most four plans to race; return their positions, in this order.
 
     Some always take part. Others do if their estimated cost is within 1.5 times of the least (and without
@@ -96,15 +96,15 @@ def finalists(rivals: Sequence[Rival], rows_per_call: int | None) -> list[int]:
     """
     costs = {k: cost for k, rival in enumerate(rivals) if (cost := rival.tried.share_of_exact) is not None}
     alone = {k: rival.tried.share_alone or 0.0 for k, rival in enumerate(rivals)}
-    left = max(sum(rival.tried.work for rival in rivals), _ACCEPTABLE_SECONDS)
+    left = max(search_seconds, _ACCEPTABLE_SECONDS)
     chosen = {k for k, rival in enumerate(rivals) if rival.always}
     for k in sorted(costs.keys() - chosen, key=lambda k: (costs[k], k)):
         if costs[k] > _WITHIN * min(costs.values()) or len(chosen) >= _MOST_PLANS:
             break
         is_slow = rows_per_call is None and alone[k] > MOST_ALONE * min(alone[j] for j in costs)
-        if not is_slow and rivals[k].work <= left:
+        if not is_slow and rivals[k].seconds <= left:
             chosen.add(k)
-            left -= rivals[k].work
+            left -= rivals[k].seconds
     return sorted(chosen)
 
 
@@ -116,18 +116,16 @@ def race(racers: Sequence[Artifact], rows: Any, request: Request, most_seconds: 
     """
     assert request.stopwatch is not None
     rows_per_call, progress = request.limits.rows_per_call, partial(request.progress, "Racing")
-    asked, alone = ([math.inf] * len(racers) for _ in range(2))
-    standing = list(range(len(racers)))
     course = partial(_least_seconds, racers, rows, request.stopwatch, 0.5 * most_seconds)
+    may_win, alone = list(range(len(racers))), None
     if rows_per_call is None:
-        alone = course(standing, 1, part_of(progress, 0.0, 0.5))
-        standing = [k for k in standing if alone[k] <= MOST_ALONE * min(alone)]
-    asked = course(standing, rows_per_call or _ROWS, part_of(progress, 0.5, 1.0))
-    if rows_per_call == 1:
-        alone = asked
-    good = [k for k in standing if asked[k] <= SAME * min(asked)]
+        alone = course(may_win, 1, part_of(progress, 0.0, 0.5))
+        may_win = [k for k in may_win if alone[k] <= MOST_ALONE * min(alone)]
+    asked = course(may_win, rows_per_call or _ROWS, part_of(progress, 0.5, 1.0))
+    good = [k for k in may_win if asked[k] <= SAME * min(asked[j] for j in may_win)]
     winner = min(good, key=lambda k: (racers[k].n_bytes, asked[k]))
-    return winner, [Times(*times) for times in zip(asked, alone, strict=True)]
+    alone = asked if rows_per_call == 1 else alone
+    return winner, [Times(asked[k], None if alone is None else alone[k]) for k in range(len(racers))]
 
 
 def _least_seconds(
@@ -135,21 +133,21 @@ def _least_seconds(
     rows: Any,
     stopwatch: Stopwatch,
     most_seconds: float,
-    standing: Sequence[int],
+    may_win: Sequence[int],
     call_rows: int,
     progress: Callable[[float], None],
 ) -> list[float]:
-    """Return the least seconds per row of the racers `standing` in calls of this size; infinite for the others."""
+    """Return the least seconds per row in calls of this size; those that cannot win are timed in one round."""
     calls = _calls(rows, call_rows)
     n_rows = len(calls) * (calls[0].shape[0] if calls[0].ndim > 1 else 1)
-    runs = {k: partial(_answer_all, Evaluator(racers[k]), calls) for k in standing}
+    runs = [partial(_answer_all, Evaluator(artifact), calls) for artifact in racers]
     least = [math.inf] * len(racers)
     spent = 0.0
     for n_done in range(_MOST_ROUNDS):
         if n_done >= _LEAST_ROUNDS and spent > most_seconds:
             break
-        fastest = min(least)
-        for k in (k for k in standing if n_done == 0 or least[k] <= _TOO_SLOW * fastest):
+        most = _TOO_SLOW * min(least[k] for k in may_win)
+        for k in range(len(racers)) if n_done == 0 else [k for k in may_win if least[k] <= most]:
             for _ in range(_CALLS_OF_A_TURN):  # the second finds coefficients and rows in the cache
                 taken = stopwatch(racers[k], runs[k])
                 least[k], spent = min(least[k], taken), spent + taken
