@@ -139,8 +139,8 @@ def compile(
         Whether to race the best plans on this machine: up to four plans whose estimated cost is within 1.5 times of the
         least, the exact engine among them, answer the same rows by turns, and the fastest is kept (of plans within 5 %,
         the smallest). The rows are a quarter of `X`, at most 10,000, that places no centers. Then the plan depends on
-        the machine and its load, but labels and bounds do not. It costs at most about as much time as the search.
-        Ignored where options or the model leave no choice.
+        the machine and its load, but labels and bounds do not. It costs about as much time as the search, and
+        `summary.race` has the times. Ignored where options or the model leave no choice.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
     verbose : bool, optional
