@@ -34,7 +34,8 @@ from approxsvm.ir.schema import MAX_LABELS, Mode
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
 from approxsvm.planning.common_kernels import replayed, shared
-from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
+from approxsvm.planning.racing import seconds
+from approxsvm.planning.request import Built, Effort, Limits, Progress, Request, Stopwatch
 from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
@@ -63,6 +64,7 @@ def compile(
     rows_per_call: int | None = None,
     rows_expected: int | None = None,
     plan: Plan | None = None,
+    measure: bool = False,
     n_jobs: int | None = None,
     verbose: bool | None = None,
     progress: Progress | None = None,
@@ -133,6 +135,12 @@ def compile(
         Plan to build without a search, such as the `plan` of a model compiled before: for the same
         model, rows and other options, the artifact is the same. Bounds are always computed anew, so an old plan suits a
         model that was trained again. Options that guide a search must then be left out.
+    measure : bool
+        Whether to race the best plans on this machine: up to four plans whose estimated cost is within 1.5 times of the
+        least, the exact engine among them, answer the same rows by turns, and the fastest is kept (of plans within 5 %,
+        the smallest). The rows are a quarter of `X`, at most 10,000, that places no centers. Then the plan depends on
+        the machine and its load, but labels and bounds do not. It costs about as much time as the search, and
+        `summary.race` has the times. Ignored where options or the model leave no choice.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
     verbose : bool, optional
@@ -179,7 +187,7 @@ def compile(
     n_threads(n_jobs)
     labels = one_of(labels, "labels", ("source", "probability"))
     with compiling(verbose) if progress is None else nullcontext(progress) as report:
-        request = Request(mode, center, tolerance, limits, report, plan=plan)
+        request = Request(mode, center, tolerance, limits, report, plan=plan, stopwatch=_stopwatch(measure, X))
         request.check_options_with_plan()
         compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
@@ -238,11 +246,20 @@ def _compiled(
     doubt = None if X is None else doubt_of_sample(model, source, request.rows)
     compiled = estimator_for(artifact, n_jobs=n_jobs)
     options = {"mode": request.mode, "center": request.center, "tolerance": request.tolerance, "labels": labels}
-    options |= asdict(limits)
+    options |= {"measure": request.stopwatch is not None, **asdict(limits)}
     n_sample_rows = None if X is None else int(request.rows.shape[0])
     seconds = time.perf_counter() - start
     compiled.compilation = Compilation(seconds, _non_default(options), n_sample_rows, tuple(filter(None, plans)))
     return compiled, doubt
+
+
+def _stopwatch(measure: Any, X: Any) -> Stopwatch | None:
+    """Return the stopwatch of the race that `measure` requests."""
+    if not isinstance(measure, (bool, np.bool_)):
+        raise InputError(f"measure is {measure!r}, but must be True or False")
+    if measure and X is None:
+        raise InputError("measure is True, but there are no rows to measure on: pass sample rows X, or leave it out")
+    return seconds if measure else None
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:

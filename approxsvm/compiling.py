@@ -48,7 +48,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         Anything that `compile` takes once it is trained. `fit` trains a clone.
     mode, degree, n_centers, center, tolerance, labels, target_error, max_bytes, effort, random_state : optional
         Options of `compile`.
-    rows_per_call, rows_expected, n_jobs : optional
+    rows_per_call, rows_expected, measure, n_jobs : optional
         Options of `compile`.
     verbose : bool, optional
         Whether to show a progress bar for each compilation. Default: False.
@@ -83,6 +83,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         random_state: int = 0,
         rows_per_call: int | None = None,
         rows_expected: int | None = None,
+        measure: bool = False,
         n_jobs: int | None = None,
         verbose: bool | None = False,
     ) -> None:
@@ -99,6 +100,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         self.random_state = random_state
         self.rows_per_call = rows_per_call
         self.rows_expected = rows_expected
+        self.measure = measure
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -183,7 +185,7 @@ class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[m
         Default: ``SVC()``.
     **options
         Options of `compile`: mode, degree, n_centers, center, tolerance, labels, target_error, max_bytes, effort,
-        random_state, rows_per_call, rows_expected, n_jobs and verbose.
+        random_state, rows_per_call, rows_expected, measure, n_jobs and verbose.
 
     Attributes
     ----------

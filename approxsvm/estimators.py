@@ -350,7 +350,8 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     @property
     def summary(self) -> Summary:
         """Source, plan and size of the compiled model; print it."""
-        return summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count)
+        race = None if self.compilation is None else self.compilation.race
+        return summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count, race)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the artifact to an .asvm file; if this fails, `path` keeps its previous content."""

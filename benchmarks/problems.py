@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 import approxsvm
 from benchmarks import synthetic
@@ -33,7 +33,7 @@ _SCALERS: dict[str, Callable[[], Any]] = {"standard": StandardScaler, "minmax": 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Scaled rows and labels, and the options of the SVC to train on them."""
+    """Scaled rows, labels or targets, and the options of the SVC or SVR to train on them."""
 
     name: str
     scaler: str
@@ -44,10 +44,12 @@ class Problem:
     C: float = 1.0
     model: approxsvm.KernelModel | None = None  # already trained by LIBSVM
     y_test: Labels | None = None
+    is_regression: bool = False
 
     def trained(self) -> Any:
-        """Return LIBSVM's model, or train the SVC."""
-        return self.model or SVC(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
+        """Return LIBSVM's model, or train the SVC or SVR."""
+        machine = SVR if self.is_regression else SVC
+        return self.model or machine(C=self.C, gamma=self.gamma, cache_size=1000).fit(self.X, self.y)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Source:
     n_train: int | None = None
     gamma: float | str = "scale"  # a number implies no scaler
     model: str = ""  # LIBSVM's model, instead of training
+    is_regression: bool = False
     like: Mapping[str, Any] | None = field(
         default=None, hash=False
     )  # properties of generated rows, instead of a file (synthetic.py)
@@ -111,7 +114,12 @@ _SOURCES = (
     _like("satimage, 6 classes", 4_435, 36, 6, 36),
     _like("shuttle, 7 classes", 20_000, 9, 7, 9),
 )
-SOURCES = {source.name: source for source in _SOURCES}
+_REGRESSIONS = (
+    Source("abalone, regression", "abalone_scale", is_regression=True),
+    Source("cpu_act, regression", "cpu_act", is_regression=True),
+    Source("cpusmall, regression", "cpusmall", is_regression=True),
+)
+SOURCES = {source.name: source for source in (*_SOURCES, *_REGRESSIONS)}
 ADULT = Source("Adult", "a9a", "a9a.t")
 
 
@@ -234,7 +242,7 @@ def scaled(
         fitted = _SCALERS[scaler]().fit(X)
         X, X_test = fitted.transform(X), fitted.transform(X_test)
     model = libsvm_model(folder, source.model, X.shape[1]) if source.model else None
-    return Problem(source.name, scaler, X, y, X_test, source.gamma, C, model, y_test)
+    return Problem(source.name, scaler, X, y, X_test, source.gamma, C, model, y_test, source.is_regression)
 
 
 # --- as cases of experiments

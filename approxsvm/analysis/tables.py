@@ -109,6 +109,7 @@ def alternatives(compiled: Compiled, evidence: Evidence) -> list[list[dict[str, 
                     "bar": 0.0 if share is None else round(100.0 * share / max(most, least, 1e-9), 1),
                     "certified": "—" if plan.certified is None else share_text(plan.certified),
                     "planning": "—" if plan.seconds_per_row is None else time_text(plan.seconds_per_row),
+                    "raced": "—" if plan.raced is None else time_text(plan.raced),
                     "here": "—" if measured is None else time_text(measured.seconds_per_row),
                 }
             )

@@ -69,6 +69,12 @@ from approxsvm.system.progress_bar import compiling
     type=INPUT,
     help="Build this plan, from a JSON file or an artifact, without a search: for a model that was trained again.",
 )
+@click.option(
+    "--measure",
+    is_flag=True,
+    help="Race the best plans by estimate on held-out rows of --data, on this machine, and keep the fastest. Compiling "
+    "takes up to twice as long.",
+)
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Maximum size of the artifact in bytes.")
 @click.option(
     "--target-error",
@@ -117,6 +123,8 @@ def convert_model(
     """
     if report is not None and data is None:
         raise InputError("--report needs --data, the rows to show")
+    if options["measure"] and data is None:
+        raise InputError("--measure needs --data, the rows to measure on")
     console = Console(highlight=False)
     with compiling(None, f"Reading {source}") as show:
         model, against = source_format.read(source, n_features)
@@ -143,6 +151,8 @@ def convert_model(
     )
     if summary.plan:
         console.print(f"plan: {summary.plan}", soft_wrap=True)
+    if summary.race:
+        console.print(f"race: {dict(summary.rows())['race']}", soft_wrap=True)
     if report is not None and data is not None:
         truth = rows_format.truth(data, fast.n_features_in_)
         name = f"{data}, the sample that the plan was made from"

@@ -18,6 +18,10 @@ class TriedPlan:
     # Estimated seconds of one core, by counts of multiply-adds, for the sums that only this plan needed: for its trial
     # and, if it was chosen, for building it.
     work: float = 0.0
+    # Least seconds per row in the race of compile(measure=True), in calls of the requested size and in calls of one
+    # row; None without a race, or if the plan took no part or was not timed in such calls.
+    raced: float | None = None
+    raced_alone: float | None = None
 
 
 @dataclass(frozen=True)
@@ -29,3 +33,14 @@ class Compilation:
     n_sample_rows: int | None  # None if the support vectors were used instead
     # Plans of the model, or of each member of an ensemble; empty for polynomial kernels and Taylor features.
     plans: tuple[tuple[TriedPlan, ...], ...]
+
+    @property
+    def race(self) -> dict[str, float]:
+        """Seconds per row of the plans that were raced, by name; empty without a race."""
+        several = len(self.plans) > 1
+        return {
+            f"member {k}: {plan.name}" if several else plan.name: plan.raced
+            for k, plans in enumerate(self.plans, 1)
+            for plan in plans
+            if plan.raced is not None
+        }

@@ -13,7 +13,7 @@ from approxsvm.planning.cost import Constants, CostModel, Size, rows_in_engine
 from approxsvm.planning.request import Effort
 
 # Maximum cost of a single row without rows_per_call, as a multiple of the cost of the best plan.
-_MOST_ALONE: Final = 3.0
+MOST_ALONE: Final = 3.0
 # A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
 WORTHWHILE: Final = 0.85
 # Costs within this factor count as equal.
@@ -54,7 +54,7 @@ class Cost(NamedTuple):
 
     def is_slow_alone(self, least: float, rows_per_call: int | None) -> bool:
         """Return whether rows_per_call is not given and a single row costs far more than by another plan."""
-        return rows_per_call is None and self.alone > _MOST_ALONE * least
+        return rows_per_call is None and self.alone > MOST_ALONE * least
 
     def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
         """Return whether rows cost much less than in the exact engine, in batches or on average of these and alone."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
+from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
@@ -116,6 +117,17 @@ def _cost(model: KernelModel, constants: Constants, built: Built | None = None) 
     elif built is not None:
         few_work = Evaluator(built[0]).native.few_values_work
         vector_cost = min(vector_cost, few_work) if few_work > 0.0 else vector_cost
-        share = next((t.share_alone if constants.is_alone else t.share_of_exact for t in built[1] if t.chosen), 1.0)
-        return (constants.row + model.n_sv * vector_cost) * (1.0 if share is None else share)
+        return (constants.row + model.n_sv * vector_cost) * _share_of_exact(built[1], constants)
     return constants.row + model.n_sv * vector_cost
+
+
+def _share_of_exact(tried: Sequence[TriedPlan], constants: Constants) -> float:
+    """Return the cost of the chosen plan relative to the exact engine's: measured in a race or else predicted."""
+    chosen = next((plan for plan in tried if plan.chosen), None)
+    if chosen is None:
+        return 1.0
+    engine = next((plan for plan in tried if plan.share_of_exact == 1.0), chosen)
+    if chosen.raced is not None and engine.raced is not None:
+        return chosen.raced / engine.raced
+    share = chosen.share_alone if constants.is_alone else chosen.share_of_exact
+    return 1.0 if share is None else share

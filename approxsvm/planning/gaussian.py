@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -20,8 +22,10 @@ from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.plan import MAX_CENTERS, Plan
 from approxsvm.planning import building, planner
 from approxsvm.planning.building import NORM_WORK, Prepared
-from approxsvm.planning.planner import Choice
+from approxsvm.planning.placing import held_out
+from approxsvm.planning.planner import Candidate, Choice
 from approxsvm.planning.problem import Problem
+from approxsvm.planning.racing import Rival, raced
 from approxsvm.planning.request import Built, Lowering, Progress, Request
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
 from approxsvm.planning.winner import speculate
@@ -49,11 +53,37 @@ def build(model: KernelModel, request: Request) -> Built:
         if request.plan is not None:
             _check_plan(problem, request)
             return building.build(model, problem, request.plan, request), ()
+        start = time.process_time()
         choice = _choose(problem, request.progress)
-        before = problem.known_sums.work
-        artifact = building.build(model, problem, *_plan_of(problem, choice, request))
-        seconds = (problem.known_sums.work - before) / WORK_PER_SECOND
-        return artifact, tuple(replace(p, work=p.work + seconds) if p.chosen else p for p in choice.tried)
+        finish = partial(_finished, model, problem, request)
+        if request.stopwatch is not None and len(choice.tried) > 1:
+            rows, rivals = held_out(problem, request.rows), _rivals(choice, finish, request)
+            return raced(rivals, choice.reason, rows, request, time.process_time() - start)
+        artifact, work = finish(choice.candidate or choice.subspaces, choice.reason)
+        return artifact, tuple(replace(p, work=p.work + work) if p.chosen else p for p in choice.tried)
+
+
+def _finished(
+    model: KernelModel, problem: Problem, request: Request, found: Candidate | Subspaces | None, reason: str
+) -> tuple[Artifact, float]:
+    """Build what the search has found, None for the exact engine; return it with the estimated seconds of its sums."""
+    before = problem.known_sums.work
+    artifact = building.build(model, problem, *_plan_of(problem, found, reason, request))
+    return artifact, (problem.known_sums.work - before) / WORK_PER_SECOND
+
+
+def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], request: Request) -> list[Rival]:
+    """Return all plans that were tried, to race the best of them."""
+    may_be_exact = request.limits.degree == request.limits.n_centers == "auto"
+    rivals = []
+    for tried, found in zip(choice.tried, choice.found, strict=True):
+        seconds, always = 0.0, tried.chosen
+        if found is None:
+            seconds, always = (0.0, True) if may_be_exact else (math.inf, False)
+        elif isinstance(found, Candidate) and found.expanded is None:  # trials expand some of the centers
+            seconds = found.seconds * len(found.points.centers) / max(found.n_probed, 1)
+        rivals.append(Rival(tried, partial(finish, found), seconds, always))
+    return rivals
 
 
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n_functions: int = 1) -> Artifact:
@@ -119,37 +149,39 @@ def _choose(problem: Problem, progress: Progress) -> Choice:
     if may_have_subspaces and not come_first:
         subspaces = look_for(None if plan.candidate is None else plan.candidate.costs)
     elif plan.candidate is not None and subspaces is not None:
-        plan, subspaces = replace(plan, tried=(*plan.tried, subspaces.tried)), None
+        plan = replace(plan, tried=(*plan.tried, subspaces.tried), found=(*plan.found, subspaces))
+        subspaces = None
     if subspaces is not None:
         plan = _with_subspaces(plan, subspaces)
     if problem.mode == "certified":
         is_plan = plan.candidate is None and plan.subspaces is None
-        plan = replace(
-            plan, tried=(*plan.tried, TriedPlan("the exact engine alone", 1.0, chosen=is_plan, share_alone=1.0))
-        )
+        engine = TriedPlan("the exact engine alone", 1.0, chosen=is_plan, share_alone=1.0)
+        plan = replace(plan, tried=(*plan.tried, engine), found=(*plan.found, None))
     return plan
 
 
 def _with_subspaces(plan: Choice, subspaces: Subspaces) -> Choice:
     others = tuple(replace(other, chosen=False) for other in plan.tried)
-    return Choice(None, subspaces.reason, (*others, replace(subspaces.tried, chosen=True)), subspaces)
+    tried = (*others, replace(subspaces.tried, chosen=True))
+    return Choice(None, subspaces.reason, tried, subspaces, (*plan.found, subspaces))
 
 
-def _plan_of(problem: Problem, choice: Choice, request: Request) -> tuple[Plan, Request, Prepared]:
-    """Return the chosen plan as data, and the parts that the search has built."""
-    make = partial(request.plan_of, problem.model, reason=choice.reason)
-    candidate, subspaces = choice.candidate, choice.subspaces
-    if candidate is not None:
-        points, work = candidate.points, NORM_WORK[request.limits.effort]
+def _plan_of(
+    problem: Problem, found: Candidate | Subspaces | None, reason: str, request: Request
+) -> tuple[Plan, Request, Prepared]:
+    """Return the plan as data, and the parts that the search has built."""
+    make = partial(request.plan_of, problem.model, reason=reason)
+    if isinstance(found, Candidate):
+        points, work = found.points, NORM_WORK[request.limits.effort]
         plan = make(
             "expansions",
             n_centers=min(points.n_requested, MAX_CENTERS) if len(points.centers) > 1 else 1,  # there are fewer rows
-            degree=candidate.degree,
+            degree=found.degree,
             varying=None if points.varying is None else tuple(points.varying.tolist()),
             norm_work=None if work == USUAL_WORK else int(work),
         )
-        return plan, request, Prepared(points, candidate.expanded)
-    landmarks, network = None, None
+        return plan, request, Prepared(points, found.expanded)
+    subspaces, landmarks, network = found, None, None
     if problem.model.has_pairs and math.isinf(problem.tolerance):
         landmarks, network = speculate(problem, None if subspaces is None else subspaces.speculated_cost)
     if subspaces is None:

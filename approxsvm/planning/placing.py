@@ -132,17 +132,25 @@ class Placement:
         return 3.0 * self._model.gamma * np.where(count > 1, total / np.maximum(count, 1), mean)
 
 
-def _draw_sample(problem: Problem) -> Sample:
-    """Draw at most 40,000 rows (fewer if they are wide and dense) and hold out a quarter of them.
+def held_out(problem: Problem, rows: Any) -> Any:
+    """Return those of the rows that are held out, if `rows` are the problem's before its input map."""
+    return _taken(rows, _draw(problem)[1])
 
-    The rows come from X or, without X, from the support vectors.
-    """
+
+def _draw_sample(problem: Problem) -> Sample:
+    """Draw rows from X or, without X, from the support vectors."""
+    fit, held_out = (_taken(problem.typical_rows, drawn) for drawn in _draw(problem))
+    return Sample(fit, held_out, problem.rows is None)
+
+
+def _draw(problem: Problem) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Draw at most 40,000 rows (fewer if they are wide and dense), by position, and hold out a quarter of them."""
     rows, most = problem.typical_rows, MAX_SAMPLE_ROWS
     if isinstance(rows, np.ndarray):
         most = min(most, max(_MAX_SAMPLE_NUMBERS // rows.shape[1], PROBE_ROWS))
     chosen = np.random.default_rng(problem.limits.random_state).permutation(rows.shape[0])[:most]
     n_held_out = int(len(chosen) * HELD_OUT_SHARE)
-    return Sample(_taken(rows, chosen[n_held_out:]), _taken(rows, chosen[:n_held_out]), problem.rows is None)
+    return chosen[n_held_out:], chosen[:n_held_out]
 
 
 def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:

@@ -99,6 +99,7 @@ class Candidate:
     expanded: Expanded | None = None  # kept if trying it expanded all centers
     share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
     n_probed: int = 0  # number of centers that were expanded for this
+    seconds: float = 0.0  # processor time that expanding them took
 
     @property
     def cost(self) -> float:
@@ -127,6 +128,7 @@ class Choice:
     reason: str
     tried: tuple[TriedPlan, ...] = ()
     subspaces: Subspaces | None = None
+    found: tuple[Candidate | Subspaces | None, ...] = ()  # as `tried`; None is the exact engine alone
 
 
 def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Cost | None = None) -> Choice:
@@ -227,7 +229,8 @@ class Planner:
                     break
         progress(1.0)
         plan = self._best_approximate(tried) if self._mode == "approximate" else self._best_certified(tried)
-        return replace(plan, tried=tuple(self._noted(c, c is plan.candidate) for c in tried))
+        noted = tuple(self._noted(c, c is plan.candidate) for c in tried)
+        return replace(plan, tried=noted, found=tuple(tried))
 
     def _noted(self, candidate: Candidate, chosen: bool) -> TriedPlan:
         was_judged, costs = math.isfinite(candidate.cost), candidate.costs
@@ -634,7 +637,7 @@ class Planner:
         if rows.shape[0] == 0:
             return candidate
         n_centers, known = len(candidate.points.centers), self._problem.known_sums
-        work_before = known.work
+        work_before, start = known.work, time.process_time()
         expanded = build_expanded(
             self._problem,
             points,
@@ -643,6 +646,7 @@ class Planner:
             norm_work=NORM_WORK[self._limits.effort],
             of_centers=n_centers,
         )
+        candidate = replace(candidate, seconds=time.process_time() - start)
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         self._work_of[candidate.key] = known.work - work_before

@@ -17,6 +17,8 @@ from approxsvm.system.options import MAX_SEED, one_of, real_number, whole_number
 Effort = Literal["low", "normal", "high"]
 # Receives a description of the current task and its completed share, from 0 to 1.
 Progress = Callable[[str, float], None]
+# Runs what an artifact answers in a race, and returns the seconds that it took.
+Stopwatch = Callable[[Artifact, Callable[[], object]], float]
 # An artifact, and the candidate plans.
 Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
@@ -65,6 +67,7 @@ class Request:
     progress: Progress
     rows: Any = None
     plan: Plan | None = None  # to build without a search
+    stopwatch: Stopwatch | None = None  # for the race of the best plans; None without a race
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", one_of(self.mode, "mode", MODES))
@@ -90,7 +93,8 @@ class Request:
         """Raise InputError for options that guide a search if there is a plan, which contains the result of one."""
         if self.plan is None:
             return
-        options, default = {"center": self.center, **asdict(self.limits)}, {"center": "mean", **asdict(Limits())}
+        options = {"center": self.center, "measure": self.stopwatch is not None, **asdict(self.limits)}
+        default = {"center": "mean", "measure": False, **asdict(Limits())}
         for name in options.keys() - {"max_bytes"}:
             if options[name] != default[name]:
                 raise InputError(f"{name} is {options[name]!r}, but the plan replaces it: leave it out")
