@@ -1,0 +1,73 @@
+# Models: opened from a file or bytes, which the object keeps, so that it survives saveRDS and other processes.
+
+asvm_load <- function(file, levels = NULL, columns = NULL) {
+  bytes <- if (is.raw(file)) file else read_bytes(file)
+  model <- structure(list(bytes = bytes, pointer = .Call(C_new_pointer)), class = "asvm_model")
+  reopen(model, if (is.raw(file)) "the bytes" else file)
+  about <- .Call(C_describe, model$pointer)
+  model$task <- c("classification", "regression", "one_class")[about$task + 1L]
+  model$mode <- c("approximate", "certified", "exact", "ensemble")[about$mode + 1L]
+  model$n_features <- about$n_features
+  model$n_targets <- about$n_targets
+  model$n_probabilities <- about$n_probabilities
+  model$n_categories <- about$n_categories
+  model$columns <- chosen_columns(columns, if (any(nzchar(about$columns))) about$columns, about$n_features)
+  model$labels <- about$labels
+  model$codes <- seq_along(about$labels)
+  if (!is.null(levels)) {
+    model$codes <- codes_of_levels(about$labels, levels)
+    model$labels <- as.character(levels)
+  }
+  model
+}
+
+read_bytes <- function(file) {
+  if (!is.character(file) || length(file) != 1L || is.na(file)) {
+    fail("file must be one path or a raw vector", "approxsvm_input_error")
+  }
+  path <- path.expand(file)
+  if (!file.exists(path) || dir.exists(path)) {
+    fail(paste0(file, ": there is no such file"), "approxsvm_file_error")
+  }
+  tryCatch(readBin(path, "raw", file.size(path)),
+    error = function(e) fail(paste0(file, ": ", conditionMessage(e)), "approxsvm_file_error"),
+    warning = function(w) fail(paste0(file, ": ", conditionMessage(w)), "approxsvm_file_error"))
+}
+
+# Opens the bytes again where the pointer came from another process.
+reopen <- function(model, name = "the model") {
+  raise_failure(.Call(C_open_model, model$pointer, model$bytes), name)
+}
+
+chosen_columns <- function(columns, names, n) {
+  if (is.null(columns)) return(names)
+  if (!is.character(columns) || length(columns) != n || anyNA(columns) || anyDuplicated(columns)) {
+    fail(sprintf("columns has %d names, but the model has %d features, with one name each", length(columns), n),
+      "approxsvm_input_error")
+  }
+  if (!is.null(names) && !identical(columns, names)) {
+    fail("columns: the model has names for its features: leave them out", "approxsvm_input_error")
+  }
+  columns
+}
+
+# The level of each label of the model: labels of LIBSVM's files are the levels' codes 1, 2, ...
+codes_of_levels <- function(labels, levels) {
+  codes <- match(labels, as.character(seq_along(levels)))
+  if (length(labels) != length(levels) || anyNA(codes) || anyDuplicated(levels)) {
+    fail(sprintf("%d levels are given for labels 1 to %d, but the labels of the model are %s", length(levels),
+      length(levels), paste(labels, collapse = ", ")), "approxsvm_input_error")
+  }
+  codes
+}
+
+print.asvm_model <- function(x, ...) {
+  reopen(x)
+  about <- .Call(C_describe, x$pointer)
+  cat(sprintf("%s model for %s, %d features, %.1f KB, instruction set %s\n", x$mode, sub("_", "-", x$task),
+    as.integer(x$n_features), length(x$bytes) / 1024, about$target))
+  if (!is.null(x$columns)) cat("columns:", shown(x$columns), "\n")
+  if (length(x$labels)) cat("classes:", shown(x$labels), "\n")
+  if (x$n_probabilities > 0) cat("with probabilities\n")
+  invisible(x)
+}
