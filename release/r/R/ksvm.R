@@ -50,7 +50,7 @@ no_vectors <- function() {
 # kernlab votes for the second class of a pair where its sum is positive, LIBSVM for the first: signs change. LIBSVM
 # stores a support vector once for all pairs of its class; its coefficient for each other class is in that one's order.
 sums_of_pairs <- function(model) {
-  k <- kernlab::nclass(model)
+  k <- length(kernlab::lev(model))
   pairs <- combn(k, 2L)
   places <- kernlab::alphaindex(model)
   matrices <- kernlab::xmatrix(model)

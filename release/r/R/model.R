@@ -9,6 +9,7 @@ asvm_load <- function(file, levels = NULL, columns = NULL) {
   model$mode <- c("approximate", "certified", "exact", "ensemble")[about$mode + 1L]
   model$n_features <- about$n_features
   model$n_targets <- about$n_targets
+  model$n_values <- about$n_values
   model$n_probabilities <- about$n_probabilities
   model$n_categories <- about$n_categories
   model$columns <- chosen_columns(columns, if (any(nzchar(about$columns))) about$columns, about$n_features)

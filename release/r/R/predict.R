@@ -19,7 +19,10 @@ predict.asvm_model <- function(object, newdata, type = c("class", "value", "prob
     as.integer(threads))
   raise_failure(found, columns = rows$names)
   if (type == "class") return(classes_of(object, found))
-  in_columns(found, length(rows$missing), if (type == "probability") object$labels)
+  per_row <- switch(type, value = object$n_values, probability = object$n_probabilities, object$n_targets)
+  names <- if (type == "probability" && per_row == length(object$labels)) object$labels
+  if (per_row == 1 && is.null(names)) return(found)
+  matrix(found, length(rows$missing), per_row, dimnames = if (!is.null(names)) list(NULL, names))
 }
 
 # Like match.arg, with our conditions.
@@ -37,11 +40,4 @@ classes_of <- function(model, positions) {
   n <- length(positions) / model$n_targets
   each <- split(positions, rep(seq_len(model$n_targets), each = n))
   as.data.frame(lapply(setNames(each, paste0("target", seq_along(each))), as_factor))
-}
-
-# A vector, or a matrix where each row has several answers.
-in_columns <- function(found, n, names) {
-  if (length(found) == n && length(names) < 2L) return(found)
-  k <- if (n > 0) length(found) / n else length(names)
-  matrix(found, n, k, dimnames = if (length(names) == k && k > 0) list(NULL, names))
 }

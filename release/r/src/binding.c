@@ -80,10 +80,10 @@ static SEXP texts_of(const approxsvm_model *model, size_t n, TextOf text_of) {
 
 static SEXP describe(SEXP pointer) {
     static const char *const names[] = {"task",        "mode",    "n_features",      "n_targets", "columns", "labels",
-                                        "n_categories", "target", "n_probabilities"};
+                                        "n_categories", "target", "n_probabilities", "n_values"};
     const approxsvm_model *model = model_of(pointer);
     const size_t d = approxsvm_n_features(model);
-    SEXP values[9];
+    SEXP values[10];
     values[0] = PROTECT(Rf_ScalarInteger(approxsvm_task(model)));
     values[1] = PROTECT(Rf_ScalarInteger(approxsvm_mode(model)));
     values[2] = PROTECT(Rf_ScalarReal((double)d));
@@ -94,8 +94,9 @@ static SEXP describe(SEXP pointer) {
     for (size_t j = 0; j < d; ++j) REAL(values[6])[j] = (double)approxsvm_n_categories(model, j);
     values[7] = PROTECT(Rf_mkString(approxsvm_target(model)));
     values[8] = PROTECT(Rf_ScalarReal((double)approxsvm_n_probabilities(model)));
-    SEXP list = list_of(9, names, values);
-    UNPROTECT(9);
+    values[9] = PROTECT(Rf_ScalarReal((double)approxsvm_n_decisions(model)));
+    SEXP list = list_of(10, names, values);
+    UNPROTECT(10);
     return list;
 }
 
