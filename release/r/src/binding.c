@@ -9,7 +9,7 @@
 
 enum { OUTPUT_CLASS, OUTPUT_VALUE, OUTPUT_PROBABILITY, OUTPUT_CERTIFIED };
 
-static SEXP list_of(int n, const char *const *names, SEXP *values) { /* of protected values */
+static SEXP list_of(int n, const char* const* names, SEXP* values) { /* of protected values */
     SEXP list = PROTECT(Rf_allocVector(VECSXP, n));
     SEXP texts = PROTECT(Rf_allocVector(STRSXP, n));
     for (int k = 0; k < n; ++k) {
@@ -22,8 +22,8 @@ static SEXP list_of(int n, const char *const *names, SEXP *values) { /* of prote
 }
 
 /* A failure that R turns into a condition; rows count from 1, and 0 is none. */
-static SEXP failure(const approxsvm_error *error, double row) {
-    static const char *const names[] = {"status", "message", "row"};
+static SEXP failure(const approxsvm_error* error, double row) {
+    static const char* const names[] = {"status", "message", "row"};
     SEXP values[3];
     values[0] = PROTECT(Rf_ScalarInteger(error->status));
     values[1] = PROTECT(Rf_allocVector(STRSXP, 1));
@@ -39,18 +39,20 @@ static SEXP failure(const approxsvm_error *error, double row) {
 /* --- models */
 
 static void close_model(SEXP pointer) {
-    approxsvm_close((approxsvm_model *)R_ExternalPtrAddr(pointer));
+    approxsvm_close((approxsvm_model*)R_ExternalPtrAddr(pointer));
     R_ClearExternalPtr(pointer);
 }
 
-static SEXP new_pointer(void) { return R_MakeExternalPtr(NULL, R_NilValue, R_NilValue); }
+static SEXP new_pointer(void) {
+    return R_MakeExternalPtr(NULL, R_NilValue, R_NilValue);
+}
 
 /* Opens the bytes unless the pointer is open; it is not in a model that readRDS or another process has read. */
 static SEXP open_model(SEXP pointer, SEXP bytes) {
     if (TYPEOF(pointer) != EXTPTRSXP || TYPEOF(bytes) != RAWSXP) Rf_error("not an asvm_model");
     if (R_ExternalPtrAddr(pointer) != NULL) return R_NilValue;
     R_RegisterCFinalizerEx(pointer, close_model, TRUE);
-    approxsvm_model *model = NULL;
+    approxsvm_model* model = NULL;
     approxsvm_error error;
     if (approxsvm_open_bytes(RAW(bytes), (size_t)XLENGTH(bytes), &model, &error) != APPROXSVM_OK)
         return failure(&error, 0.0);
@@ -58,19 +60,19 @@ static SEXP open_model(SEXP pointer, SEXP bytes) {
     return R_NilValue;
 }
 
-static const approxsvm_model *model_of(SEXP pointer) {
-    const approxsvm_model *model = TYPEOF(pointer) == EXTPTRSXP ? R_ExternalPtrAddr(pointer) : NULL;
+static const approxsvm_model* model_of(SEXP pointer) {
+    const approxsvm_model* model = TYPEOF(pointer) == EXTPTRSXP ? R_ExternalPtrAddr(pointer) : NULL;
     if (model == NULL) Rf_error("the model is not open");
     return model;
 }
 
-typedef size_t (*TextOf)(const approxsvm_model *, size_t, char *, size_t);
+typedef size_t (*TextOf)(const approxsvm_model*, size_t, char*, size_t);
 
-static SEXP texts_of(const approxsvm_model *model, size_t n, TextOf text_of) {
+static SEXP texts_of(const approxsvm_model* model, size_t n, TextOf text_of) {
     SEXP texts = PROTECT(Rf_allocVector(STRSXP, (R_xlen_t)n));
     for (size_t k = 0; k < n; ++k) {
         const size_t length = text_of(model, k, NULL, 0);
-        char *text = R_alloc(length + 1, 1);
+        char* text = R_alloc(length + 1, 1);
         text_of(model, k, text, length + 1);
         SET_STRING_ELT(texts, (R_xlen_t)k, Rf_mkCharLenCE(text, (int)length, CE_UTF8));
     }
@@ -79,9 +81,9 @@ static SEXP texts_of(const approxsvm_model *model, size_t n, TextOf text_of) {
 }
 
 static SEXP describe(SEXP pointer) {
-    static const char *const names[] = {"task",        "mode",    "n_features",      "n_targets", "columns", "labels",
-                                        "n_categories", "target", "n_probabilities", "n_values"};
-    const approxsvm_model *model = model_of(pointer);
+    static const char* const names[] = {"task",   "mode",         "n_features", "n_targets",       "columns",
+                                        "labels", "n_categories", "target",     "n_probabilities", "n_values"};
+    const approxsvm_model* model = model_of(pointer);
     const size_t d = approxsvm_n_features(model);
     SEXP values[10];
     values[0] = PROTECT(Rf_ScalarInteger(approxsvm_task(model)));
@@ -102,13 +104,13 @@ static SEXP describe(SEXP pointer) {
 
 /* The codes of texts in a column, which counts from 0; NA is a missing value. */
 static SEXP codes(SEXP pointer, SEXP column, SEXP texts) {
-    const approxsvm_model *model = model_of(pointer);
+    const approxsvm_model* model = model_of(pointer);
     const size_t j = (size_t)Rf_asInteger(column);
     const R_xlen_t n = XLENGTH(texts);
     SEXP found = PROTECT(Rf_allocVector(REALSXP, n));
     for (R_xlen_t k = 0; k < n; ++k) {
         const SEXP text = STRING_ELT(texts, k);
-        const char *utf8 = text == NA_STRING ? NULL : Rf_translateCharUTF8(text);
+        const char* utf8 = text == NA_STRING ? NULL : Rf_translateCharUTF8(text);
         REAL(found)[k] = approxsvm_category_code(model, j, utf8, utf8 == NULL ? 0 : strlen(utf8));
     }
     UNPROTECT(1);
@@ -118,34 +120,41 @@ static SEXP codes(SEXP pointer, SEXP column, SEXP texts) {
 /* --- answers */
 
 typedef struct Answers {
-    const approxsvm_model *model;
+    const approxsvm_model* model;
     approxsvm_request request;
     int output;
-    size_t d, per_row;        /* numbers of a raw row and of its answer */
-    size_t room_rows;         /* rows that the buffers below have room for */
-    double *rows;             /* raw rows, one after another */
-    R_xlen_t *places;         /* their places among all rows */
-    R_xlen_t n;               /* all rows */
-    SEXP found;               /* answers of all rows, column by column */
+    size_t d, per_row; /* numbers of a raw row and of its answer */
+    size_t room_rows;  /* rows that the buffers below have room for */
+    double* rows;      /* raw rows, one after another */
+    R_xlen_t* places;  /* their places among all rows */
+    R_xlen_t n;        /* all rows */
+    SEXP found;        /* answers of all rows, column by column */
 } Answers;
 
-static void write_answers(const Answers *a, size_t n_rows, size_t first) {
+static void write_answers(const Answers* a, size_t n_rows, size_t first) {
     for (size_t k = 0; k < a->per_row; ++k) {
         for (size_t i = 0; i < n_rows; ++i) {
             const size_t from = i * a->per_row + k;
             const R_xlen_t to = a->places[first + i] + (R_xlen_t)k * a->n;
             switch (a->output) {
-                case OUTPUT_CLASS: INTEGER(a->found)[to] = (int)a->request.labels[from] + 1; break;
-                case OUTPUT_VALUE: REAL(a->found)[to] = a->request.values[from]; break;
-                case OUTPUT_PROBABILITY: REAL(a->found)[to] = a->request.probabilities[from]; break;
-                default: LOGICAL(a->found)[to] = a->request.certified[from];
+                case OUTPUT_CLASS:
+                    INTEGER(a->found)[to] = (int)a->request.labels[from] + 1;
+                    break;
+                case OUTPUT_VALUE:
+                    REAL(a->found)[to] = a->request.values[from];
+                    break;
+                case OUTPUT_PROBABILITY:
+                    REAL(a->found)[to] = a->request.probabilities[from];
+                    break;
+                default:
+                    LOGICAL(a->found)[to] = a->request.certified[from];
             }
         }
     }
 }
 
 /* Answers rows of the buffer; error->row is among them. */
-static approxsvm_status answer(const Answers *a, size_t first, size_t n_rows, approxsvm_error *error) {
+static approxsvm_status answer(const Answers* a, size_t first, size_t n_rows, approxsvm_error* error) {
     const approxsvm_status status =
         approxsvm_evaluate_f64(a->model, a->rows + first * a->d, n_rows * a->d, &a->request, error);
     if (status == APPROXSVM_OK) write_answers(a, n_rows, first);
@@ -153,41 +162,41 @@ static approxsvm_status answer(const Answers *a, size_t first, size_t n_rows, ap
 }
 
 /* Answers each row by itself, and leaves NA where the model rejects one. False sets the error of anything else. */
-static int answer_each(const Answers *a, size_t n_rows, approxsvm_error *error) {
+static int answer_each(const Answers* a, size_t n_rows, approxsvm_error* error) {
     for (size_t i = 0; i < n_rows; ++i) {
         if (answer(a, i, 1, error) != APPROXSVM_OK && error->row < 0) return 0;
     }
     return 1;
 }
 
-static size_t outputs_per_row(const approxsvm_model *model, int output) {
+static size_t outputs_per_row(const approxsvm_model* model, int output) {
     return output == OUTPUT_VALUE         ? approxsvm_n_decisions(model)
            : output == OUTPUT_PROBABILITY ? approxsvm_n_probabilities(model)
                                           : approxsvm_n_targets(model);
 }
 
-static void provide_memory(Answers *a) {
+static void provide_memory(Answers* a) {
     const size_t numbers = (size_t)1 << 20, wanted = numbers / a->d + 256;
     a->room_rows = (size_t)a->n < wanted ? (size_t)a->n : wanted;
-    a->rows = (double *)R_alloc(a->room_rows * a->d + 1, sizeof(double));
-    a->places = (R_xlen_t *)R_alloc(a->room_rows + 1, sizeof(R_xlen_t));
+    a->rows = (double*)R_alloc(a->room_rows * a->d + 1, sizeof(double));
+    a->places = (R_xlen_t*)R_alloc(a->room_rows + 1, sizeof(R_xlen_t));
     const size_t size = a->room_rows * a->per_row, at_least_one = size + 1; /* null would skip the output */
-    approxsvm_request *request = &a->request;
+    approxsvm_request* request = &a->request;
     switch (a->output) {
         case OUTPUT_CLASS:
-            request->labels = (uint32_t *)R_alloc(at_least_one, sizeof(uint32_t));
+            request->labels = (uint32_t*)R_alloc(at_least_one, sizeof(uint32_t));
             request->labels_size = size;
             break;
         case OUTPUT_VALUE:
-            request->values = (double *)R_alloc(at_least_one, sizeof(double));
+            request->values = (double*)R_alloc(at_least_one, sizeof(double));
             request->values_size = size;
             break;
         case OUTPUT_PROBABILITY:
-            request->probabilities = (double *)R_alloc(at_least_one, sizeof(double));
+            request->probabilities = (double*)R_alloc(at_least_one, sizeof(double));
             request->probabilities_size = size;
             break;
         default:
-            request->certified = (uint8_t *)R_alloc(at_least_one, 1);
+            request->certified = (uint8_t*)R_alloc(at_least_one, 1);
             request->certified_size = size;
     }
 }
@@ -205,7 +214,7 @@ static SEXP empty_answers(int output, R_xlen_t n, size_t per_row) {
 }
 
 /* Moves the next rows that are missing, or that are not, to the buffer. */
-static size_t gather(Answers *a, const double *const *columns, const int *missing, int which, R_xlen_t *next) {
+static size_t gather(Answers* a, const double* const* columns, const int* missing, int which, R_xlen_t* next) {
     size_t n_rows = 0;
     for (; *next < a->n && n_rows < a->room_rows; ++*next) {
         if ((missing[*next] != 0) == which) a->places[n_rows++] = *next;
@@ -226,7 +235,7 @@ static SEXP evaluate(SEXP pointer, SEXP given, SEXP missing, SEXP output, SEXP l
     a.n = XLENGTH(missing);
     a.per_row = outputs_per_row(a.model, a.output);
     if ((size_t)XLENGTH(given) != a.d) Rf_error("%d columns, expected %d", (int)XLENGTH(given), (int)a.d);
-    const double **columns = (const double **)R_alloc(a.d, sizeof(double *));
+    const double** columns = (const double**)R_alloc(a.d, sizeof(double*));
     for (size_t j = 0; j < a.d; ++j) {
         const SEXP column = VECTOR_ELT(given, (R_xlen_t)j);
         if (TYPEOF(column) != REALSXP || XLENGTH(column) != a.n) Rf_error("column %d is malformed", (int)j + 1);
@@ -250,14 +259,12 @@ static SEXP evaluate(SEXP pointer, SEXP given, SEXP missing, SEXP output, SEXP l
     return failure(&error, error.row < 0 ? 0.0 : (double)a.places[error.row] + 1.0);
 }
 
-static const R_CallMethodDef calls[] = {{"C_new_pointer", (DL_FUNC)&new_pointer, 0},
-                                        {"C_open_model", (DL_FUNC)&open_model, 2},
-                                        {"C_describe", (DL_FUNC)&describe, 1},
-                                        {"C_codes", (DL_FUNC)&codes, 3},
-                                        {"C_evaluate", (DL_FUNC)&evaluate, 6},
-                                        {NULL, NULL, 0}};
+static const R_CallMethodDef calls[] = {
+    {"C_new_pointer", (DL_FUNC)&new_pointer, 0}, {"C_open_model", (DL_FUNC)&open_model, 2},
+    {"C_describe", (DL_FUNC)&describe, 1},       {"C_codes", (DL_FUNC)&codes, 3},
+    {"C_evaluate", (DL_FUNC)&evaluate, 6},       {NULL, NULL, 0}};
 
-void R_init_approxsvm(DllInfo *info) {
+void R_init_approxsvm(DllInfo* info) {
     R_registerRoutines(info, NULL, calls, NULL, NULL);
     R_useDynamicSymbols(info, FALSE);
 }
