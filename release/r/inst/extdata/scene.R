@@ -6,9 +6,9 @@ scene_bands <- function(rows = 60, columns = 80) {
   forest <- !water & (at$x - 0.3)^2 + (at$y - 0.3)^2 < 0.06
   noise <- function(sd) rnorm(nrow(at), sd = sd)
   data.frame(
-    red = 800 - 500 * water - 400 * forest + noise(60),
-    nir = 2500 - 2200 * water + 1200 * forest + noise(250),
-    swir = 1900 - 1800 * water - 600 * forest + noise(150),
+    red = 800 - 500 * water - 400 * forest + noise(350),
+    nir = 2500 - 2200 * water + 1200 * forest + noise(500),
+    swir = 1900 - 1800 * water - 600 * forest + noise(350),
     soil = factor(ifelse(at$x > 0.5, "sand", "clay")),
     cover = factor(ifelse(water, "water", ifelse(forest, "forest", "field")))
   )
