@@ -51,8 +51,12 @@ def write_r(package: Path, contact: str = "nobody@localhost") -> None:
     for path in sorted({path for pattern in _SOURCES for path in _CPP.glob(pattern) if path.is_file()}):
         target = package / "src" / path.relative_to(_CPP)
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
-    shutil.copy(_HERE.parent / "LICENSE", package / "LICENSE")
+        target.write_text(re.sub("#pragma GCC diagnostic.*\n", "", path.read_text()))  # R CMD check rejects them
+    for name in ("configure", "cleanup"):
+        shutil.copy(package / name, package / f"{name}.win")
+    year, holder = re.findall(r"Copyright \(c\) (\d+), (.+)", (_HERE.parent / "LICENSE").read_text())[0]
+    stub = f"YEAR: {year}\nCOPYRIGHT HOLDER: {holder}\nORGANIZATION: {holder}\n"  # R has the text of the license
+    (package / "LICENSE").write_text(stub)
     description = package / "DESCRIPTION"
     description.write_text(description.read_text().replace("CONTACT", contact))
     rules = package / "src" / "Makevars.in"

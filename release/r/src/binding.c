@@ -3,6 +3,7 @@
 #include <R_ext/Rdynload.h>
 #include <R_ext/Utils.h>
 #include <Rinternals.h>
+#include <math.h>
 #include <string.h>
 
 #include "approxsvm.h"
@@ -161,10 +162,23 @@ static approxsvm_status answer(const Answers* a, size_t first, size_t n_rows, ap
     return status;
 }
 
-/* Answers each row by itself, and leaves NA where the model rejects one. False sets the error of anything else. */
-static int answer_each(const Answers* a, size_t n_rows, approxsvm_error* error) {
+static int has_infinity(const double* row, size_t d) {
+    for (size_t j = 0; j < d; ++j) {
+        if (isinf(row[j])) return 1;
+    }
+    return 0;
+}
+
+/* Answers each row by itself. Leaves NA where the model rejects a missing value, or with `lenient` any row. False sets
+ * the error of anything else. */
+static int answer_each(const Answers* a, size_t n_rows, int missing, int lenient, approxsvm_error* error) {
     for (size_t i = 0; i < n_rows; ++i) {
-        if (answer(a, i, 1, error) != APPROXSVM_OK && error->row < 0) return 0;
+        if (answer(a, i, 1, error) == APPROXSVM_OK) continue;
+        const int rejects_missing =
+            missing && error->status == APPROXSVM_NOT_FINITE && !has_infinity(a->rows + i * a->d, a->d);
+        if (error->row >= 0 && (lenient || rejects_missing)) continue;
+        if (error->row >= 0) error->row = (int64_t)i;
+        return 0;
     }
     return 1;
 }
@@ -176,7 +190,7 @@ static size_t outputs_per_row(const approxsvm_model* model, int output) {
 }
 
 static void provide_memory(Answers* a) {
-    const size_t numbers = (size_t)1 << 20, wanted = numbers / a->d + 256;
+    const size_t numbers = (size_t)1 << 20, wanted = numbers / a->d + 16;
     a->room_rows = (size_t)a->n < wanted ? (size_t)a->n : wanted;
     a->rows = (double*)R_alloc(a->room_rows * a->d + 1, sizeof(double));
     a->places = (R_xlen_t*)R_alloc(a->room_rows + 1, sizeof(R_xlen_t));
@@ -248,9 +262,9 @@ static SEXP evaluate(SEXP pointer, SEXP given, SEXP missing, SEXP output, SEXP l
     for (int which = 0; which < 2 && succeeded; ++which) {
         for (R_xlen_t next = 0; next < a.n && succeeded;) {
             const size_t n_rows = gather(&a, columns, LOGICAL(missing), which, &next);
-            succeeded = which == 0 && answer(&a, 0, n_rows, &error) == APPROXSVM_OK;
-            if (!succeeded && (which == 1 || (Rf_asLogical(lenient) && error.row >= 0)))
-                succeeded = answer_each(&a, n_rows, &error);
+            succeeded = answer(&a, 0, n_rows, &error) == APPROXSVM_OK;
+            if (!succeeded && error.row >= 0 && (which == 1 || Rf_asLogical(lenient)))
+                succeeded = answer_each(&a, n_rows, which, Rf_asLogical(lenient), &error);
             R_CheckUserInterrupt();
         }
     }
