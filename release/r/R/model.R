@@ -1,6 +1,11 @@
 # Models: opened from a file or bytes, which the object keeps, so that it survives saveRDS and other processes.
 
-asvm_load <- function(file, levels = NULL, columns = NULL) {
+asvm_load <- function(file, source = NULL, levels = NULL, columns = NULL) {
+  if (!is.null(source)) {
+    known <- names_of_source(source)
+    if (is.null(levels)) levels <- known$levels
+    if (is.null(columns)) columns <- known$columns
+  }
   bytes <- if (is.raw(file)) file else read_bytes(file)
   model <- structure(list(bytes = bytes, pointer = .Call(C_new_pointer)), class = "asvm_model")
   reopen(model, if (is.raw(file)) "the bytes" else file)
@@ -19,7 +24,27 @@ asvm_load <- function(file, levels = NULL, columns = NULL) {
     model$codes <- codes_of_levels(about$labels, levels)
     model$labels <- as.character(levels)
   }
+  model$terms <- if (!is.null(source)) known$terms
   model
+}
+
+# The levels, columns and terms that a model of e1071 or kernlab was trained with; a file of LIBSVM has none of them.
+names_of_source <- function(source) {
+  if (inherits(source, "svm")) {
+    levels <- if (source$type < 2) source$levels
+    vectors <- source$SV
+    terms <- source$terms
+  } else if (inherits(source, "ksvm")) {
+    levels <- if (kernlab::type(source) %in% c("C-svc", "nu-svc", "C-bsvc")) kernlab::lev(source)
+    vectors <- kernlab::xmatrix(source)
+    if (is.list(vectors)) vectors <- vectors[[1L]]
+    terms <- attr(source, "terms") # a slot, kterms in other versions of kernlab
+    if (is.null(terms)) terms <- attr(source, "kterms")
+  } else {
+    fail(sprintf("source must be an svm of e1071 or a ksvm of kernlab, not %s", paste(class(source), collapse = ", ")),
+      "approxsvm_input_error")
+  }
+  list(levels = levels, columns = colnames(vectors), terms = if (inherits(terms, "terms")) delete.response(terms))
 }
 
 read_bytes <- function(file) {
@@ -43,7 +68,7 @@ reopen <- function(model, name = "the model") {
 chosen_columns <- function(columns, names, n) {
   if (is.null(columns)) return(names)
   if (!is.character(columns) || length(columns) != n || anyNA(columns) || anyDuplicated(columns)) {
-    fail(sprintf("columns has %d names, but the model has %d features, with one name each", length(columns), n),
+    fail(sprintf("columns must be %d different names, one for each feature of the model, not %s", n, shown(columns)),
       "approxsvm_input_error")
   }
   if (!is.null(names) && !identical(columns, names)) {

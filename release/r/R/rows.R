@@ -7,6 +7,7 @@ columns_of <- function(model, newdata) {
   } else if (!is.data.frame(newdata)) {
     wrong_rows(newdata)
   }
+  if (!is.null(model$terms)) newdata <- columns_of_terms(model, newdata)
   chosen <- chosen_places(model, if (is.matrix(newdata)) colnames(newdata) else names(newdata), ncol(newdata))
   take <- if (is.matrix(newdata)) function(k) newdata[, k] else function(k) .subset2(newdata, k)
   names <- if (is.null(model$columns)) colnames(newdata)[chosen] else model$columns
@@ -17,6 +18,20 @@ columns_of <- function(model, newdata) {
     list(numbers = if (texts) codes_of(model, j, column, names[j]) else numbers_of(column, names[j]), na = is.na(column))
   })
   list(numbers = lapply(columns, `[[`, "numbers"), missing = Reduce(`|`, lapply(columns, `[[`, "na")), names = names)
+}
+
+# Columns of the formula that the source was trained with. Rows with NA stay.
+columns_of_terms <- function(model, newdata) {
+  columns <- tryCatch({
+    frame <- model.frame(model$terms, as.data.frame(newdata), na.action = na.pass)
+    model.matrix(model$terms, frame)
+  }, error = function(e) fail(paste("newdata has not the columns of the formula:", conditionMessage(e)), "approxsvm_input_error"))
+  unknown <- setdiff(colnames(columns), c(model$columns, "(Intercept)"))
+  if (length(unknown)) {
+    fail(sprintf("newdata has columns or levels %s, but the model has %s; factors need the levels of the training data",
+      shown(unknown), shown(model$columns)), "approxsvm_input_error")
+  }
+  columns
 }
 
 wrong_rows <- function(newdata) {

@@ -64,7 +64,15 @@ failure(predict(unnamed, pixels[, 1:4]), "approxsvm_input_error", "4 columns, bu
 numbered <- setNames(named, c("b1", "b3", "b2", "b4", "b5"))
 failure(predict(unnamed, numbered), "approxsvm_input_error", "not in order")
 failure(asvm_load(scene, levels = c("a", "b")), "approxsvm_input_error", "2 levels are given")
-failure(asvm_load(scene, columns = "a"), "approxsvm_input_error", "columns has 1 names")
+failure(asvm_load(scene, columns = "a"), "approxsvm_input_error", "columns must be 5 different names")
+
+# --- the formula, the levels and the columns of the source
+if (requireNamespace("e1071", quietly = TRUE)) {
+  source(extdata("scene.R"))
+  exact <- e1071::svm(cover ~ ., training, gamma = 0.5)
+  bands <- scene_bands()
+  stopifnot(identical(predict(asvm_load(scene, source = exact), bands), unname(predict(exact, bands))))
+}
 
 # --- a model in a file of R, and in another process
 file <- tempfile()

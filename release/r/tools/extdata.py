@@ -1,11 +1,10 @@
 """Write the artifacts in inst/extdata, which tests and the vignette of the package for R open; needs R with e1071.
 
-    python release/r/tools/extdata.py
+python release/r/tools/extdata.py
 """
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -27,9 +26,8 @@ EXTDATA = TOOLS.parent / "inst" / "extdata"
 def scene() -> None:
     """Write the model of the vignette, from the files of e1071."""
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(EXTDATA / "scene.R", folder)
-        subprocess.run(["Rscript", TOOLS / "extdata.R"], cwd=folder, check=True)
-        model = approxsvm.with_range_file(Path(folder) / "scene.svm", Path(folder) / "scene.scale")
+        subprocess.run(["Rscript", TOOLS / "extdata.R", TOOLS.parent], cwd=folder, check=True)
+        model = approxsvm.with_range_file(Path(folder) / "scene.svm", Path(folder) / "scene.svm.scale")
         approxsvm.compile(model).save(EXTDATA / "scene.asvm")
 
 
