@@ -6,7 +6,7 @@ fail <- function(message, class = NULL, row = NULL) {
 }
 
 # Raises what the library reports. Its rows and columns count from 0, R's from 1.
-raise_failure <- function(found, name = NULL, columns = NULL) {
+raise_failure <- function(found, name = NULL, columns = NULL, texts_at = NULL) {
   if (!inherits(found, "asvm_failure")) return(found)
   class <- "approxsvm_input_error"
   if (found$status %in% 10:20) class <- "approxsvm_file_error"
@@ -20,6 +20,9 @@ raise_failure <- function(found, name = NULL, columns = NULL) {
       column <- as.integer(sub("column ", "", place)) + 1L
       message <- sub(place, if (is.null(columns)) paste("column", column) else quoted(columns[column]), message, fixed = TRUE)
     }
+  }
+  if (found$row > 0 && length(texts <- texts_at(found$row))) {
+    message <- sprintf("%s; the texts of the row are %s", message, shown(texts))
   }
   if (!is.null(name)) message <- paste0(name, ": ", message)
   fail(message, class, if (found$row > 0) found$row)

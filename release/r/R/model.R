@@ -79,10 +79,13 @@ chosen_columns <- function(columns, names, n) {
 
 # The level of each label of the model: labels of LIBSVM's files are the levels' codes 1, 2, ...
 codes_of_levels <- function(labels, levels) {
+  if (anyNA(levels) || anyDuplicated(levels)) {
+    fail(sprintf("levels must be different texts, not %s", shown(levels)), "approxsvm_input_error")
+  }
   codes <- match(labels, as.character(seq_along(levels)))
-  if (length(labels) != length(levels) || anyNA(codes) || anyDuplicated(levels)) {
+  if (length(labels) != length(levels) || anyNA(codes)) {
     fail(sprintf("%d levels are given for labels 1 to %d, but the labels of the model are %s", length(levels),
-      length(levels), paste(labels, collapse = ", ")), "approxsvm_input_error")
+      length(levels), shown(labels)), "approxsvm_input_error")
   }
   codes
 }

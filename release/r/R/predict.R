@@ -2,6 +2,10 @@ predict.asvm_model <- function(object, newdata, type = c("class", "value", "prob
                                on_error = c("stop", "NA"), threads = 1L, ...) {
   outputs <- c("class", "value", "probability", "certified")
   if (missing(type) && object$task == "regression") type <- "value"
+  if (...length()) {
+    fail(sprintf("there is no argument %s; type chooses the answers", shown(c(names(list(...)), "without a name")[1L])),
+      "approxsvm_input_error")
+  }
   type <- one_of(type, outputs, "type")
   on_error <- one_of(on_error, c("stop", "NA"), "on_error")
   if (!is.numeric(threads) || length(threads) != 1L || !(threads %in% 1:1024)) {
@@ -17,7 +21,7 @@ predict.asvm_model <- function(object, newdata, type = c("class", "value", "prob
   rows <- columns_of(object, newdata)
   found <- .Call(C_evaluate, object$pointer, rows$numbers, rows$missing, match(type, outputs) - 1L, on_error == "NA",
     as.integer(threads))
-  raise_failure(found, columns = rows$names)
+  raise_failure(found, columns = rows$names, texts_at = rows$texts_at)
   if (type == "class") return(classes_of(object, found))
   per_row <- switch(type, value = object$n_values, probability = object$n_probabilities, object$n_targets)
   names <- if (type == "probability" && per_row == length(object$labels)) object$labels[object$codes]

@@ -11,13 +11,15 @@ columns_of <- function(model, newdata) {
   chosen <- chosen_places(model, if (is.matrix(newdata)) colnames(newdata) else names(newdata), ncol(newdata))
   take <- if (is.matrix(newdata)) function(k) newdata[, k] else function(k) .subset2(newdata, k)
   names <- if (is.null(model$columns)) colnames(newdata)[chosen] else model$columns
-  if (is.null(names)) names <- as.character(chosen)
+  has_texts <- model$n_categories > 0
   columns <- lapply(seq_along(chosen), function(j) {
     column <- take(chosen[j])
-    texts <- model$n_categories[j] > 0
-    list(numbers = if (texts) codes_of(model, j, column, names[j]) else numbers_of(column, names[j]), na = is.na(column))
+    name <- if (is.null(names)) as.character(chosen[j]) else names[j]
+    list(numbers = if (has_texts[j]) codes_of(model, j, column, name) else numbers_of(column, name), na = is.na(column))
   })
-  list(numbers = lapply(columns, `[[`, "numbers"), missing = Reduce(`|`, lapply(columns, `[[`, "na")), names = names)
+  texts_at <- function(row) vapply(chosen[has_texts], function(k) as.character(take(k)[row]), "")
+  list(numbers = lapply(columns, `[[`, "numbers"), missing = Reduce(`|`, lapply(columns, `[[`, "na")), names = names,
+    texts_at = texts_at)
 }
 
 # Columns of the formula that the source was trained with. Rows with NA stay.
@@ -35,8 +37,8 @@ columns_of_terms <- function(model, newdata) {
 }
 
 wrong_rows <- function(newdata) {
-  fail(sprintf("newdata must be a data frame or a matrix of numbers, not %s; as.matrix() converts others",
-    paste(class(newdata), collapse = ", ")), "approxsvm_input_error")
+  fail(sprintf("newdata must be a data frame or a matrix of numbers, not %s of type %s; as.matrix() converts others",
+    class(newdata)[1L], typeof(newdata)), "approxsvm_input_error")
 }
 
 chosen_places <- function(model, names, n_given) {

@@ -14,13 +14,18 @@ write_libsvm <- function(model, file) {
   head <- c(paste("svm_type", parts$type), parts$kernel, paste("nr_class", max(2L, length(parts$n_vectors))),
     paste("total_sv", nrow(vectors)), line_of("rho", parts$rho), line_of("label", parts$labels, as.character),
     line_of("probA", parts$prob_a), line_of("probB", parts$prob_b), line_of("nr_sv", parts$n_vectors, as.character))
-  writeLines(c(head, "SV", rows), file)
-  writeLines(paste(exactly(parts$scales[, 1L]), exactly(parts$scales[, 2L])), paste0(file, ".scale"))
+  write_lines(c(head, "SV", rows), file)
+  write_lines(paste(exactly(parts$scales[, 1L]), exactly(parts$scales[, 2L])), paste0(file, ".scale"))
   if (grepl("svr", parts$type)) {
     target <- if (is.null(parts$y_scale)) list(0, 1) else parts$y_scale
-    writeLines(paste(exactly(target[[1L]]), exactly(target[[2L]])), paste0(file, ".yscale"))
+    write_lines(paste(exactly(target[[1L]]), exactly(target[[2L]])), paste0(file, ".yscale"))
   }
   invisible(model)
+}
+
+write_lines <- function(lines, file) {
+  refuse <- function(condition) fail(paste0(file, ": ", conditionMessage(condition)), "approxsvm_file_error")
+  tryCatch(writeLines(lines, file), warning = refuse, error = refuse)
 }
 
 line_of <- function(name, numbers, text = exactly) if (length(numbers)) paste(c(name, text(numbers)), collapse = " ")
