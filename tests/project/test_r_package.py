@@ -213,6 +213,7 @@ saveRDS(models <- list(
   kbsvr = ksvm(x[, 2:4], x[, 1], type = "eps-bsvr", scaled = FALSE), kone = ksvm(x, type = "one-svc", nu = 0.1)
 ), "models.rds")
 for (name in names(models)) write_libsvm(models[[name]], name)
+write_libsvm(models$factors, "factors", transform(mixed, Sepal.Width = c(NA, Sepal.Width[-1])))
 for (model in list(ksvm(Species ~ ., iris, type = "spoc-svc"), ksvm(Species ~ ., iris, kernel = "laplacedot"), iris)) {
   stopifnot(inherits(tryCatch(write_libsvm(model, "refused"), error = identity), "approxsvm_input_error"))
 }
@@ -253,6 +254,7 @@ for (name in names(models)) {
   again <- predict(fast, rows)
   stopifnot(is.na(again[3]), identical(again[-3], found[-3]))
 }
+Sepal.Length <- frame$Sepal.Length # is not taken for a column that is absent
 unknown <- transform(frame, side = factor("middle", c("left", "middle", "right", "top")))
 for (rows in list(unknown, frame[-1], transform(frame, side = "top"))) {
   found <- tryCatch(predict(asvm_load("factors.asvm", source = models$factors), rows), error = identity)
@@ -269,4 +271,5 @@ def test_models_of_e1071_and_kernlab(library: Path, tmp_path: Path) -> None:
     for name in r(library, tmp_path, MODELS, "e1071", "kernlab").split():
         model = approxsvm.with_range_file(tmp_path / name, tmp_path / f"{name}.scale", restore_target="svr" in name)
         approxsvm.compile(model, mode="exact").save(tmp_path / f"{name}.asvm")
+    assert approxsvm.read_libsvm_data(tmp_path / "factors.rows")[0].shape == (149, 7)
     r(library, tmp_path, COMPARED, "e1071", "kernlab")

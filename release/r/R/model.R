@@ -44,7 +44,9 @@ names_of_source <- function(source) {
     fail(sprintf("source must be an svm of e1071 or a ksvm of kernlab, not %s", paste(class(source), collapse = ", ")),
       "approxsvm_input_error")
   }
-  list(levels = levels, columns = colnames(vectors), terms = if (inherits(terms, "terms")) delete.response(terms))
+  terms <- if (inherits(terms, "terms")) delete.response(terms)
+  if (!is.null(terms)) environment(terms) <- globalenv() # saveRDS would keep its training data
+  list(levels = levels, columns = colnames(vectors), terms = terms)
 }
 
 read_bytes <- function(file) {

@@ -24,10 +24,13 @@ columns_of <- function(model, newdata) {
 
 # Columns of the formula that the source was trained with. Rows with NA stay.
 columns_of_terms <- function(model, newdata) {
-  columns <- tryCatch({
-    frame <- model.frame(model$terms, as.data.frame(newdata), na.action = na.pass)
-    model.matrix(model$terms, frame)
-  }, error = function(e) fail(paste("newdata has not the columns of the formula:", conditionMessage(e)), "approxsvm_input_error"))
+  newdata <- as.data.frame(newdata)
+  absent <- setdiff(all.vars(model$terms), names(newdata)) # model.frame would look for them outside
+  if (length(absent)) {
+    fail(sprintf("there is no column %s, only %s", shown(absent), shown(names(newdata))), "approxsvm_input_error")
+  }
+  columns <- tryCatch(model.matrix(model$terms, model.frame(model$terms, newdata, na.action = na.pass)),
+    error = function(e) fail(paste("newdata does not suit the formula:", conditionMessage(e)), "approxsvm_input_error"))
   unknown <- setdiff(colnames(columns), c(model$columns, "(Intercept)"))
   if (length(unknown)) {
     fail(sprintf("newdata has columns or levels %s, but the model has %s; factors need the levels of the training data",

@@ -1,16 +1,14 @@
 # Models of e1071 and kernlab as files of LIBSVM. Labels are the codes 1, 2, ... of the levels.
 
-write_libsvm <- function(model, file) {
+write_libsvm <- function(model, file, data = NULL) {
   if (!is.character(file) || length(file) != 1L || is.na(file)) fail("file must be one path", "approxsvm_input_error")
   parts <- if (inherits(model, "svm")) parts_of_svm(model) else if (inherits(model, "ksvm")) parts_of_ksvm(model)
   if (is.null(parts)) {
     fail(sprintf("model must be an svm of e1071 or a ksvm of kernlab, not %s", paste(class(model), collapse = ", ")),
       "approxsvm_input_error")
   }
-  texts <- function(numbers) matrix(exactly(numbers), nrow(numbers))
-  vectors <- texts(parts$vectors)
-  vectors[] <- paste0(col(vectors), ":", vectors)
-  rows <- apply(cbind(texts(parts$coefficients), vectors), 1L, paste, collapse = " ")
+  vectors <- parts$vectors
+  rows <- lines_of(parts$coefficients, vectors)
   head <- c(paste("svm_type", parts$type), parts$kernel, paste("nr_class", max(2L, length(parts$n_vectors))),
     paste("total_sv", nrow(vectors)), line_of("rho", parts$rho), line_of("label", parts$labels, as.character),
     line_of("probA", parts$prob_a), line_of("probB", parts$prob_b), line_of("nr_sv", parts$n_vectors, as.character))
@@ -20,7 +18,30 @@ write_libsvm <- function(model, file) {
     target <- if (is.null(parts$y_scale)) list(0, 1) else parts$y_scale
     write_lines(paste(exactly(target[[1L]]), exactly(target[[2L]])), paste0(file, ".yscale"))
   }
+  if (!is.null(data)) {
+    rows <- sample_rows(model, data, ncol(vectors))
+    write_lines(lines_of(matrix(0, nrow(rows)), rows), paste0(file, ".rows"))
+  }
   invisible(model)
+}
+
+# Lines of LIBSVM's files: numbers, then the numbered columns of a row.
+lines_of <- function(numbers, rows) {
+  columns <- matrix(exactly(rows), nrow(rows))
+  columns[] <- paste0(col(columns), ":", columns)
+  apply(cbind(matrix(exactly(numbers), nrow(rows)), columns), 1L, paste, collapse = " ")
+}
+
+# Columns of the model for rows of the user, without rows that have NA.
+sample_rows <- function(model, data, n_features) {
+  known <- names_of_source(model)
+  rows <- if (is.null(known$terms)) as.matrix(data) else columns_of_terms(known, data)
+  if (!is.null(known$columns) && all(known$columns %in% colnames(rows))) rows <- rows[, known$columns, drop = FALSE]
+  if (!is.numeric(rows) || ncol(rows) != n_features) {
+    fail(sprintf("data has %d columns of type %s, but the model has %d features of numbers", ncol(rows), typeof(rows),
+      n_features), "approxsvm_input_error")
+  }
+  rows[rowSums(!is.finite(rows)) == 0, , drop = FALSE]
 }
 
 write_lines <- function(lines, file) {
