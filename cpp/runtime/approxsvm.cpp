@@ -291,7 +291,7 @@ approxsvm_status read_record(const ModelView& model, const approxsvm_field* fiel
     for (std::size_t j = 0; j < n_columns; ++j) row[j] = unread_number();
     ColumnFinder names(model);
     for (std::size_t k = 0; k < n_fields; ++k) {
-        if ((fields[k].name != nullptr) != has_names) return wrong_field(error, k, {}, "some fields have no name");
+        if ((fields[k].name != nullptr) != has_names) return wrong_field(error, k, "", "some fields have no name");
         const std::string_view name = has_names ? std::string_view(fields[k].name, fields[k].name_size) : "";
         const std::size_t j = has_names ? names.find(name) : k;
         if (j == n_columns) return wrong_field(error, k, name, "there is no such column");

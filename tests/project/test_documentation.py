@@ -44,6 +44,7 @@ SHOWN = {
     "meson": "tests/cpp/test_runtime.py builds a project with it",
     "cmake": "tests/cpp/test_runtime.py builds a project with it",
     "matlab": "tests/frontends/test_matlab.py runs it in Octave, where that is installed",
+    "r": "tests/project/test_r_package.py has the same calls, where R is installed",
     "js": "tests/cpp/test_wasm.py runs the same calls, with zig and Node.js",
     "{toctree}": "Sphinx",
     "{eval-rst}": "Sphinx",

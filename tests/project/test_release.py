@@ -1,4 +1,4 @@
-"""Nothing is released with an invented address; packages of an exported header build and predict."""
+"""Nothing is released with an invented address; the library around an exported header builds and predicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris
 sys.path.append(str(REPOSITORY))  # release/ is no part of the package
 
 from release import __main__ as release
-from release.packages import write
+from release.packages import write_arduino
 
 KNOWN = 'repository = "https://example.org/approxsvm"\ncontact = "answers@example.org"\ndoi = "10.1234/approxsvm"\n'
 
@@ -109,13 +109,13 @@ def test_the_recipe_for_conan(tmp_path: Path) -> None:
         assert ran.returncode == 0, ran.stderr
 
 
-# --- packages around an exported header
+# --- the library around an exported header
 
 
 @pytest.fixture(scope="module")
-def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("packages")
-    write(folder)
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("packages") / "Flowers"
+    write_arduino(folder)
     return folder
 
 
@@ -134,12 +134,11 @@ int main() { setup(); try { for (;;) loop(); } catch (int) {} }
 
 
 @pytest.mark.native
-def test_the_library_for_arduino(packages: Path, tmp_path: Path) -> None:
+def test_the_library_for_arduino(library: Path, tmp_path: Path) -> None:
     """Its example, on a board that is a few lines of C++."""
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("no C++ compiler here")
-    library = packages / "arduino" / "Flowers"
     (tmp_path / "board.cpp").write_text(ARDUINO.replace("\\\\", "\\"))
     include = [f"-I{library}/src", f"-I{library}/examples/flowers"]
     built = [compiler, "-std=gnu++11", "-Wall", "-Werror", *include, tmp_path / "board.cpp", "-o", tmp_path / "board"]
@@ -150,20 +149,3 @@ def test_the_library_for_arduino(packages: Path, tmp_path: Path) -> None:
     right = [a.rstrip("?") == load_iris().target_names[k] for a, k in zip(ran.stdout.split(), y, strict=True)]
     assert sum(right) > 140
     assert 0 < ran.stdout.count("?") < 100
-
-
-@pytest.mark.native
-@pytest.mark.slow
-def test_the_package_for_r(packages: Path, tmp_path: Path) -> None:
-    if shutil.which("R") is None:
-        pytest.skip("no R here")
-    command = ["R", "CMD", "INSTALL", f"--library={tmp_path}", packages / "r" / "flowers"]
-    installed = subprocess.run([str(part) for part in command], capture_output=True, text=True)
-    assert installed.returncode == 0, installed.stderr
-    program = "p <- predict_flowers(iris[,1:4]); cat(sum(p$labels == iris$Species), mean(p$certain))"
-    options = ["--default-packages=methods,datasets", "-e", f".libPaths('{tmp_path}'); library(flowers); {program}"]
-    ran = subprocess.run(["Rscript", *options], capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
-    right, certain = map(float, ran.stdout.split())
-    assert right > 140
-    assert 0.3 < certain < 1.0

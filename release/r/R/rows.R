@@ -1,0 +1,108 @@
+# Rows of users as one vector of numbers for each feature.
+
+# Takes columns by name where the model has names, else by position.
+columns_of <- function(model, newdata) {
+  if (is.matrix(newdata)) {
+    if (!(is.numeric(newdata) || is.logical(newdata) || is.character(newdata))) wrong_rows(newdata)
+  } else if (!is.data.frame(newdata)) {
+    wrong_rows(newdata)
+  }
+  if (!is.null(model$terms)) newdata <- columns_of_terms(model, newdata)
+  chosen <- chosen_places(model, if (is.matrix(newdata)) colnames(newdata) else names(newdata), ncol(newdata))
+  take <- if (is.matrix(newdata)) function(k) newdata[, k] else function(k) .subset2(newdata, k)
+  names <- if (is.null(model$columns)) colnames(newdata)[chosen] else model$columns
+  has_texts <- model$n_categories > 0
+  columns <- lapply(seq_along(chosen), function(j) {
+    column <- take(chosen[j])
+    name <- if (is.null(names)) as.character(chosen[j]) else names[j]
+    list(numbers = if (has_texts[j]) codes_of(model, j, column, name) else numbers_of(column, name), na = is.na(column))
+  })
+  texts_at <- function(row) vapply(chosen[has_texts], function(k) as.character(take(k)[row]), "")
+  list(numbers = lapply(columns, `[[`, "numbers"), missing = Reduce(`|`, lapply(columns, `[[`, "na")), names = names,
+    texts_at = texts_at)
+}
+
+# Columns of the formula that the source was trained with. Rows with NA stay.
+columns_of_terms <- function(model, newdata) {
+  newdata <- as.data.frame(newdata)
+  absent <- setdiff(all.vars(model$terms), names(newdata)) # model.frame would look for them outside
+  if (length(absent)) {
+    fail(sprintf("there is no column %s, only %s", shown(absent), shown(names(newdata))), "approxsvm_input_error")
+  }
+  columns <- tryCatch(model.matrix(model$terms, model.frame(model$terms, newdata, na.action = na.pass)),
+    error = function(e) fail(paste("newdata does not suit the formula:", conditionMessage(e)), "approxsvm_input_error"))
+  unknown <- setdiff(colnames(columns), c(model$columns, "(Intercept)"))
+  if (length(unknown)) {
+    fail(sprintf("newdata has columns or levels %s, but the model has %s; factors need the levels of the training data",
+      shown(unknown), shown(model$columns)), "approxsvm_input_error")
+  }
+  columns
+}
+
+wrong_rows <- function(newdata) {
+  fail(sprintf("newdata must be a data frame or a matrix of numbers, not %s of type %s; as.matrix() converts others",
+    class(newdata)[1L], typeof(newdata)), "approxsvm_input_error")
+}
+
+chosen_places <- function(model, names, n_given) {
+  n <- model$n_features
+  wanted <- model$columns
+  if (is.null(wanted) && !is.null(names)) {
+    numbered <- paste0("f", seq_len(n) - 1L)
+    if (all(numbered %in% names)) wanted <- numbered
+  }
+  if (is.null(wanted) || is.null(names)) {
+    if (n_given != n) {
+      fail(sprintf("newdata has %d columns, but the model has %d features; choose columns", n_given, n),
+        "approxsvm_input_error")
+    }
+    if (!is.null(names)) {
+      check_numbers(names)
+      warn_by_position(names)
+    }
+    return(seq_len(n))
+  }
+  absent <- setdiff(wanted, names)
+  if (length(absent)) {
+    fail(sprintf("there is no column %s, only %s", shown(absent), shown(names)), "approxsvm_input_error")
+  }
+  twice <- intersect(wanted, names[duplicated(names)])
+  if (length(twice)) fail(sprintf("there are several columns %s", shown(twice)), "approxsvm_input_error")
+  match(wanted, names)
+}
+
+# Names such as x1, x3, x2 say that they are not in the order of the features.
+check_numbers <- function(names) {
+  parts <- regmatches(names, regexec("^(.*[^0-9])([0-9]+)$", names))
+  if (length(names) < 2L || any(lengths(parts) == 0L)) return(invisible())
+  prefixes <- vapply(parts, `[`, "", 2L)
+  numbers <- as.numeric(vapply(parts, `[`, "", 3L))
+  if (length(unique(prefixes)) == 1L && max(numbers) <= length(names) && is.unsorted(numbers)) {
+    fail(sprintf("the columns %s are numbered, but not in order, and the model has no names; choose columns",
+      shown(names)), "approxsvm_input_error")
+  }
+}
+
+numbers_of <- function(column, name) {
+  plain <- is.numeric(column) || (is.logical(column) && !is.object(column))
+  if (!plain || inherits(column, "integer64") || NCOL(column) != 1L) {
+    fail(sprintf("column '%s' is of class %s, but the model takes numbers", name, paste(class(column), collapse = ", ")),
+      "approxsvm_input_error")
+  }
+  as.double(column)
+}
+
+# Codes of the model's categories; a text that it does not know is rejected where the source rejects it.
+codes_of <- function(model, j, column, name) {
+  if (is.logical(column) && all(is.na(column))) column <- as.character(column)
+  if (is.character(column)) column <- factor(column)
+  if (!is.factor(column)) {
+    fail(sprintf("column '%s' is of class %s, but the model takes texts or a factor", name,
+      paste(class(column), collapse = ", ")), "approxsvm_input_error")
+  }
+  texts <- c(levels(column), NA)
+  codes <- .Call(C_codes, model$pointer, j - 1L, texts)
+  places <- as.integer(column)
+  places[is.na(places)] <- length(texts)
+  codes[places]
+}
