@@ -1,6 +1,5 @@
 """Predictions for record batches, which every table engine calls."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.rows import finite_rows, zero_unused
 from approxsvm.integrations.arrow.answers import AnswerColumns
 from approxsvm.integrations.arrow.columns import FeatureColumns, TextRowsColumn, are_narrow
+from approxsvm.runtime.gaps import answers_with_gaps
 from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
@@ -23,7 +23,6 @@ Columns = FeatureColumns | TextRowsColumn
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
 _MAX_REASONS = 20  # reported for one batch
-_CAREFUL_ROWS = 1 << 9  # batch size after the core has rejected a row of a batch
 # Batch size for a whole table: the matrix stays in a cache while the core reads it.
 _BATCH_ROWS = 1 << 16
 
@@ -213,29 +212,14 @@ class BoundScorer:
         for row in np.flatnonzero(~finite).tolist():
             reason = "" if len(reasons_by_row) > _MAX_REASONS else _fault(block, features, rows, row, columns)
             reasons_by_row.setdefault(row, reason)
-        parts, answered = [], []
         candidates = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
-        start, n_at_once = 0, len(candidates)
-        while True:
-            left = candidates[start : start + n_at_once]
-            part, rejected, reason = _until_rejected(evaluator, rows[left], answers.outputs)
-            parts.append(part)
-            answered.append(left[:rejected])
-            if rejected is None:
-                start += len(left)
-            else:
-                reasons_by_row[int(left[rejected])] = reason
-                if self._scorer.on_error == "fail":
-                    break
-                # Continue in small batches: the rows after a rejected one are copied and evaluated again.
-                start, n_at_once = start + rejected + 1, _CAREFUL_ROWS
-            if start >= len(candidates):
-                break
+        whole, answered_rows, rejected = answers_with_gaps(
+            evaluator, rows, candidates, answers.outputs, stop=self._scorer.on_error == "fail"
+        )
+        reasons_by_row |= rejected
         for row, reason in reasons_by_row.items():
             faults.setdefault(row, reason)
-        whole = {output: np.concatenate([part[output] for part in parts]) for output in answers.outputs}
         positions, has_answer = np.zeros(block.batch.num_rows, np.int64), np.zeros(block.batch.num_rows, np.bool_)
-        answered_rows = np.concatenate(answered)
         positions[answered_rows], has_answer[answered_rows] = np.arange(len(answered_rows)), True
         where = pa.array(positions, mask=~has_answer)
         return [array.take(where) for array in answers.arrays(whole)]
@@ -304,22 +288,6 @@ def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
 
 def _offset(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
     return lambda row: place(first + row)
-
-
-def _until_rejected(
-    evaluator: Any, rows: Any, outputs: Sequence[str]
-) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
-    """Return the answers for rows before the first that the core rejects, its position, and the reason."""
-    try:
-        return evaluator.answers(rows, outputs), None, ""
-    except InputError as error:
-        place = re.search(r"\brow (\d+)", str(error))
-        if place is None:
-            raise
-        row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
-        # An earlier row may also be bad if there are several threads.
-        before = _until_rejected(evaluator, rows[:row], outputs)
-        return before if before[1] is not None else (before[0], row, reason)
 
 
 def _fault(block: Block, features: Columns | None, rows: Any, row: int, used: RawColumns) -> str:
