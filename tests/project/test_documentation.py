@@ -54,6 +54,7 @@ DOCTEST = doctest.ELLIPSIS
 # Pages whose examples need optional packages.
 NEEDED = {
     "docs/howto/score.md": ["pyarrow"],
+    "docs/howto/images.md": ["rasterio", "xarray", "dask.array"],
     "docs/howto/duckdb.md": ["pyarrow", "duckdb"],
     "docs/howto/dask.md": ["pyarrow", "dask.dataframe"],
     "docs/howto/spark.md": ["pyarrow", "pyspark"],

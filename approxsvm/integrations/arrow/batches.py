@@ -33,7 +33,7 @@ class Block:
 
     batch: Any  # pyarrow.RecordBatch of the columns; of LIBSVM text, only the columns that can be kept
     place: Callable[[int], str]  # name of a row, by its position: "rows.parquet, row 17"
-    sparse: Any = None  # csr_array of the features, if they are not columns
+    rows: Any = None  # the features as an array or csr_array, if they are not columns
     unreadable: Mapping[int, str] = field(default_factory=dict)  # reasons by row; such rows are empty
     lost: tuple[str, ...] = ()  # place and fault of earlier rows that are not in any block
     share: float | None = None  # fraction of the source that has been read
@@ -139,17 +139,18 @@ class Scorer:
         """Fix the columns by the names of a schema."""
         return self.bind(schema, self.features(schema.names))
 
-    def bind_sparse(self, schema: Any) -> "BoundScorer":
-        """Bind to blocks whose features are CSR matrices."""
+    def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
+        """Bind to blocks whose features are arrays or CSR matrices; `none` are no rows of these."""
         check_names(self.keep, schema.names)
-        return BoundScorer(self, schema, {})
+        return BoundScorer(self, schema, {}, none)
 
 
 class BoundScorer:
     """A scorer for batches of one schema, for any number of threads; `schema` is the schema of the answers."""
 
-    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns]) -> None:
+    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns], none: Any = None) -> None:
         self._scorer = scorer
+        self._none = none
         self._features = dict(features)
         self._row_schema = schema
         kept = [pa.field(name, _plain_type(schema.field(name).type)) for name in scorer.keep]
@@ -157,14 +158,11 @@ class BoundScorer:
 
     def end(self) -> Block:
         """Return a block without rows, which follows the last block of a source."""
-        sparse = None
-        if not self._features:
-            from scipy.sparse import csr_array
-
-            sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
         # from_pylist() does not support every type that a column may have.
         nothing = [pa.nulls(0, column.type) for column in self._row_schema]
-        return Block(pa.RecordBatch.from_arrays(nothing, schema=self._row_schema), str, sparse, share=1.0, is_end=True)
+        return Block(
+            pa.RecordBatch.from_arrays(nothing, schema=self._row_schema), str, self._none, share=1.0, is_end=True
+        )
 
     def score(self, block: Block) -> Scored:
         """Score a block of rows; InputError if a row is bad and `on_error` is "fail"."""
@@ -175,7 +173,7 @@ class BoundScorer:
         for name, evaluator in self._scorer.evaluators.items():
             features = self._features.get(name)
             if id(features) not in rows:
-                rows[id(features)] = block.sparse if features is None else features.matrix(block.batch)
+                rows[id(features)] = block.rows if features is None else features.matrix(block.batch)
             answers = self._scorer.answers[name]
             columns += self._answers(evaluator, answers, rows[id(features)], block, features, faults)
         reasons = tuple(f"{block.place(row)}: {faults[row]}" for row in sorted(faults)[:_MAX_REASONS])
@@ -293,8 +291,11 @@ def _offset(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
 def _fault(block: Block, features: Columns | None, rows: Any, row: int, used: RawColumns) -> str:
     if features is not None:
         return features.fault(block.batch, row, used)
-    columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
-    values = rows.data[rows.indptr[row] : rows.indptr[row + 1]]
+    if isinstance(rows, np.ndarray):
+        columns, values = np.arange(rows.shape[1]), rows[row]
+    else:
+        entries = slice(rows.indptr[row], rows.indptr[row + 1])
+        columns, values = rows.indices[entries], rows.data[entries]
     k = int(np.flatnonzero(~used.are_taken(values, columns) & np.isin(columns, used.used))[0])
     return f"the feature in column {int(columns[k])} {'is NaN' if np.isnan(values[k]) else 'is infinite'}"
 
