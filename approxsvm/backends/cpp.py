@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.errors import InputError
+from approxsvm.backends.names import check_name
 from approxsvm.system.installed_headers import get_include
 from approxsvm.system.output_files import write_whole
 
@@ -17,7 +17,8 @@ _HEADER = """\
 //
 //     {name}::Model model;
 //     approxsvm::Status status = model.open({name}::artifact);
-#pragma once
+#ifndef {guard}
+#define {guard}
 
 #include {include}
 
@@ -31,6 +32,8 @@ alignas(64) inline constexpr unsigned char artifact[{n_bytes}] = {{
 }};
 
 }}  // namespace {name}
+
+#endif
 """
 
 
@@ -48,13 +51,12 @@ def one_header(include: str | os.PathLike[str] | None = None) -> str:
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
             if match := _INCLUDE.match(line):
                 lines.append(expanded((path.parent / match[1]).resolve()))
-            elif line.strip() != "#pragma once":
+            else:
                 lines.append(line)
         return "".join(lines)
 
-    return "// Written by approxsvm export --hpp; its parts are the files in include/approxsvm.\n#pragma once\n\n" + (
-        expanded((root / "approxsvm.hpp").resolve())
-    )
+    text = expanded((root / "approxsvm.hpp").resolve())
+    return f"// Written by approxsvm export --hpp; its parts are the files in include/approxsvm.\n{text}"
 
 
 def export_cpp(
@@ -64,9 +66,9 @@ def export_cpp(
 
     `name` is the namespace of both; `include` is the library header to include, with brackets or quotes.
     """
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name) or name == "approxsvm":
-        raise InputError(f"name must be a C++ identifier other than approxsvm, got {name!r}")
+    guard = f"{check_name(name)}_APPROXSVM_HPP"  # case is preserved: model and Model are different headers
     rows = (artifact.data[i : i + _BYTES_PER_LINE] for i in range(0, artifact.n_bytes, _BYTES_PER_LINE))
     lines = "\n".join("    " + "".join(f"{byte}," for byte in row) for row in rows)
-    text = _HEADER.format(name=name, include=include, model=artifact.model_of, n_bytes=artifact.n_bytes, lines=lines)
+    numbers = {"n_bytes": artifact.n_bytes, "lines": lines}
+    text = _HEADER.format(name=name, guard=guard, include=include, model=artifact.model_of, **numbers)
     write_whole(text.encode(), path)

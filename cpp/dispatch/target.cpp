@@ -5,9 +5,7 @@
 
 #define APPROXSVM_TEXT_OF(x) #x
 #define APPROXSVM_TEXT(x) APPROXSVM_TEXT_OF(x)
-#define APPROXSVM_JOIN_OF(a, b) a##b
-#define APPROXSVM_JOIN(a, b) APPROXSVM_JOIN_OF(a, b)
-#define APPROXSVM_TABLE APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET)
+#define APPROXSVM_TABLE APPROXSVM_JOIN(table_of_, APPROXSVM_TARGET_WORD)
 
 namespace approxsvm::dispatch {
 namespace APPROXSVM_TABLE {
@@ -15,7 +13,8 @@ namespace APPROXSVM_TABLE {
 constexpr bool same(const char* a, const char* b) {
     return *a == *b && (*a == 0 || same(a + 1, b + 1));
 }
-static_assert(same(APPROXSVM_TEXT(APPROXSVM_TARGET), APPROXSVM_TARGET_NAME), "the compiler flags give another target");
+static_assert(same(APPROXSVM_TEXT(APPROXSVM_TARGET_WORD), APPROXSVM_TARGET_NAME),
+              "the compiler flags give another target");
 
 const PreparedModel& prepared_model(const void* prepared) {
     return *static_cast<const PreparedModel*>(prepared);
@@ -35,8 +34,8 @@ constexpr FunctionsFor<Rows...> all_functions(const FunctionsFor<Rows...>&) {
 
 }  // namespace APPROXSVM_TABLE
 
-extern const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET);
-const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET) = [] {
+extern const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET_WORD);
+const TargetTable APPROXSVM_JOIN(kernels_, APPROXSVM_TARGET_WORD) = [] {
     using namespace APPROXSVM_TABLE;
     TargetTable k{};
     k.name = APPROXSVM_TARGET_NAME;

@@ -297,7 +297,9 @@ approxsvm_status read_record(const ModelView& model, const approxsvm_field* fiel
         if (j == n_columns) return wrong_field(error, k, name, "there is no such column");
         if (!is_unread(row[j])) return wrong_field(error, k, name, "another field has this name");
         const ColumnTexts texts = texts_of(model, j);
-        if (const char* why = read_field(fields[k], texts, texts.ends != nullptr, row[j]))
+        const char* why = read_field(fields[k], texts, texts.ends != nullptr, row[j]);
+        // A column that the model ignores may hold texts; only such columns take infinity.
+        if (why != nullptr && !(fields[k].kind == APPROXSVM_TEXT && takes(model, j, HUGE_VAL)))
             return wrong_field(error, k, name, why);
     }
     for (std::size_t j = 0; j < n_columns; ++j) {

@@ -170,7 +170,8 @@ typedef struct approxsvm_field {
 
 /* Converts a record to a raw row of n_features numbers for approxsvm_evaluate_f64 and approxsvm_predict_f64. Columns
  * without a field hold missing values; evaluation rejects them if the source does. The error APPROXSVM_WRONG_FIELD
- * reports an unknown or repeated name, a text in a column of numbers, or a number in a column of texts. */
+ * reports an unknown or repeated name, a text in a column of numbers that the model uses, or a number in a column of
+ * texts. */
 APPROXSVM_API approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields,
                                                        size_t n_fields, double* row, size_t row_size,
                                                        approxsvm_error* error);
@@ -203,8 +204,8 @@ typedef struct approxsvm_request {
     size_t probabilities_size;
     double* probability_bounds;
     size_t probability_bounds_size;
-    uint8_t* certified; /* n_targets for each row: 1 where the first stage proved the label, or of a regression has a
-                           bound */
+    uint8_t* certified; /* n_targets for each row: 1 where the first stage proves the label, or of a regression keeps
+                           the tolerance; does not depend on the other outputs and values_kind */
     size_t certified_size;
 } approxsvm_request;
 

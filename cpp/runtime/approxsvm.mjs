@@ -11,7 +11,7 @@
  *     model.close();
  *
  * Rows are in the source model's raw format, before any scaling: arrays of numbers, or a Float32Array or Float64Array
- * with the rows concatenated. An error of the library is thrown as an ApproxsvmError with the library's message; it
+ * with the rows concatenated. Model.rowOfRecord() makes one from named fields, also texts. An error of the library is thrown as an ApproxsvmError with the library's message; it
  * changes nothing, and the model remains usable.
  */
 
@@ -22,6 +22,7 @@ const VALUES = { promised: 0, settled: 1, exact: 2 };
 // Structs of approxsvm.h, in bytes, with pointers and sizes of four.
 const ERROR = { size: 272, status: 0, row: 8, message: 32 };
 const LABEL = { size: 32, kind: 0, integer: 8, real: 16, text: 24, textSize: 28 };
+const FIELD = { size: 32, name: 0, nameSize: 4, kind: 8, number: 16, text: 24, textSize: 28 };
 const REQUEST = { size: 60, kind: 4, threads: 8, answers: 12 };
 
 // The answers of a request, in order: their array type, and how many numbers a row has.
@@ -91,7 +92,9 @@ export class Model {
 
   /** Use Runtime.open(). */
   constructor(library, bytes) {
-    const artifact = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
+    const artifact = ArrayBuffer.isView(bytes) ? bytes : isBuffer(bytes) ? new Uint8Array(bytes) : null;
+    if (artifact === null)
+      throw new TypeError(`open() needs the bytes of an artifact, an ArrayBuffer or a view of one, not ${nameOf(bytes)}`);
     this.#library = library;
     this.#handle = library.borrow((take) => {
       const handle = take(4);
@@ -150,8 +153,8 @@ export class Model {
    * Several answers at once.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @param {object} wanted true for each of: labels; values and bounds, |value - exact value| <= bound; probabilities
-   *   and probabilityBounds; certified, 1 for rows whose label the first stage proved. `kind` selects the values:
-   *   "promised", "settled" (cheap, within their bounds) or "exact".
+   *   and probabilityBounds; certified, 1 for rows whose label the first stage proves, whatever else is wanted. `kind`
+   *   selects the values: "promised", "settled" (cheap, within their bounds) or "exact".
    * @returns {object} an array for each, with the rows concatenated
    */
   evaluate(rows, wanted) {
@@ -183,6 +186,42 @@ export class Model {
     return found;
   }
 
+  /**
+   * Converts a record, such as a parsed line of JSON, to a raw row for the other functions, as approxsvm_row_of_record
+   * does. Use it for models with columns of texts.
+   * @param {object | Array} record fields by the names of the columns, in any order; an array has all columns, in order.
+   *   A field is a number, a string, or null or undefined for a missing value.
+   * @returns {Float64Array} nFeatures numbers
+   */
+  rowOfRecord(record) {
+    const isNamed = !Array.isArray(record);
+    if (record === null || typeof record !== "object" || ArrayBuffer.isView(record))
+      throw new TypeError(`a record is an object or an array, not ${nameOf(record)}`);
+    const fields = Object.entries(record);
+    const handle = this.#open();
+    const library = this.#library;
+    return library.borrow((take) => {
+      const array = take(fields.length * FIELD.size);
+      const row = take(this.nFeatures * Float64Array.BYTES_PER_ELEMENT);
+      fields.forEach(([name, value], k) => {
+        const kind = value === null || value === undefined ? 0 : { number: 1, string: 2 }[typeof value];
+        if (kind === undefined) throw new TypeError(`field ${name} is ${nameOf(value)}, not a number, a string or null`);
+        const [nameAt, nameSize] = isNamed ? library.copy(take, name) : [0, 0];
+        const [textAt, textSize] = kind === 2 ? library.copy(take, value) : [0, 0];
+        const field = library.view(DataView, array + k * FIELD.size, FIELD.size);
+        field.setUint32(FIELD.name, nameAt, true);
+        field.setUint32(FIELD.nameSize, nameSize, true);
+        field.setInt32(FIELD.kind, kind, true);
+        field.setFloat64(FIELD.number, kind === 1 ? value : 0, true);
+        field.setUint32(FIELD.text, textAt, true);
+        field.setUint32(FIELD.textSize, textSize, true);
+      });
+      const convert = library.functions.approxsvm_row_of_record;
+      library.check((error) => convert(handle, array, fields.length, row, this.nFeatures, error));
+      return library.view(Float64Array, row, this.nFeatures).slice();
+    });
+  }
+
   /** Frees the memory. The model cannot be used afterwards. */
   close() {
     this.#library.functions.approxsvm_close(this.#handle);
@@ -210,9 +249,20 @@ export class Model {
 }
 if (Symbol.dispose) Model.prototype[Symbol.dispose] = Model.prototype.close;
 
+// The type of a value for messages: its class, or "string", "null", ...
+function nameOf(value) {
+  return value === null ? "null" : (typeof value === "object" && value.constructor?.name) || typeof value;
+}
+
+function isBuffer(value) {
+  return value instanceof ArrayBuffer || (typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer);
+}
+
 // Concatenates rows.
 function flat(rows, nFeatures) {
   if (rows instanceof Float32Array || rows instanceof Float64Array) return rows;
+  if (!Array.isArray(rows))
+    throw new TypeError(`rows must be arrays of numbers, a Float32Array or a Float64Array, not ${nameOf(rows)}`);
   const isRow = (row) => row?.length === nFeatures && row.every((number) => typeof number === "number");
   const wrong = rows.findIndex((row) => !isRow(row));
   if (wrong >= 0) throw new TypeError(`row ${wrong} is not an array of ${nFeatures} numbers`);
@@ -245,6 +295,14 @@ class Library {
     } finally {
       for (const at of taken) this.functions.free(at);
     }
+  }
+
+  // Copies a string as UTF-8; returns its position and number of bytes.
+  copy(take, string) {
+    const bytes = new TextEncoder().encode(string);
+    const at = take(bytes.length);
+    this.view(Uint8Array, at, bytes.length).set(bytes);
+    return [at, bytes.length];
   }
 
   // Throws the error that call(error) reports.

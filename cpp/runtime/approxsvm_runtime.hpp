@@ -10,7 +10,8 @@
 //
 // Link approxsvm::runtime (CMake) or approxsvm-runtime (pkg-config). Nothing throws, except std::string when out of
 // memory. Any number of threads may use an open model at once. approxsvm.h documents the functions.
-#pragma once
+#ifndef APPROXSVM_RUNTIME_HPP
+#define APPROXSVM_RUNTIME_HPP
 
 #include <approxsvm.h>
 
@@ -161,3 +162,5 @@ class Model {
 
 }  // namespace runtime
 }  // namespace approxsvm
+
+#endif

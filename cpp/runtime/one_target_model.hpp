@@ -32,7 +32,7 @@ class OpenedModel {
     const char* why(Status status) const { return message(status); }
 
     const ModelView& view() const { return model_.view(); }
-    const char* target() const { return APPROXSVM_TEXT(APPROXSVM_TARGET); }
+    const char* target() const { return APPROXSVM_TEXT(APPROXSVM_TARGET_WORD); }
 
     template <class Rows>
     Status evaluate(const Rows& rows, const Evaluation& out, Values values, int, Fault& fault) const {

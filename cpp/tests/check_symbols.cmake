@@ -10,7 +10,7 @@ if(NOT NM OR NOT EXISTS "${NM}")
   return()
 endif()
 
-set(allowed "approxsvm::(${TARGET}|dispatch::(table_of|kernels)_${TARGET})::")
+set(allowed "approxsvm::(v[0-9]+_${TARGET}|dispatch::(table_of|kernels)_${TARGET})::")
 set(n_weak 0)
 foreach(object IN LISTS OBJECTS)
   execute_process(COMMAND "${NM}" -C "${object}" OUTPUT_VARIABLE symbols RESULT_VARIABLE failed)

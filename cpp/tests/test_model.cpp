@@ -289,6 +289,33 @@ TEST(copies_share_what_they_point_to) {
     }
 }
 
+TEST(certificates_do_not_depend_on_the_request) {
+    std::size_t n_certified = 0, n_uncertified = 0;
+    for (const char* name : names) {
+        Ready ready(name);
+        Room alone(ready.model.view(), n_rows), all(ready.model.view(), n_rows);
+        Evaluation certificate;
+        certificate.certified = alone.out.certified;
+        CHECK_EQ(ready.model.evaluate(ready.rows, certificate, ready.workspace), Status::ok);
+        for (std::size_t i = 0; i < alone.certified.size; ++i)
+            ++(alone.certified.data[i] != 0 ? n_certified : n_uncertified);
+        for (unsigned skipped = 0; skipped < 16; ++skipped) {
+            Evaluation out = all.out;
+            if ((skipped & 1u) != 0) out.labels = nullptr;
+            if ((skipped & 2u) != 0) out.values = nullptr;
+            if ((skipped & 4u) != 0) out.bounds = nullptr;
+            if ((skipped & 8u) != 0) out.probabilities = out.probability_bounds = nullptr;
+            for (const Values values : {Values::promised, Values::settled, Values::exact}) {
+                const Status status = ready.model.evaluate(ready.rows, out, ready.workspace, values);
+                if (status == Status::no_exact_values) continue;
+                CHECK_EQ(status, Status::ok);
+                CHECK(alone.certified == all.certified);
+            }
+        }
+    }
+    CHECK(n_certified > 0 && n_uncertified > 0);
+}
+
 TEST(labels_print_as_what_they_are) {
     ModelView model{};
     alignas(8) unsigned char bytes[16];

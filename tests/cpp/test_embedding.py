@@ -147,6 +147,94 @@ def test_a_two_class_program_is_small(tumor: Path, tmp_path: Path) -> None:
     assert n_bytes < 122_880
 
 
+USED = """
+int opened(const unsigned char* bytes, std::size_t n) {
+    approxsvm::Model model;
+    unsigned char memory[8];
+    std::uint32_t labels[4];
+    double values[4];
+    const approxsvm::SparseRows<float, std::int32_t> sparse{};
+    model.predict(sparse, labels, memory);
+    model.probabilities(approxsvm::Span<const double>(), values, memory);
+    return model.open({bytes, n}) == approxsvm::Status::ok && model.replay(memory) == approxsvm::Status::ok ? 0 : 1;
+}
+"""
+TWO_VERSIONS = (
+    "error: #error \"this file includes two versions of approxsvm's headers: write all with one version of approxsvm "
+    'export --hpp"'
+)
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two copies of the one-file header in two folders, and one of another version."""
+    folder = tmp_path_factory.mktemp("copies")
+    text = one_header(INCLUDE)
+    later, n_numbers = re.subn(r"(APPROXSVM_HEADERS (?:!= )?)\d+", r"\g<1>9999", text)
+    assert n_numbers == 2
+    for name, header in (("one", text), ("two", text), ("later", later)):
+        (folder / name).mkdir()
+        (folder / name / "approxsvm.hpp").write_text(header)
+    return folder
+
+
+def syntax(folder: Path, compiler: str, *headers: str) -> subprocess.CompletedProcess[str]:
+    """Check a file that includes these headers and uses class Model."""
+    source = "".join(f"#include <{header}>\n" for header in headers) + "int opened(const unsigned char*, std::size_t);"
+    flags = ["-std=c++17", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror", f"-I{folder}", f"-I{INCLUDE}"]
+    command = [compiler, *flags, "-fsyntax-only", "-x", "c++", "-"]
+    return subprocess.run(command, input=source + USED, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["one/approxsvm.hpp", "two/approxsvm.hpp"],
+        ["one/approxsvm.hpp", "approxsvm/approxsvm.hpp"],
+        ["approxsvm/approxsvm.hpp", "one/approxsvm.hpp"],
+        ["approxsvm/outputs/outputs.hpp", "one/approxsvm.hpp", "approxsvm/model.hpp"],
+    ],
+    ids=" ".join,
+)
+def test_copies_of_the_headers_in_one_file(copies: Path, compiler: str, headers: list[str]) -> None:
+    ran = syntax(copies, compiler, *headers)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("headers", [["one", "later"], ["later", "one"]], ids=" ".join)
+def test_two_versions_in_one_file_are_one_error(copies: Path, headers: list[str]) -> None:
+    ran = syntax(copies, "c++", *(f"{folder}/approxsvm.hpp" for folder in headers))
+    assert ran.returncode != 0
+    assert re.findall("error: .*", ran.stderr) == [TWO_VERSIONS]
+
+
+@pytest.mark.slow
+def test_two_versions_in_one_program(copies: Path, tmp_path: Path) -> None:
+    """No function of one version stands for a function of the other, which a linker would do for equal names."""
+    symbols = []
+    for version in ("one", "later"):
+        source, made = tmp_path / f"{version}.cpp", tmp_path / f"{version}.o"
+        source.write_text(f'#include "{copies / version / "approxsvm.hpp"}"\n' + USED.replace("opened", version))
+        built(["c++", "-std=c++17", "-O0", "-c", source, "-o", made])
+        listed = subprocess.run(["nm", made], capture_output=True, text=True, check=True).stdout
+        symbols.append({line.split()[-1] for line in listed.splitlines() if line[17:18] in ("W", "V", "u")})
+    assert len(symbols[0]) > 100
+    assert [name for name in symbols[0] & symbols[1] if "approxsvm" in name] == []
+
+
+def test_every_header_has_its_guard() -> None:
+    """Named after its path, so that no two are equal; the parts of C headers and version.hpp have none."""
+    for path in sorted((INCLUDE / "approxsvm").rglob("*.h*")):
+        name = str(path.relative_to(INCLUDE))
+        if path.parent.name == "exported" or path.name == "version.hpp":
+            continue
+        guard = re.sub(r"[^A-Z0-9]", "_", name.upper())
+        text = path.read_text()
+        assert re.search(rf"^#ifndef {guard}\n#define {guard}\n", text, re.MULTILINE), f"{name} needs the guard {guard}"
+        assert text.endswith("\n#endif\n"), name
+
+
 FACE = """
 #include <approxsvm_runtime.hpp>
 #include <cstdio>

@@ -14,6 +14,7 @@ import pytest
 from conftest import GOLDEN, REPOSITORY
 from runtime_library import LIB, LIBRARY_FOLDER, Error, Field, Runtime, RuntimeLibraryError, built
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import VotingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -64,6 +65,31 @@ def test_records_are_what_mappings_are(encoder: str) -> None:
     assert (n_refused > 0) == (encoder == "refuses")
     by_position = model.row_of_record([(None, 41.0), (None, "Ulm")])
     np.testing.assert_array_equal(by_position, model.row_of_record([("city", "Ulm"), ("age", 41.0)]))
+
+
+@pytest.mark.parametrize("votes", [False, True])
+def test_ignored_columns_take_texts(votes: bool) -> None:
+    """Columns that a ColumnTransformer drops, in every member of an ensemble, are not read."""
+    frame = FRAME.assign(note="a, b", code=1)[["note", "age", "code", "city"]]
+    columns = make_column_transformer((StandardScaler(), ["age"]), (ENCODERS["ignores"], ["city"]))
+    source = make_pipeline(columns, SVC())
+    wide = make_pipeline(make_column_transformer((StandardScaler(), ["age", "code"])), SVC())
+    source = VotingClassifier([("a", source), ("b", wide), ("c", source)]) if votes else source
+    fast = approxsvm.compile(source.fit(frame.fillna({"age": 0.0}), Y), frame)
+    model, predictor = Runtime(fast.artifact.data), approxsvm.Predictor(fast.artifact)
+    for row in (
+        {"note": "x", "age": 41.0, "code": 2.0, "city": "Ulm"},
+        {"note": 1.0, "age": 3.0, "code": 0.0, "city": ""},
+    ):
+        for fields in (list(row.items()), [(None, value) for value in row.values()]):
+            (label,) = model.evaluate(model.row_of_record(fields), "labels")
+            assert model.label_text(int(label[0, 0])) == predictor.predict_one(row)
+    code = [("note", "x"), ("age", 1.0), ("code", "A1"), ("city", "Ulm")]
+    if votes:  # a member uses it
+        with pytest.raises(RuntimeLibraryError, match=r"^field 2, code: a number is needed$"):
+            model.row_of_record(code)
+    else:
+        assert model.evaluate(model.row_of_record(code), "labels")[0].size == 1
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,11 @@ from artifact_changes import changed, classifier, content, deep, entries, polyno
 from chromium import PROGRAM, Chromium
 from conftest import GOLDEN, REPOSITORY
 from native_build import filled_once
+from runtime_library import Runtime
 from sklearn.svm import SVC, SVR
-from test_runtime import rows_for
+from test_certificates import IN_C, SOURCES, X, artifact_of, requests
+from test_records import ENCODERS, trained
+from test_runtime import CODES, rows_for
 from wasm_runtime import Door, RefusedError, build, missing, packed
 
 import approxsvm
@@ -70,6 +73,19 @@ def test_what_models_say_of_themselves(door: Door, path: Path) -> None:
         assert len(door.evaluate(artifact.data, rows_for(artifact, 0), "values")["values"]) == 0
 
 
+@pytest.mark.parametrize("name", SOURCES)
+def test_certificates_do_not_depend_on_the_request(door: Door, name: str) -> None:
+    artifact = artifact_of(name)
+    expected = door.evaluate(artifact.data, X, "certified")["certified"]
+    assert 0.0 < expected.mean() < 1.0
+    names = {**IN_C, "error_bound": "probabilityBounds"} if artifact.averages else IN_C
+    for others in requests(artifact):
+        for kind in ("promised", "settled", "exact"):
+            wanted = [*(names[output] for output in others), "certified"]
+            found = door.evaluate(artifact.data, X, *wanted, kind=kind)
+            np.testing.assert_array_equal(found["certified"], expected, err_msg=f"{wanted} {kind}")
+
+
 def test_rows_as_arrays_of_arrays(door: Door) -> None:
     rows = [[5.1, 3.5, 1.4, 0.2], [6.2, 2.8, 4.8, 1.8]]
     artifact = read_artifact(IRIS)
@@ -119,8 +135,39 @@ def test_what_is_refused(door: Door) -> None:
     failure(lambda: door.evaluate(artifact, np.ones((1, 4)), "labels", kind="best"), "no answer is called best")
     for wrong in ([[1.0, 2.0]], [[1.0, 2.0, 3.0, "4"]], [[1.0, 2.0, 3.0, None]], [1.0, 2.0, 3.0, 4.0]):
         failure(lambda wrong=wrong: door.ask("predict", artifact, rows=wrong), "row 0 is not an array of 4 numbers")
+    failure(lambda: door.ask("predict", artifact, rows="1, 2"), "rows must be arrays of numbers, .*, not string")
     failure(lambda: door.ask("describe", b""), "wrong magic bytes", 11)
     failure(lambda: door.ask("describe", artifact[:-1] + b"\x01"), "checksum", 14)
+
+
+def test_only_bytes_are_opened(door: Door) -> None:
+    values = ["model.asvm", 5, None, True, {}, [1, 2]]
+    names = ["string", "number", "null", "boolean", "Object", "Array", "undefined", "bigint", "symbol", "function"]
+    words = "TypeError: open() needs the bytes of an artifact, an ArrayBuffer or a view of one, not"
+    assert door.ask("openWrongly", values=values) == [f"{words} {name}" for name in names]
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_records(door: Door, encoder: str) -> None:
+    """Rows and labels are those of approxsvm_row_of_record in C."""
+    fast = trained(ENCODERS[encoder])
+    model = Runtime(fast.artifact.data)
+    for record in ({"city": "Köln", "age": 41.0}, {"age": None, "city": ""}, {"city": "Bonn"}, [7.5, "Ulm"]):
+        fields = [(None, value) for value in record] if isinstance(record, list) else list(record.items())
+        row = model.row_of_record(fields)
+        (label,) = model.evaluate(row, "labels")
+        *found, name = door.ask("record", fast.artifact.data, record=record)
+        assert found == np.where(np.isnan(row), -9, row).ravel().tolist()
+        assert name == model.label_text(int(label[0, 0]))
+    for record, message, code in (
+        ({"age": 1, "agee": 2}, "^field 1, agee: there is no such column$", CODES["WRONG_FIELD"]),
+        ({"age": "old"}, "^field 0, age: a number is needed$", CODES["WRONG_FIELD"]),
+        ([1.0], "^1 fields without names, expected 2$", CODES["WRONG_ROW_SIZE"]),
+        ({"age": True}, "^field age is boolean, not a number, a string or null$", None),
+        ({"age": [1]}, "^field age is Array, not a number, a string or null$", None),
+        ("age", "^a record is an object or an array, not string$", None),
+    ):
+        failure(lambda record=record: door.ask("record", fast.artifact.data, record=record), message, code)
 
 
 HOSTILE = ["iris_classes", "breast_cancer_one_class", "diabetes_pipeline", "iris_ensemble", "iris_cubic", "iris_slices"]

@@ -69,6 +69,21 @@ const ACTS = {
         Object.entries(answers).map(([name, array]) => [name, name === "labels" ? array.map(named) : encoded(array)]),
       );
     }),
+  record: ({ artifact, record }) =>
+    withModel(bytesOf(artifact), (model) => {
+      const row = model.rowOfRecord(record);
+      return [...row.map((number) => (Number.isNaN(number) ? -9 : number)), ...model.predict(row).map(named)];
+    }),
+  // The message of the TypeError for each value that JSON and this list know.
+  openWrongly: ({ values }) =>
+    [...values, undefined, 5n, Symbol("x"), () => 0].map((value) => {
+      try {
+        runtime.open(value);
+      } catch (error) {
+        return `${error.name}: ${error.message}`;
+      }
+      return "opened";
+    }),
   predict: ({ artifact, rows }) => withModel(bytesOf(artifact), (model) => model.predict(rows).map(named)),
   truncate: ({ artifact, step, nFeatures }) => {
     const whole = bytesOf(artifact);

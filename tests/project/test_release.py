@@ -72,6 +72,9 @@ def test_versions_agree() -> None:
         ("release/r/DESCRIPTION", r"^Version: ([\d.]+)$"),
     ):
         assert re.findall(form, (REPOSITORY / name).read_text(), re.MULTILINE) == [version[1]], name
+    major, minor, patch = map(int, version[1].split("."))
+    numbers = re.findall(r"HEADERS (?:!= )?(\d+)", (REPOSITORY / "cpp/include/approxsvm/version.hpp").read_text())
+    assert numbers == 2 * [str(10000 * major + 100 * minor + patch)]
 
 
 # --- C++

@@ -31,9 +31,10 @@ from approxsvm.backends.c99.lookups import categories, category_arrays
 from approxsvm.backends.c99.program import filled, model_text, preamble, program_text
 from approxsvm.backends.c99.sums import SumFunction
 from approxsvm.backends.float32_rows import check_float32_rows, leading_lookup
+from approxsvm.backends.names import check_name
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.ir.outputs import class_pairs
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.output_files import write_whole
 
 # Stack used by the functions' frames in addition to their arrays (gcc for Cortex-M, -fstack-usage).
@@ -69,7 +70,7 @@ class CExport:
         )
 
 
-@in_default_error_state
+@in_own_error_state
 def export_c(
     artifact: Artifact,
     path: str | os.PathLike[str],
@@ -195,8 +196,7 @@ class CHeader:
     def __init__(
         self, artifact: Artifact, name: str, coefficients: str, inputs: str = "float32", X: Any = None
     ) -> None:
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-            raise InputError(f"the name {name!r} must be letters, digits and _, beginning with a letter")
+        check_name(name)
         kinds: tuple[CoefficientType, ...] = get_args(CoefficientType)
         for what, kind in (("coefficients", coefficients), ("inputs", inputs)):
             if kind not in kinds:

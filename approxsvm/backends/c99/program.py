@@ -14,6 +14,7 @@ from approxsvm.system.installed_headers import get_include
 
 _NAMES: Final = re.compile(r"\b(?:approxsvm|APPROXSVM)_\w+")
 _COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_GUARD: Final = re.compile(r"^#ifndef (APPROXSVM_\w+_H)\n#define \1\n(.*)\n#endif\n$", re.DOTALL | re.MULTILINE)
 # Macros that the core defines differently, and their definitions in headers.
 _MACROS: Final = re.compile(r"#ifndef (APPROXSVM_\w+).*\n#define \1 (.*)\n#endif\n")
 
@@ -89,12 +90,12 @@ def _parts() -> dict[str, str]:
 @cache
 def _program() -> tuple[list[_Paragraph], dict[str, int]]:
     """Return the paragraphs of all files, those that are included first, and the place that defines each name."""
-    texts = {path.name: path.read_text(encoding="utf-8") for path in _files("program")}
+    texts = {path.name: _GUARD.sub(r"\2", path.read_text(encoding="utf-8")) for path in _files("program")}
     macros = dict(_MACROS.findall("".join(texts.values())))
     paragraphs: list[_Paragraph] = []
     defined: dict[str, int] = {}
     for file in dict.fromkeys(included for name in texts for included in _with_included(name, texts)):
-        text = re.sub(r'#(pragma once|include "\w+\.h")\n', "", _MACROS.sub("", texts[file]))
+        text = re.sub(r'#include "\w+\.h"\n', "", _MACROS.sub("", texts[file]))
         text = _NAMES.sub(lambda name: macros.get(name[0], name[0]), text)
         title = len(paragraphs)
         for paragraph in re.split(r"\n\n(?=\S)", text.strip()):

@@ -123,8 +123,7 @@ def _of_array(pixels: PixelModel, image: Any, nodata: float | None, n_workers: i
             has_none[...] = flat.reshape(has_none.shape)
         for output, answer in answered.answers.items():
             answer = labels[answer] if output == "label" else answer
-            columns = answer.reshape(len(answer), -1).T
-            whole[output][(slice(None), *index)][:, ~has_none] = columns
+            whole[output][(slice(None), *index)][:, ~has_none] = answer.T
     masked = {}
     for output, bands in whole.items():
         several = len(bands) > 1

@@ -83,9 +83,8 @@ class Layout:
                 answer = self.labels.codes.astype(self.dtype)[answer]
             elif output == "probability" and self.scale is not None:
                 answer = np.rint(answer * self.scale)
-            columns = answer.reshape(len(answer), -1)
-            bands[first : first + columns.shape[1], where] = columns.T
-            first += columns.shape[1]
+            bands[first : first + answer.shape[1], where] = answer.T
+            first += answer.shape[1]
         return bands
 
     def colors(self) -> dict[int, Color]:

@@ -21,7 +21,7 @@ _MAX_REASONS = 20  # reported for one block
 class Answered:
     """Answers for some pixels of a block."""
 
-    answers: dict[str, npt.NDArray[Any]]
+    answers: dict[str, npt.NDArray[Any]]  # each of shape (n_pixels, n_columns)
     pixels: IntArray | None  # the pixels that have an answer; None for all
     reasons: dict[int, str] = field(default_factory=dict)  # why pixels with data have none
 
@@ -57,13 +57,13 @@ class PixelModel:
         rows = zero_unused(rows, self.columns)
         if has_data is None:
             try:
-                return Answered(self._evaluator.answers(rows, self.outputs), None)
+                return Answered(_columns(self._evaluator.answers(rows, self.outputs)), None)
             except InputError:
                 has_data = np.ones(len(rows), np.bool_)  # find the rejected pixels and their reasons below
         answers, pixels, reasons = answers_with_gaps(self._evaluator, rows, np.flatnonzero(has_data), self.outputs)
         for pixel in infinite[:_MAX_REASONS].tolist():
             reasons[pixel] = "a band is infinite"
-        return Answered(answers, pixels, reasons)
+        return Answered(_columns(answers), pixels, reasons)
 
     def _finite(self, rows: Any, has_data: BoolArray | None) -> tuple[BoolArray | None, IntArray]:
         """Return which pixels have data that is finite, or NaN where that is a value, and those that are infinite."""
@@ -77,6 +77,10 @@ class PixelModel:
         is_infinite = np.isinf(used).any(axis=1)
         known = finite if has_data is None else finite & has_data
         return known & ~is_infinite, np.flatnonzero(known & is_infinite)
+
+
+def _columns(answers: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {output: answer[:, np.newaxis] if answer.ndim == 1 else answer for output, answer in answers.items()}
 
 
 def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> Any:

@@ -196,7 +196,7 @@ def _bands(files: Sequence[Any]) -> list[Band]:
 
 
 def _masked(bands: Sequence[Band]) -> list[int]:
-    """Return the numbers of bands of one file whose masks say more than a number for no data: one mask serves them all."""
+    """Return the bands of one file whose masks say more than a number for no data; one serves a whole file."""
     flags = rasterio.enums.MaskFlags
     kinds = {band.number: set(band.file.mask_flag_enums[band.number - 1]) for band in bands}
     of_file = [number for number, of_band in kinds.items() if flags.per_dataset in of_band]

@@ -36,10 +36,11 @@ def score_dataset(
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
         Several models are applied in one pass; their columns begin with their names.
     inputs : path or sequence of paths
-        CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files; folders of them, patterns like ``day=*/*.csv``,
-        "-" for standard input. Columns are matched as by `Predictor.predict_arrow`. A CSV file without a header has the
-        columns 1, 2, ... LIBSVM text has a column "target", the first number of each line, which can be kept; arrays
-        have "row", the number of each row. A .npy file is mapped, a .npz file is read into memory.
+        CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files; folders of them,
+        patterns like ``day=*/*.csv``, "-" for standard input. Columns are matched as by `Predictor.predict_arrow`. A
+        CSV file without a header has the columns 1, 2, ... LIBSVM text has a column "target", the first number of each
+        line, which can be kept; arrays have "row", the number of each row. A .npy file is mapped, a .npz file is read
+        into memory.
     output : path
         A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
         file for each input file; after a run that was killed, the same call continues with the first missing file.

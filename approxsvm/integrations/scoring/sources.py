@@ -107,7 +107,7 @@ def _format(path: Path, unnamed: str) -> str:
 
 
 def is_raster(name: str) -> bool:
-    """Return whether a name is a picture for GDAL: a raster file, or a name of GDAL's own such as /vsizip/a.zip/b.tif."""
+    """Return whether GDAL has to read a name: a raster file, or a name of its own such as /vsizip/a.zip/b.tif."""
     if os.path.isfile(name):
         return format_of(name) is None and file_kinds(Path(name))[0] in RASTERS
     return name.startswith("/vsi") or bool(re.match(r"[A-Za-z0-9_]{2,}:", name) and not os.path.lexists(name))

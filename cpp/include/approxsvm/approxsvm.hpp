@@ -40,15 +40,15 @@
 // positive value means the larger label. Probabilities come in the order of the model's labels.
 //
 // Memory: the bounds take some 50 KB (more for higher degrees), and the exact engine 12 bytes per support vector and
-// feature. models/breast_cancer.asvm (62 vectors, 30 features, a 21 KB file) takes 92 KB, and a workspace of 24 to 43
-// KB that grows with the machine's vector width. models/iris_classes.asvm (4 centers, a 6 KB file) takes 64 KB, and 190
-// KB of workspace because rows are sorted by centers. Pipelines, probabilities and ensembles process rows in chunks
-// that take 0.5 to 2 MB, with many centers up to 12 MB. Smaller devices can use expansion_values(), which proves
-// nothing. It takes 2 to 7 KB for the first of these models and 1 to 2 KB for the second, in addition to the file. For
-// calls of up to four rows, workspace_bytes(4) suffices: 2 to 4 KB for both models.
+// feature. A workspace for calls of up to four rows is small. For more rows, it grows with the machine's vector width,
+// with centers, by which rows are sorted, and with pipelines, probabilities and ensembles, which process rows in
+// chunks. docs/howto/cpp.md has a table. Smaller devices can use expansion_values(), which proves nothing.
 //
 // cpp/examples/embed has a complete program, and models/FORMAT.md describes the artifact's bytes.
-#pragma once
+#include "version.hpp"
+
+#ifndef APPROXSVM_APPROXSVM_HPP
+#define APPROXSVM_APPROXSVM_HPP
 
 // Other headers define these names as macros: check (macOS, Unreal), finite (C libraries), read, send and write (lwIP's
 // sockets), Status (X11). The end of this header restores them.
@@ -80,3 +80,5 @@
 #pragma pop_macro("read")
 #pragma pop_macro("finite")
 #pragma pop_macro("check")
+
+#endif

@@ -1,5 +1,6 @@
 // Divides a block of memory that the caller provides.
-#pragma once
+#ifndef APPROXSVM_ARENA_HPP
+#define APPROXSVM_ARENA_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -49,3 +50,5 @@ class Arena {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

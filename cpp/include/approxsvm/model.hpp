@@ -1,6 +1,7 @@
 // A compiled model for programs: it takes raw rows and returns labels, values, probabilities and their bounds. It
 // allocates nothing; it points to the artifact's bytes and to memory that the caller provides.
-#pragma once
+#ifndef APPROXSVM_MODEL_HPP
+#define APPROXSVM_MODEL_HPP
 
 #include "artifact/labels.hpp"
 #include "artifact/reader.hpp"
@@ -194,3 +195,5 @@ using Model = ModelOf<static_cast<Part>(all_parts)>;
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Plain data that describe a model to a predictor, and the rows of callers. This file has only types. Functions belong
 // to the namespace of the target that they were compiled for.
-#pragma once
+#ifndef APPROXSVM_MODEL_VIEW_HPP
+#define APPROXSVM_MODEL_VIEW_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "status.hpp"
 
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 struct ArtifactFault;
 
@@ -226,8 +228,8 @@ struct Evaluation {
     Span<std::uint8_t> stages;  // the Stage that answered, (n_rows,); for ensembles, the last one of any member
     Span<std::uint32_t>
         labels;  // positions of the predicted labels, (n_rows, n_targets); 0 is a one-class model's inlier
-    Span<std::uint8_t> certified =
-        {};  // 1 if the first stage proves the label (regressions: has a bound), (n_rows, n_targets)
+    Span<std::uint8_t> certified = {};  // 1 if the first stage proves the label (regressions: has a bound), (n_rows,
+                                        // n_targets); always as if labels alone were wanted
     Span<double> probabilities =
         {};  // (n_rows, n_probabilities), in the order of the model's labels; inlier and outlier
     Span<double> probability_bounds = {};  // upper bounds of |probability - probability of the exact values|
@@ -257,8 +259,9 @@ struct Request {
     Values values = Values::promised;
     // (n_rows,): Euclidean distance of each row from the intended row, at most; null for 0.
     const double* row_errors = nullptr;
-    Fault* fault = nullptr;     // filled by the statuses that have one
-    bool keeps_promise = true;  // whether values that miss a requested tolerance are refused
+    Fault* fault = nullptr;  // filled by the statuses that have one
+    bool keeps_promise =
+        true;  // whether a caller sees the values: then those that miss a requested tolerance are refused
     // whether labels are the signs of a regression's values, so that bounds must decide the sign
     bool by_sign = false;
     // Unit roundoff with which the source maps these rows: 2^-24 if they are float32, or 0 for float64.
@@ -314,4 +317,7 @@ struct SparseRows {
     Span<const Index> row_starts;
 };
 
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 }  // namespace approxsvm
+
+#endif

@@ -4,12 +4,16 @@
 //
 // `approxsvm inspect model.asvm` prints this line. No model needs `batches`, which speeds up calls of many rows.
 // Functions that depend on the list have it as a template parameter.
-#pragma once
+#ifndef APPROXSVM_PARTS_HPP
+#define APPROXSVM_PARTS_HPP
 
 #include <cstddef>
 #include <cstdint>
 
+#include "version.hpp"
+
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 enum Part : std::uint32_t {
 #define APPROXSVM_MODEL_PART(name, bit, words) name = std::uint32_t{1} << bit,
@@ -77,4 +81,7 @@ struct MemberOf<false, Member> {
 template <Parts parts, Part part, class Member>
 using IfPart = typename MemberOf<has(parts, part), Member>::type;
 
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 }  // namespace approxsvm
+
+#endif

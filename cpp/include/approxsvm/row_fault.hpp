@@ -1,5 +1,6 @@
 // Describes faulty rows; all interfaces use these words.
-#pragma once
+#ifndef APPROXSVM_ROW_FAULT_HPP
+#define APPROXSVM_ROW_FAULT_HPP
 
 #include <cstdio>
 
@@ -7,6 +8,7 @@
 #include "status.hpp"
 
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 // Returns the words of an op's requirement; the message then adds a number.
 inline const char* domain_of(OpKind kind) {
@@ -44,4 +46,7 @@ inline const char* text_of_fault(Status status, const Fault& fault, char (&room)
 }
 constexpr std::size_t fault_text_bytes = 160;
 
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 }  // namespace approxsvm
+
+#endif

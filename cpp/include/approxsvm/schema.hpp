@@ -1,10 +1,14 @@
 // The types of artifact/schema.inc, which defines the .asvm format.
-#pragma once
+#ifndef APPROXSVM_SCHEMA_HPP
+#define APPROXSVM_SCHEMA_HPP
 
 #include <cstddef>
 #include <cstdint>
 
+#include "version.hpp"
+
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 #define APPROXSVM_LIMIT(type, name, value) constexpr type name = value;
 #define APPROXSVM_RECORD(Name, tag) struct Name {
@@ -53,4 +57,7 @@ constexpr std::size_t header_bytes = sizeof(Header), section_entry_bytes = sizeo
 constexpr std::size_t check_row_bytes = sizeof(CheckRecord), checksum_offset = offsetof(Header, checksum);
 static_assert(header_bytes == 192 && section_entry_bytes == 24, "records have no gaps");
 
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 }  // namespace approxsvm
+
+#endif

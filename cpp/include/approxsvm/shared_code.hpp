@@ -1,5 +1,6 @@
 // The C code shared with exported headers (program/), compiled in the target's namespace.
-#pragma once
+#ifndef APPROXSVM_SHARED_CODE_HPP
+#define APPROXSVM_SHARED_CODE_HPP
 
 #include <cmath>
 #include <cstdint>
@@ -25,3 +26,5 @@ inline namespace APPROXSVM_TARGET {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,7 +1,11 @@
 // The errors of the native core and their messages. Nothing here prints, throws or allocates.
-#pragma once
+#ifndef APPROXSVM_STATUS_HPP
+#define APPROXSVM_STATUS_HPP
+
+#include "version.hpp"
 
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 enum class Status {
 #define APPROXSVM_STATUS(name, code, message) name,
@@ -18,4 +22,7 @@ constexpr const char* message(Status status) {
     return "unknown status";
 }
 
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 }  // namespace approxsvm
+
+#endif

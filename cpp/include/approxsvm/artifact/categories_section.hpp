@@ -1,6 +1,7 @@
 // Reads the section categories in place: the strings that columns of raw rows encode, and the code of a string
 // (models/FORMAT.md, "categories").
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_CATEGORIES_SECTION_HPP
+#define APPROXSVM_ARTIFACT_CATEGORIES_SECTION_HPP
 
 #include <limits>
 #include <string_view>
@@ -105,3 +106,5 @@ APPROXSVM_COLD inline Status read_categories(const SectionTable& sections, Model
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

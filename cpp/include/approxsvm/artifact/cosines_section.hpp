@@ -1,5 +1,6 @@
 // Section cosines: the coefficients, phases and frequencies of sum_j coef_kj cos(frequency_j.z + phase_j).
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_COSINES_SECTION_HPP
+#define APPROXSVM_ARTIFACT_COSINES_SECTION_HPP
 
 #include "kind_rules.hpp"
 
@@ -47,3 +48,5 @@ constexpr KindRules cosine_rules = {/* expands */ false,
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

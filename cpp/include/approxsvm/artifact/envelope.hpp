@@ -1,5 +1,6 @@
 // The start of every artifact: magic bytes, version, size, checksum, header fields, section table.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_ENVELOPE_HPP
+#define APPROXSVM_ARTIFACT_ENVELOPE_HPP
 
 #include "../bounds/certificate.hpp"
 #include "../expansion/form.hpp"
@@ -168,3 +169,5 @@ APPROXSVM_COLD inline bool has_size(Check& check, const Section& section, const 
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // The sections of expansions: coefficients, their bounds, and the router from rows to centers.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_EXPANSIONS_SECTION_HPP
+#define APPROXSVM_ARTIFACT_EXPANSIONS_SECTION_HPP
 
 #include "../expansion/decision_function.hpp"
 #include "../expansion/sparse.hpp"
@@ -168,3 +169,5 @@ constexpr KindRules gaussian_rules = {/* expands */ true,
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Faults found by artifact readers: the number and section that are wrong, and the value expected. Names are numbers of
 // artifact/schema.inc, so that programs without text output carry no text; dispatch/fault_text.hpp has the words.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_FAULT_HPP
+#define APPROXSVM_ARTIFACT_FAULT_HPP
 
 #include <cmath>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include "../status.hpp"
 
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 // A number as it is stored; integers may exceed 2^53.
 class StoredNumber {
@@ -85,6 +87,8 @@ struct ArtifactFault {
     std::uint32_t member = no_member;    // of an ensemble, if the fault is in a member
     bool in_subspace_expansion = false;  // of the artifact, or of this member
 };
+
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 
 inline namespace APPROXSVM_TARGET {
 
@@ -278,3 +282,5 @@ class Check {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Checks the header of an artifact: each field on its own, against other fields, and against the kind of kernel.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_HEADER_HPP
+#define APPROXSVM_ARTIFACT_HEADER_HPP
 
 #include "kinds.hpp"
 
@@ -77,3 +78,5 @@ APPROXSVM_COLD inline Status read_header(const unsigned char* bytes, ModelView& 
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Reads the section input_map in place (models/FORMAT.md, "input_map"). Every MUST is checked before a pointer is
 // returned. predict/input_map.hpp evaluates the map.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_INPUT_MAP_SECTION_HPP
+#define APPROXSVM_ARTIFACT_INPUT_MAP_SECTION_HPP
 
 #include "ops/ops.hpp"
 
@@ -100,7 +101,7 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, st
         for (std::size_t k = 0; k <= wanted; ++k, n = op.n_outputs) next = read_op<parts>(next, n, op);
         const std::size_t origin =
             OpsOf<parts>::with(op.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.origin(op, j); });
-        if (origin == several) return j;
+        if (origin == several_columns) return j;
         j = origin;
     }
     return map.columns[j];
@@ -161,3 +162,5 @@ APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::siz
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

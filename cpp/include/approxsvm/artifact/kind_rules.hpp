@@ -1,6 +1,7 @@
 // The format's rules for a kind of kernel. The reader of each kind's section has a record of them; kinds.hpp lists the
 // records.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_KIND_RULES_HPP
+#define APPROXSVM_ARTIFACT_KIND_RULES_HPP
 
 #include "envelope.hpp"
 
@@ -18,3 +19,5 @@ struct KindRules {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

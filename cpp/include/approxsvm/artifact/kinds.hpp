@@ -1,6 +1,7 @@
 // The kinds of kernels in the format. To add one, add its record here, its number to schema.inc, and its evaluator to
 // exact/kinds.hpp.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_KINDS_HPP
+#define APPROXSVM_ARTIFACT_KINDS_HPP
 
 #include "cosines_section.hpp"
 #include "expansions_section.hpp"
@@ -43,3 +44,5 @@ APPROXSVM_COLD inline Status read_own(const SectionTable& sections, ModelView& m
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // The labels of a model, of any kind, in a printable form.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_LABELS_HPP
+#define APPROXSVM_ARTIFACT_LABELS_HPP
 
 #include <charconv>
 #include <cstdio>
@@ -87,3 +88,5 @@ inline Label label_at(const ModelView& model, std::size_t position) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

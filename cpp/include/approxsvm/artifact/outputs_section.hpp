@@ -1,6 +1,7 @@
 // Reads the section outputs in place (models/FORMAT.md, "outputs"). Every MUST is checked before a pointer is returned.
 // outputs.hpp evaluates the section.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OUTPUTS_SECTION_HPP
+#define APPROXSVM_ARTIFACT_OUTPUTS_SECTION_HPP
 
 #include "fault.hpp"
 
@@ -96,8 +97,8 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
                 : of.n_members > 0 ? DecisionShape::sums
                                    : DecisionShape::each));
     check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::targets));
-    constexpr std::size_t n_kinds = sizeof probability_rules / sizeof *probability_rules;
-    if (!check(field::outputs_probability, header.probability, from_to(std::size_t{0}, n_kinds - 1))) return false;
+    constexpr std::size_t n_rules = sizeof probability_rules / sizeof *probability_rules;
+    if (!check(field::outputs_probability, header.probability, from_to(std::size_t{0}, n_rules - 1))) return false;
     const ProbabilityKind kind = static_cast<ProbabilityKind>(header.probability);
     const ProbabilityRules& rules = rules_of(kind);
     const bool classifies = task == Task::classification && n_labels >= 2, ensemble = of.n_members > 0,
@@ -229,3 +230,5 @@ APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Section polynomial: coef0 of kernels of inner products, and the forms of polynomial kernels.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_POLYNOMIAL_SECTION_HPP
+#define APPROXSVM_ARTIFACT_POLYNOMIAL_SECTION_HPP
 
 #include "../expansion/form.hpp"
 #include "kind_rules.hpp"
@@ -50,3 +51,5 @@ constexpr KindRules sigmoid_rules = {/* expands */ false,
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,7 +1,8 @@
 // Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into it is
 // returned; nothing is copied or allocated; and no byte sequence makes it read outside [bytes, bytes + n_bytes). Python
 // also opens artifacts with this reader, and checks only the labels' data types itself, since it alone uses them.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_READER_HPP
+#define APPROXSVM_ARTIFACT_READER_HPP
 
 #include <cmath>
 #include <cstring>
@@ -270,11 +271,11 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     n_targets = !classifies ? member.n_decisions : of_sums ? member.n_labels : 1;
     const bool has_scores = of_sums && member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none;
     if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies && !has_scores)) {
-        const ProbabilityKind kind = member.outputs.probability;
-        outputs(field::outputs_probability, number_of(kind), at_least(1));
+        const ProbabilityKind given = member.outputs.probability;
+        outputs(field::outputs_probability, number_of(given), at_least(1));
         // Some kinds have no class probabilities that could be averaged or added: only the sign.
-        if (rules_of(kind).gives != Gives::of_classes)
-            outputs(field::outputs_probability, number_of(kind),
+        if (rules_of(given).gives != Gives::of_classes)
+            outputs(field::outputs_probability, number_of(given),
                     from_to(1u, number_of(ProbabilityKind::members_mean) - 1));
     }
     return outputs.status();
@@ -426,3 +427,5 @@ constexpr std::size_t check_row_position(std::size_t n_all, std::uint32_t k, std
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Section speculation: the network that speculates which of several classes wins a row.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_SPECULATION_SECTION_HPP
+#define APPROXSVM_ARTIFACT_SPECULATION_SECTION_HPP
 
 #include "envelope.hpp"
 
@@ -46,3 +47,5 @@ APPROXSVM_COLD inline Status read_speculation(const SectionTable& sections, Mode
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

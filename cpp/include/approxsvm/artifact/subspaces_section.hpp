@@ -1,6 +1,7 @@
 // Reads the section subspaces in place (models/FORMAT.md, "subspaces"). Every MUST is checked before a pointer is
 // returned. exact/rbf_subspace.hpp evaluates the section.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_SUBSPACES_SECTION_HPP
+#define APPROXSVM_ARTIFACT_SUBSPACES_SECTION_HPP
 
 #include "envelope.hpp"
 
@@ -169,3 +170,5 @@ APPROXSVM_COLD inline Status read_subspaces(const SectionTable& sections, ModelV
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

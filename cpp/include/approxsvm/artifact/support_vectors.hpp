@@ -1,6 +1,7 @@
 // Support vectors as the artifact stores them (models/FORMAT.md, "support_vectors"): narrow, dense or compressed. The
 // reader returns their exact values, one vector at a time.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP
+#define APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP
 
 #include "fault.hpp"
 
@@ -178,3 +179,5 @@ class PackedVectorsParser {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -2,7 +2,8 @@
 // (approxsvm/expansion/certificate.py) and from the rounding of prediction. All bounds are rounded up.
 //
 // phi_k(s) = exp(-s/2) sqrt(s^k / k!) is the square root of a Poisson probability: at most 1, rising up to s = k.
-#pragma once
+#ifndef APPROXSVM_BOUNDS_CERTIFICATE_HPP
+#define APPROXSVM_BOUNDS_CERTIFICATE_HPP
 
 #include <cmath>
 
@@ -293,3 +294,5 @@ inline double far_bound(const ModelView& model, const ExpansionNumbers& expansio
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

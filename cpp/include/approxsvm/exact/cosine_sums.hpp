@@ -23,7 +23,8 @@
 //     (depth + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
 // plus (n + 8) u64 A1 for adding up the terms. Moving a row by e changes f by at most e S, and by at most 2 A1.
-#pragma once
+#ifndef APPROXSVM_EXACT_COSINE_SUMS_HPP
+#define APPROXSVM_EXACT_COSINE_SUMS_HPP
 
 #include <cmath>
 #include <new>
@@ -386,3 +387,5 @@ struct CosineTerms {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

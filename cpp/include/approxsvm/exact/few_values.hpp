@@ -17,7 +17,8 @@
 // makes a table of the factors exp(-gamma D^2) of each group's features, and a kernel value is a product of lookups. A
 // word holds eight codes: (n_parts, few_panel) uint32. This pays if registers hold tables of 16 floats. The engines
 // take rows that these sums leave undecided.
-#pragma once
+#ifndef APPROXSVM_EXACT_FEW_VALUES_HPP
+#define APPROXSVM_EXACT_FEW_VALUES_HPP
 
 #include <cmath>
 
@@ -268,3 +269,5 @@ inline void few_sums64(const FewValues& few, const FewRow& row, std::size_t segm
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Kinds of kernels that are not Gaussian, each with its parts; the first part is its evaluator. A kind whose evaluator
 // needs no layout has no parts, and a lay_out_as() that returns null.
-#pragma once
+#ifndef APPROXSVM_EXACT_KINDS_HPP
+#define APPROXSVM_EXACT_KINDS_HPP
 
 #include "cosine_sums.hpp"
 #include "polynomial_kernel.hpp"
@@ -46,3 +47,5 @@ inline const void* lay_out_kind(const ModelView& view, Arena& arena, bool only_c
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -7,7 +7,8 @@
 // The engine computes this sum in float64 for rows in any form, inner products first (rbf.hpp), with the coefficients
 // of all pairs of classes at once (rbf_classes.hpp). If p is 1 or 2, the artifact may contain the whole sum as a form
 // (expansion/form.hpp).
-#pragma once
+#ifndef APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
+#define APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 
 #include <cmath>
 #include <new>
@@ -471,8 +472,8 @@ APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, std::
                                            const TermsOf& terms_of) {
     const KernelSum<double>& kernels = kernel.engine.kernels;
     const std::size_t chunk = kernels.columns.n_lanes > 0 ? max_chunk_panels : chunk_panels(kernels.n_features);
-    const auto keep = [&](std::size_t r, std::size_t panel, std::size_t n_panels, double* kernels) {
-        fill_kernels(kernel, panel, n_panels, terms_of(r), kernels);
+    const auto keep = [&](std::size_t r, std::size_t panel, std::size_t n_panels, double* values) {
+        fill_kernels(kernel, panel, n_panels, terms_of(r), values);
     };
     sums_of_rows<Rows>(kernel.engine, chunk, n_rows, sums, keep);
 }
@@ -518,3 +519,5 @@ struct PolynomialSums {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

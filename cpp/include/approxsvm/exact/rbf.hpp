@@ -11,7 +11,8 @@
 // one feature of a panel fills one cache line. Zeros with zero coefficients fill the last panel. Support vectors with
 // few non-zeros among many features are stored by columns instead (sparse_columns.hpp); then all rows are treated as
 // sparse.
-#pragma once
+#ifndef APPROXSVM_EXACT_RBF_HPP
+#define APPROXSVM_EXACT_RBF_HPP
 
 #include "../arena.hpp"
 #include "../simd/exp.hpp"
@@ -650,3 +651,5 @@ inline void kernel_sums_sparse(const KernelSum<Real>& expansion, const Real* val
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

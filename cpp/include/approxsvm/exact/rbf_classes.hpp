@@ -18,7 +18,8 @@
 // Storage order: panels as in rbf.hpp. Every class starts a new panel, so that a panel belongs to one class. For each
 // panel, leading numbers that are zero for all of its support vectors are skipped. Zeros with zero coefficients and
 // weight fill the panels; kernel values are finite for every row.
-#pragma once
+#ifndef APPROXSVM_EXACT_RBF_CLASSES_HPP
+#define APPROXSVM_EXACT_RBF_CLASSES_HPP
 
 #include "rbf.hpp"
 
@@ -464,3 +465,5 @@ inline void class_sums_sparse(const ClassKernelSum<Real>& expansion, const Real*
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -15,7 +15,8 @@
 // This file does not bound the effect of rounding to the grid. For vectors, it is the grid error of
 // approxsvm/expansion/subspace.py. A row that is `off` steps off the grid moves by sqrt(2 half_theta) step `off`, in
 // units of 1 / sqrt(2 gamma), and the sums change by W times that.
-#pragma once
+#ifndef APPROXSVM_EXACT_RBF_GRID_HPP
+#define APPROXSVM_EXACT_RBF_GRID_HPP
 
 #include "../simd/pairs.hpp"
 #include "rbf_row.hpp"
@@ -287,3 +288,5 @@ inline void kernels_row(const GridKernels& grid, const std::int16_t* codes, std:
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -4,7 +4,8 @@
 // Kernel values of whole panels come first, then the lists pick theirs. Inner products and kernel values go through the
 // same roundings as in a block. Coefficients are float32, as in a block, but their products are added up in float64, so
 // the bound of a block's sums (listed_errors) covers these.
-#pragma once
+#ifndef APPROXSVM_EXACT_RBF_ROW_HPP
+#define APPROXSVM_EXACT_RBF_ROW_HPP
 
 #include "rbf_winner.hpp"
 
@@ -169,3 +170,5 @@ inline PartOfPair part_of_list(const ListOfVectors& list, std::size_t first, std
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -10,7 +10,8 @@
 // Lists hold the support vectors (rbf_winner.hpp), as floats or, if all are on a grid, as integers (rbf_grid.hpp). Each
 // function has a list of its own class and one of the others, with coefficients of one sign each, so the two sums of a
 // function also give its moduli.
-#pragma once
+#ifndef APPROXSVM_EXACT_RBF_SUBSPACE_HPP
+#define APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 
 #include "../arena.hpp"
 #include "../artifact/subspaces_section.hpp"
@@ -260,3 +261,5 @@ inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, con
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

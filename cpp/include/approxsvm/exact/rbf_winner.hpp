@@ -7,7 +7,8 @@
 // Kernel values are those of rbf.hpp in float32. Coefficients are float32 too, and so are sums over at most
 // listed_tiles tiles: a product goes through listed_depth roundings before it is added up in float64. Within a pair,
 // the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
-#pragma once
+#ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
+#define APPROXSVM_EXACT_RBF_WINNER_HPP
 
 #include "../arena.hpp"
 #include "rbf_classes.hpp"
@@ -353,3 +354,5 @@ inline void products_block(const float* panels, std::size_t n_features, std::siz
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -2,7 +2,8 @@
 // values. The inner products of a row with all of them take one multiply-add per shared non-zero, and the memory is
 // proportional to the non-zeros. The most frequent features are stored with all values, including zeros, so that whole
 // registers are used.
-#pragma once
+#ifndef APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
+#define APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 
 #include "../arena.hpp"
 #include "../simd/simd.hpp"
@@ -157,3 +158,5 @@ inline void column_products(const SparseColumns<Real>& x, const Real* values, co
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,7 +1,8 @@
 // The float32 engine for the pairs of one class, and the network that guesses which class wins a row, so that the
 // engine begins with that class's pairs. The scores of the classes are weighted sums of the landmarks' kernel values,
 // of the coordinates u, and constants.
-#pragma once
+#ifndef APPROXSVM_EXACT_WINNER_ENGINE_HPP
+#define APPROXSVM_EXACT_WINNER_ENGINE_HPP
 
 #include "../artifact/speculation_section.hpp"
 #include "rbf_row.hpp"
@@ -221,3 +222,5 @@ APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, con
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Evaluates expansions at the coordinates of rows. Nothing here allocates, throws, prints or keeps state: the caller
 // provides a workspace, and several threads may use one model with a workspace each.
-#pragma once
+#ifndef APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
+#define APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 
 #include <cmath>
 
@@ -346,3 +347,5 @@ inline Status decision_function(const ModelView& model, Span<const double> rows,
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -3,7 +3,8 @@
 //     f(z) = constant + linear.z + sum_{i <= j} triangle_ij z_i z_j,
 //
 // in float64: nothing is truncated, so its values are exact up to rounding, which the artifact bounds.
-#pragma once
+#ifndef APPROXSVM_EXPANSION_FORM_HPP
+#define APPROXSVM_EXPANSION_FORM_HPP
 
 #include <cmath>
 
@@ -135,3 +136,5 @@ inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

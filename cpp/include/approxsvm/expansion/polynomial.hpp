@@ -4,7 +4,8 @@
 //
 // Its C(n + k - 1, k) coefficients, one per monomial, are stored in the order in which this sum reads them: those of
 // i = 0 first, each inner quadratic form in panels.
-#pragma once
+#ifndef APPROXSVM_EXPANSION_POLYNOMIAL_HPP
+#define APPROXSVM_EXPANSION_POLYNOMIAL_HPP
 
 #include "quadratic.hpp"
 
@@ -99,3 +100,5 @@ APPROXSVM_NOINLINE inline double part_sparse(const float* coefficients, int k, s
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -5,7 +5,8 @@
 // at row p holds its own t x t triangle by columns (column p + k: rows p .. p + k), then, for every later column in
 // ascending order, the eight entries of that column. Only the last panel has t < 8, and it has no later columns. So a
 // panel entry is always eight numbers before its right-hand neighbour, and the triangle takes d (d + 1) / 2 numbers.
-#pragma once
+#ifndef APPROXSVM_EXPANSION_QUADRATIC_HPP
+#define APPROXSVM_EXPANSION_QUADRATIC_HPP
 
 #include "../simd/simd.hpp"
 
@@ -283,3 +284,5 @@ inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_featu
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

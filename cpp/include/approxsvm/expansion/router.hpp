@@ -4,7 +4,8 @@
 // A panel holds router_width points, one per lane: first half of ||x||^2 of each, then their negated coordinates,
 // feature by feature, with x = input_scale (point - model.center). The point nearest to y has the smallest ||x||^2 / 2
 // - x.y.
-#pragma once
+#ifndef APPROXSVM_EXPANSION_ROUTER_HPP
+#define APPROXSVM_EXPANSION_ROUTER_HPP
 
 #include "../model_view.hpp"
 #include "../simd/simd.hpp"
@@ -139,3 +140,5 @@ inline std::size_t route(const ModelView& model, const float* y) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

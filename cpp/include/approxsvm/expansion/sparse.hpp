@@ -7,7 +7,8 @@
 // If the data are far from the origin, the terms are much larger than the sum. Therefore everything is float64, and the
 // folding is exact to the last bit or two: products of two float32 numbers are exact in float64, and a second float64
 // keeps the rounding error of their sums.
-#pragma once
+#ifndef APPROXSVM_EXPANSION_SPARSE_HPP
+#define APPROXSVM_EXPANSION_SPARSE_HPP
 
 #include "../simd/compensated.hpp"
 #include "decision_function.hpp"
@@ -147,3 +148,5 @@ inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folde
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

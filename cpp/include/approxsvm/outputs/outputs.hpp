@@ -5,7 +5,8 @@
 // Values belong to all pairs of n_classes >= 2 classes, in order, or to each of several classes. A one-class model has
 // two classes, normal and outlier, and one value. Nothing allocates: `room` is the caller's scratch space for
 // outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
-#pragma once
+#ifndef APPROXSVM_OUTPUTS_OUTPUTS_HPP
+#define APPROXSVM_OUTPUTS_OUTPUTS_HPP
 
 #include "../artifact/outputs_section.hpp"
 #include "votes.hpp"
@@ -143,3 +144,5 @@ inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, c
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Votes of pairs of classes (program/votes.h) in the core. Nothing allocates: arrays belong to the caller.
-#pragma once
+#ifndef APPROXSVM_OUTPUTS_VOTES_HPP
+#define APPROXSVM_OUTPUTS_VOTES_HPP
 
 #include "../model_view.hpp"
 #include "../shared_code.hpp"
@@ -62,3 +63,5 @@ inline bool certain_vote(std::size_t n_classes, const double* values, const doub
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

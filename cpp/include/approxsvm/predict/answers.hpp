@@ -4,7 +4,8 @@
 // ensemble averages its members' probabilities, counts their labels as votes, adds up their values, or gives the labels
 // or values of all members. If its members are the functions of its classes, their values are treated like a single
 // model's.
-#pragma once
+#ifndef APPROXSVM_PREDICT_ANSWERS_HPP
+#define APPROXSVM_PREDICT_ANSWERS_HPP
 
 #include "../outputs/outputs.hpp"
 #include "mapped_rows.hpp"
@@ -670,6 +671,14 @@ class EnsembleAnswers {
 
 // --- any model
 
+// Whether certificates need a pass of their own. They tell what the first stage proves if only labels are wanted, and
+// must not depend on other outputs: values may come from later stages, or need closer bounds. Without engines, every
+// request takes the same way.
+inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
+    const bool more = wants_values(out) || out.probabilities || out.probability_bounds;
+    return out.certified && more && (model.n_members > 0 || has_engines(model));
+}
+
 // Answers all rows of a source. `counts[stage]` grows by the number of rows that each stage answered, once per member
 // of an ensemble and once per evaluation of a row. The workspace has workspace_bytes() for the number of rows in the
 // call.
@@ -679,18 +688,28 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
                      std::size_t n_bytes = ~std::size_t{0}) {
     const Status status = check_request(*prepared.view, rows.n_rows(), request, out);
     if (status != Status::ok) return status;
-    const CallOf<parts> call = rows_of_call<parts>(rows, request);
+    if (certifies_apart(*prepared.view, out)) {
+        Evaluation others = out, proof;
+        others.certified = nullptr;
+        proof.certified = out.certified;
+        const Status found = answer<parts>(prepared, rows, request, others, counts, workspace, n_bytes);
+        if (found != Status::ok) return found;
+        return answer<parts>(prepared, rows, request, proof, counts, workspace, n_bytes);
+    }
+    Request own = request;
+    if (out.certified) own.values = Values::settled;
+    const CallOf<parts> call = rows_of_call<parts>(rows, own);
     Arena arena(workspace);
     if constexpr (has(parts, ensembles)) {
         if (prepared.view->n_members > 0) {
             const EnsembleMemory memory(prepared, call, arena);
             if (arena.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
-            return EnsembleAnswers<parts>(prepared, counts, memory).answer(rows, request, out);
+            return EnsembleAnswers<parts>(prepared, counts, memory).answer(rows, own, out);
         }
     }
     const AnswerMemory memory(prepared, call, arena);
     if (arena.bytes_anywhere() > n_bytes) return Status::buffer_too_small;
-    return answer_single<parts>(prepared, rows, request, out, counts, memory);
+    return answer_single<parts>(prepared, rows, own, out, counts, memory);
 }
 
 // --- rows as callers have them
@@ -819,3 +838,5 @@ inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Ev
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

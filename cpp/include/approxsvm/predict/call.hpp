@@ -1,5 +1,6 @@
 // What all stages know about a call: its rows, the outputs wanted, and how many rows are evaluated together.
-#pragma once
+#ifndef APPROXSVM_PREDICT_CALL_HPP
+#define APPROXSVM_PREDICT_CALL_HPP
 
 #include "prepared.hpp"
 #include "row_source.hpp"
@@ -154,3 +155,5 @@ inline bool is_within_float64(double value, double bound, double row_error) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

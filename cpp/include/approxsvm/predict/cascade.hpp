@@ -13,7 +13,8 @@
 // bound. Exact values come from the float64 engine. Rows that a stage leaves undecided are collected and sent to the
 // next one a full block at a time. Each lane computes what it would compute alone, so results do not depend on the
 // other rows of a block.
-#pragma once
+#ifndef APPROXSVM_PREDICT_CASCADE_HPP
+#define APPROXSVM_PREDICT_CASCADE_HPP
 
 #include "gaussian_terms.hpp"
 #include "subspace_stage.hpp"
@@ -355,3 +356,5 @@ class Cascade {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -7,7 +7,8 @@
 // certain (winner_row.hpp). Rows that this leaves undecided, or that cost less together, go to the exact engines of all
 // pairs. If decision values are wanted, a row is settled once the sign of every pair is certain and every bound is
 // within the model's tolerance. Exact values come from the float64 engine.
-#pragma once
+#ifndef APPROXSVM_PREDICT_CLASS_CASCADE_HPP
+#define APPROXSVM_PREDICT_CLASS_CASCADE_HPP
 
 #include "common_expansions.hpp"
 #include "winner_stage.hpp"
@@ -228,3 +229,5 @@ class ClassCascade : public CommonExpansions {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Values of several decision functions that are expanded around the same centers, with the numbers that the bound table
 // gives for them: for a block of rows near a center, or for a single row. The cascade decides how to use them.
-#pragma once
+#ifndef APPROXSVM_PREDICT_COMMON_EXPANSIONS_HPP
+#define APPROXSVM_PREDICT_COMMON_EXPANSIONS_HPP
 
 #include "cascade.hpp"
 
@@ -183,3 +184,5 @@ class CommonExpansions {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

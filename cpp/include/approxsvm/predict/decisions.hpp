@@ -4,8 +4,9 @@
 // One function: the label cannot differ from the exact one if |value - label change| > bound (labels usually change at
 // 0). Several functions, one per class or target: the first class with the largest value wins, if it exceeds every
 // other one by more than both bounds. Pairs of classes: they vote (votes.hpp). If values are wanted, the sign of every
-// pair must be certain. Values that are wanted or belong to a regression need bounds within the model's tolerance.
-#pragma once
+// pair must be certain. Values that a caller sees or belong to a regression need bounds within the model's tolerance.
+#ifndef APPROXSVM_PREDICT_DECISIONS_HPP
+#define APPROXSVM_PREDICT_DECISIONS_HPP
 
 #include "../outputs/outputs.hpp"
 #include "evaluation_memory.hpp"
@@ -20,7 +21,9 @@ template <Shape fixed>
 class Decisions {
   public:
     explicit Decisions(const Job& job)
-        : Decisions(job, wants_values(job.out) || job.view.task == Task::regression ? job.view.tolerance : infinity) {}
+        : Decisions(job, (wants_values(job.out) && job.request.keeps_promise) || job.view.task == Task::regression
+                             ? job.view.tolerance
+                             : infinity) {}
     // Bounds above the tolerance do not suffice.
     Decisions(const Job& job, double tolerance)
         : view_(job.view),
@@ -112,3 +115,5 @@ class Decisions {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // The definition of a sum of RBF kernels: term by term in LIBSVM's order in float64, with a bound of its rounding
 // error. Also Distances, for any kernel that is a function of squared distances.
-#pragma once
+#ifndef APPROXSVM_PREDICT_DEFINITION_HPP
+#define APPROXSVM_PREDICT_DEFINITION_HPP
 
 #include "../artifact/support_vectors.hpp"
 #include "prepared.hpp"
@@ -110,3 +111,5 @@ APPROXSVM_NOINLINE inline void gaussian_by_definition(const PreparedModel& prepa
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,7 +1,8 @@
 // Queues of rows for an exact engine. Dense rows wait until a block is full. If the engine's center is the origin, rows
 // with few non-zeros wait in a separate buffer, because their cost is proportional to the non-zeros. Each row's sums
 // are offered to the cascade, which accepts or rejects them.
-#pragma once
+#ifndef APPROXSVM_PREDICT_ENGINE_STAGE_HPP
+#define APPROXSVM_PREDICT_ENGINE_STAGE_HPP
 
 #include "evaluation_memory.hpp"
 
@@ -291,3 +292,5 @@ class EngineOf : SumsOf<parts&(sparse | batches), Real, Sums>, public EngineStag
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

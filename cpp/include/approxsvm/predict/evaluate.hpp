@@ -1,6 +1,7 @@
 // Takes rows in the kernel's coordinates and computes values with bounds. Each row is assigned to a near center. The
 // rows of a center go through its expansion together, and undecided rows go down the cascade.
-#pragma once
+#ifndef APPROXSVM_PREDICT_EVALUATE_HPP
+#define APPROXSVM_PREDICT_EVALUATE_HPP
 
 #include "cascade.hpp"
 #include "class_cascade.hpp"
@@ -167,7 +168,7 @@ struct Routing {
     }
 
     // Sorts the rows by center_of, stably: few rows by insertion, because counting looks at all centers.
-    void sort(std::size_t n, std::size_t n_kinds) {
+    void sort(std::size_t n, std::size_t n_places) {
         if (n <= few_rows) {
             for (std::size_t i = 0; i < n; ++i) {
                 std::size_t k = i;
@@ -176,10 +177,10 @@ struct Routing {
             }
             return;
         }
-        for (std::size_t c = 0; c <= n_kinds; ++c) counts[c] = 0;
+        for (std::size_t c = 0; c <= n_places; ++c) counts[c] = 0;
         for (std::size_t i = 0; i < n; ++i) ++counts[center_of[i]];
         std::uint32_t end = 0;
-        for (std::size_t c = 0; c <= n_kinds; ++c) counts[c] = end += counts[c];
+        for (std::size_t c = 0; c <= n_places; ++c) counts[c] = end += counts[c];
         for (std::size_t i = n; i-- > 0;) order[--counts[center_of[i]]] = static_cast<std::uint32_t>(i);
     }
     static constexpr std::size_t few_rows = 16;
@@ -270,3 +271,5 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

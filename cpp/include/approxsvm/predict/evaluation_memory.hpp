@@ -1,5 +1,6 @@
 // Scratch memory of one thread: what each stage of any kind of model needs.
-#pragma once
+#ifndef APPROXSVM_PREDICT_EVALUATION_MEMORY_HPP
+#define APPROXSVM_PREDICT_EVALUATION_MEMORY_HPP
 
 #include "call.hpp"
 #include "definition.hpp"
@@ -217,3 +218,5 @@ struct EvaluationMemory {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

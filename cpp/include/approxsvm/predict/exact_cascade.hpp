@@ -12,7 +12,8 @@
 //     define(job, i, values, bounds, room)  all values of row i by the definition, and their bounds
 //     refuses                        whether a row is an error if the definition has no finite bound, or misses a
 //                                    requested tolerance
-#pragma once
+#ifndef APPROXSVM_PREDICT_EXACT_CASCADE_HPP
+#define APPROXSVM_PREDICT_EXACT_CASCADE_HPP
 
 #include "decisions.hpp"
 #include "engine_stage.hpp"
@@ -183,3 +184,5 @@ inline bool is_felt(const PreparedModel& prepared, double moved) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -2,7 +2,8 @@
 // are origin + k step, computed like this in float64 and compared exactly; each feature has few values of k, and
 // squared distances are small. This is found from the dictionary of the packed support vectors, without arithmetic on
 // all of them. Without a grid, each feature may take at most 16 values of any size.
-#pragma once
+#ifndef APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
+#define APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
@@ -610,3 +611,5 @@ class FewValuesWriter {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,7 +1,8 @@
 // Evaluates single rows by the sums of exact/few_values.hpp, with their bounds. A row qualifies if all of its values
 // are on the support vectors' grid, compared exactly, and within each feature's range. The cost of a row does not
 // depend on other rows.
-#pragma once
+#ifndef APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
+#define APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
 
 #include "evaluation_memory.hpp"
 
@@ -164,3 +165,5 @@ class FewValuesStage {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Sums of Gaussian kernels at support vectors, for ExactCascade: one function, several of the same support vectors, or
 // all pairs of classes. Each kernel value is computed once.
-#pragma once
+#ifndef APPROXSVM_PREDICT_GAUSSIAN_TERMS_HPP
+#define APPROXSVM_PREDICT_GAUSSIAN_TERMS_HPP
 
 #include "exact_cascade.hpp"
 
@@ -76,3 +77,5 @@ class GaussianTerms {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

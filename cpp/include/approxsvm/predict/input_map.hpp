@@ -2,7 +2,8 @@
 // C library, it performs the source's operations in float64 one by one, so a row equals the source's row, bit for bit
 // (models/FORMAT.md, "input_map"; artifact/ops has the kinds). Each row comes with a bound of its distance to the
 // same function over the real numbers.
-#pragma once
+#ifndef APPROXSVM_PREDICT_INPUT_MAP_HPP
+#define APPROXSVM_PREDICT_INPUT_MAP_HPP
 
 #include "../artifact/input_map_section.hpp"
 #include "../model_view.hpp"
@@ -226,3 +227,5 @@ class RowMapper {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Takes raw rows and maps them as the source does, a chunk at a time. The uncertainty of a mapped row enters its
 // bounds. Rows of a model without an input map are evaluated directly.
-#pragma once
+#ifndef APPROXSVM_PREDICT_MAPPED_ROWS_HPP
+#define APPROXSVM_PREDICT_MAPPED_ROWS_HPP
 
 #include "evaluate.hpp"
 #include "input_map.hpp"
@@ -241,3 +242,5 @@ inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows,
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

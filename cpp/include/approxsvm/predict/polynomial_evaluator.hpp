@@ -5,7 +5,8 @@
 // Values are exact except for rounding, whatever is requested. The rounding error grows with the row. A row whose value
 // is beyond float64, or not certain to the requested tolerance, is rejected. A row that misses the tolerance is
 // evaluated all the same, with its bound, and so are all other rows.
-#pragma once
+#ifndef APPROXSVM_PREDICT_POLYNOMIAL_EVALUATOR_HPP
+#define APPROXSVM_PREDICT_POLYNOMIAL_EVALUATOR_HPP
 
 #include "terms_function.hpp"
 
@@ -282,3 +283,5 @@ struct EvaluatorOf<ProductKernels> {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

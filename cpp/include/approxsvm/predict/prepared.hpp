@@ -1,6 +1,7 @@
 // A model prepared for evaluation: bound tables, the folded center and, if rows may need the exact model, the support
 // vectors in the layout of the exact engine. The caller provides all memory.
-#pragma once
+#ifndef APPROXSVM_PREDICT_PREPARED_HPP
+#define APPROXSVM_PREDICT_PREPARED_HPP
 
 #include <new>
 
@@ -660,3 +661,5 @@ inline Status prepare(const ModelView& view, Span<unsigned char> memory, const P
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Check rows test whether this machine computes the values of the machine that wrote an artifact (models/FORMAT.md).
 // They are rows after the input map; only the checksum protects the map.
-#pragma once
+#ifndef APPROXSVM_PREDICT_REPLAY_HPP
+#define APPROXSVM_PREDICT_REPLAY_HPP
 
 #include "evaluate.hpp"
 
@@ -142,3 +143,5 @@ inline Status replay(const PreparedModel& prepared, void* memory) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

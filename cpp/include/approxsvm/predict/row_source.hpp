@@ -1,5 +1,6 @@
 // Gives stages access to rows in any storage, one at a time and in the form that they need.
-#pragma once
+#ifndef APPROXSVM_PREDICT_ROW_SOURCE_HPP
+#define APPROXSVM_PREDICT_ROW_SOURCE_HPP
 
 #include "../expansion/sparse.hpp"
 #include "../simd/block.hpp"
@@ -338,3 +339,5 @@ class CsrSource final : public SourceInEitherType<CsrSource<Real, Index>> {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,7 +1,8 @@
 // Upper bound of the work to label any single row: the sum of the most work that each stage can take. The unit of work
 // is a multiply-add of inner products, forms and sums. An exp counts as work_of_exp units, and a float64 operation as
 // two. Loading and mapping a row and looking up its bounds are not counted.
-#pragma once
+#ifndef APPROXSVM_PREDICT_ROW_WORK_HPP
+#define APPROXSVM_PREDICT_ROW_WORK_HPP
 
 #include "prepared.hpp"
 #include "winner_row.hpp"
@@ -116,3 +117,5 @@ APPROXSVM_COLD inline bool work_of_row(const ModelView& view, RowWork& work) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // The cascade of models with several decision functions of the same support vectors, one per class or target. All are
 // expanded around the same centers. The exact engines take rows that the bounds of expansions leave undecided.
-#pragma once
+#ifndef APPROXSVM_PREDICT_SEVERAL_CASCADE_HPP
+#define APPROXSVM_PREDICT_SEVERAL_CASCADE_HPP
 
 #include "common_expansions.hpp"
 
@@ -114,3 +115,5 @@ class SeveralCascade : public CommonExpansions {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

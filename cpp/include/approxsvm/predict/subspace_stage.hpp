@@ -1,6 +1,7 @@
 // Evaluates rows by kernel sums in few coordinates (rbf_subspace.hpp), from the stage with the fewest coordinates to
 // the one with the most, a full block at a time, and bounds their difference from the model.
-#pragma once
+#ifndef APPROXSVM_PREDICT_SUBSPACE_STAGE_HPP
+#define APPROXSVM_PREDICT_SUBSPACE_STAGE_HPP
 
 #include "engine_stage.hpp"
 
@@ -339,3 +340,5 @@ class SubspaceStage {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,7 +1,8 @@
 // Sums of terms that are not kernels at support vectors (`Kind`: a record of exact/), for ExactCascade. The reference
 // is the function over the real numbers. A row whose terms are beyond float64 is rejected, and so is a row whose value
 // misses the requested tolerance.
-#pragma once
+#ifndef APPROXSVM_PREDICT_TERMS_FUNCTION_HPP
+#define APPROXSVM_PREDICT_TERMS_FUNCTION_HPP
 
 #include "exact_cascade.hpp"
 
@@ -79,3 +80,5 @@ struct EvaluatorOf {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -5,7 +5,8 @@
 // row is settled as soon as the class with the most certain votes precedes what any other class can reach. Classes are
 // eliminated best first: the next to be judged has the most possible votes. In models of many classes a handful of
 // strong classes beats nearly all others more often than the winner loses.
-#pragma once
+#ifndef APPROXSVM_PREDICT_WINNER_ROW_HPP
+#define APPROXSVM_PREDICT_WINNER_ROW_HPP
 
 #include "../outputs/votes.hpp"
 #include "subspace_stage.hpp"
@@ -382,3 +383,5 @@ class WinnerRow {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -3,7 +3,8 @@
 // certainly loses some, the class that beats it most clearly is guessed next, a few times; then the votes of further
 // classes decide, one row at a time, or the engine of all pairs where rows together cost less. If there are subspaces,
 // the pairs of a class are evaluated in few coordinates first, then in more, and finally in all features.
-#pragma once
+#ifndef APPROXSVM_PREDICT_WINNER_STAGE_HPP
+#define APPROXSVM_PREDICT_WINNER_STAGE_HPP
 
 #include "winner_row.hpp"
 
@@ -325,3 +326,5 @@ class WinnerStage {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 /* x -> min(max((x - subtract) * multiply / divide + add, low), high), as in scalers. Callers perform these operations
    themselves: the core uses one loop over features per operation, so that no compiler fuses two of them. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_AFFINE_H
+#define APPROXSVM_PROGRAM_AFFINE_H
 #include "ball.h"
 
 /* The growth factor of a radius, and the error added by underflow. */
@@ -43,3 +44,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_at_most(approxsvm_ball x, double high
     y.value = x.value > high ? high : x.value;
     return y;
 }
+
+#endif

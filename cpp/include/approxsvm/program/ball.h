@@ -1,5 +1,6 @@
 /* Balls: the intermediate numbers of an input map, each with a bound on its distance from the exact number. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_BALL_H
+#define APPROXSVM_PROGRAM_BALL_H
 #include "functions.h"
 
 typedef struct {
@@ -46,3 +47,5 @@ APPROXSVM_PROGRAM int approxsvm_piece(double x, const double* edges, int n) {
     }
     return low;
 }
+
+#endif

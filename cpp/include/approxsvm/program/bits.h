@@ -4,7 +4,8 @@
    sums.
 
    The including file may define the declaration specifiers of functions, and must include <stdint.h>. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_BITS_H
+#define APPROXSVM_PROGRAM_BITS_H
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
@@ -116,3 +117,5 @@ APPROXSVM_PROGRAM double approxsvm_product(double a, double b) {
     const volatile double product = a * b;
     return product;
 }
+
+#endif

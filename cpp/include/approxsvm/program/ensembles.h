@@ -1,6 +1,7 @@
 /* Answers of several models, combined: means of probabilities, votes, and sums of values, one row at a time, one member
    after the other in the source's order. Callers clear the sums. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_ENSEMBLES_H
+#define APPROXSVM_PROGRAM_ENSEMBLES_H
 #include "scores.h"
 
 /* Adds the probabilities of a member and their intervals, times its weight. */
@@ -78,3 +79,5 @@ APPROXSVM_ANSWER void approxsvm_add_products(int n, const double* weights, const
         *bound += 1.000001 * size * e[k] + (unit * size + 0x1p-1074) * approxsvm_abs(x[k]);
     }
 }
+
+#endif

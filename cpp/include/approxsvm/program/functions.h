@@ -1,6 +1,7 @@
 /* Functions of one variable, with proven error bounds in units u = 2^-53 of the result. The bounds hold whether or not
    products are fused with sums. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_FUNCTIONS_H
+#define APPROXSVM_PROGRAM_FUNCTIONS_H
 #include "bits.h"
 #ifndef APPROXSVM_ROOT /* of x >= 0, within 2 u */
 #define APPROXSVM_ROOT approxsvm_root
@@ -128,3 +129,5 @@ APPROXSVM_PROGRAM double approxsvm_root(double x) {
     for (k = 0; k < 4; ++k) root = 0.5 * (root + x / root);
     return scale * root;
 }
+
+#endif

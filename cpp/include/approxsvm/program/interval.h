@@ -1,5 +1,6 @@
 /* Intervals that numbers are wrapped into, or outside which they are refused. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_INTERVAL_H
+#define APPROXSVM_PROGRAM_INTERVAL_H
 #include "ball.h"
 
 /* x -> low + (x - low) mod length, like NumPy's x % length: the remainder is exact, but rounded if x is below low. The
@@ -38,3 +39,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_between(approxsvm_ball x, double low,
         x.radius = approxsvm_infinity();
     return x;
 }
+
+#endif

@@ -1,5 +1,6 @@
 /* p -> y with P(Z < y) = p for a standard normal Z, after clipping p to [2^-24, 1 - 2^-24]. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_INVERSE_NORMAL_H
+#define APPROXSVM_PROGRAM_INVERSE_NORMAL_H
 #include "ball.h"
 
 #define APPROXSVM_LEAST_PROBABILITY 0x1p-24
@@ -79,3 +80,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int 
     found.radius = (carried + own * y) * (1.0 + 0x1p-30);
     return found;
 }
+
+#endif

@@ -1,5 +1,6 @@
 /* x -> log(x + offset). */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_LOGARITHM_H
+#define APPROXSVM_PROGRAM_LOGARITHM_H
 #include "ball.h"
 
 /* Evaluates a ball. The error of the logarithm is 4 u here and 12 units in the source, which also rounds the offset and
@@ -15,3 +16,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double of
     y.radius = nearest > 0.0 ? y.radius : approxsvm_infinity();
     return y;
 }
+
+#endif

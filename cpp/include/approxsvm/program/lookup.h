@@ -1,5 +1,6 @@
 /* Step functions of one number: thresholds, bins, categories, replacements of missing values. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_LOOKUP_H
+#define APPROXSVM_PROGRAM_LOOKUP_H
 #include "ball.h"
 
 typedef struct {
@@ -54,3 +55,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* l
     }
     return y;
 }
+
+#endif

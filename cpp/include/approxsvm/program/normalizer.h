@@ -1,5 +1,6 @@
 /* x / ||x||. Callers compute the norms; the core does so in SIMD lanes. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_NORMALIZER_H
+#define APPROXSVM_PROGRAM_NORMALIZER_H
 #include "ball.h"
 
 /* A smaller norm is taken for 1, as scikit-learn does: of dense rows, and of sparse rows, where only 0 is smaller. */
@@ -49,3 +50,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_normalized(approxsvm_ball x, approxsv
     if (!(norm.value - norm.radius >= least || norm.value + norm.radius < least)) x.radius = approxsvm_infinity();
     return x;
 }
+
+#endif

@@ -1,5 +1,6 @@
 /* Piecewise polynomials of one number: splines, quantile interpolation. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_PIECEWISE_POLYNOMIAL_H
+#define APPROXSVM_PROGRAM_PIECEWISE_POLYNOMIAL_H
 #include "ball.h"
 
 typedef struct {
@@ -75,3 +76,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_piecewise(const approxsvm_piecewise_p
     if (!(x.radius == 0.0)) y.radius += approxsvm_polynomial_moved(pieces, x, y.value, is_source);
     return y;
 }
+
+#endif

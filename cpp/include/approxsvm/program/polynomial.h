@@ -1,5 +1,6 @@
 /* Powers, and bounds that are polynomials. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_POLYNOMIAL_H
+#define APPROXSVM_PROGRAM_POLYNOMIAL_H
 #include "bits.h"
 
 /* t^p, in p - 1 roundings. */
@@ -17,3 +18,5 @@ APPROXSVM_PROGRAM float approxsvm_polynomial_above(const float* c, int n, float 
     for (k = n - 2; k >= 0; --k) sum = sum * r + c[k];
     return sum * 1.00001f;
 }
+
+#endif

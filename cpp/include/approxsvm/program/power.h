@@ -1,6 +1,7 @@
 /* Box-Cox: x -> (x^p - 1) / p, or log x if p = 0. Yeo-Johnson: the same for 1 + x; below 0, minus the same for 1 - x
    and 2 - p. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_POWER_H
+#define APPROXSVM_PROGRAM_POWER_H
 #include "ball.h"
 
 /* Whether every number of a ball has a value. */
@@ -68,3 +69,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power,
                    : approxsvm_infinity(); /* nor if one is NaN */
     return y;
 }
+
+#endif

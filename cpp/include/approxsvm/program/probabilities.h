@@ -10,7 +10,8 @@
    All functions but one are monotone in each value or score, so the ends of the intervals of values or scores map to
    the ends of the probabilities' intervals; these are widened by more than their rounding. The core replaces exp by the
    C library's, so that probabilities are LIBSVM's and scikit-learn's bit for bit; operations keep their order. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
+#define APPROXSVM_PROGRAM_PROBABILITIES_H
 #include "functions.h"
 #include "scores.h"
 #ifndef APPROXSVM_EXP /* within 4 u, or within 2^-1020 */
@@ -412,3 +413,5 @@ APPROXSVM_ANSWER void approxsvm_density_marks_ends(const approxsvm_outputs* o, c
     }
     approxsvm_two_ends(p, 0, 0.0, lowest, highest);
 }
+
+#endif

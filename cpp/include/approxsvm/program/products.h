@@ -1,5 +1,6 @@
 /* Products of numbers. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_PRODUCTS_H
+#define APPROXSVM_PROGRAM_PRODUCTS_H
 #include "ball.h"
 
 /* The error of a product of y and a factor with radii e and d is |y| d + |factor| e + e d, plus the rounding of the
@@ -14,3 +15,5 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_times(approxsvm_ball y, approxsvm_bal
                      (1.0 + 0x1p-30);
     return product;
 }
+
+#endif

@@ -1,5 +1,6 @@
 /* x -> (x - center) matrix + bias. Callers compute the products; the core does so in blocks of rows and columns. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_PROJECTION_H
+#define APPROXSVM_PROGRAM_PROJECTION_H
 #include "ball.h"
 
 /* The error of x - center that a column of products inherits: a sum of n products has an error of gamma_(n + 2) times
@@ -18,3 +19,5 @@ APPROXSVM_PROGRAM double approxsvm_bias_radius(double bias, double bias_error, i
 APPROXSVM_PROGRAM double approxsvm_projected_radius(double reach, double column_norm, double of_bias, double y) {
     return (reach * column_norm + (of_bias + 0x1p-52 * approxsvm_abs(y))) * (1.0 + 0x1p-30);
 }
+
+#endif

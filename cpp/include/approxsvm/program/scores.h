@@ -4,7 +4,8 @@
    one; bounds that are infinite, NaN or negative carry no information, nor do values that are not finite. Intervals
    contain the results of these functions for the exact values, in this arithmetic and over the real numbers:
    their own rounding is part of every interval. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_SCORES_H
+#define APPROXSVM_PROGRAM_SCORES_H
 #include "votes.h"
 
 typedef struct {
@@ -159,3 +160,5 @@ APPROXSVM_ANSWER int approxsvm_is_certain_by_share(const double* lowest, const d
     const int label = approxsvm_label_of_threshold(threshold);
     return lowest[label] >= threshold[0] || highest[label] < threshold[0];
 }
+
+#endif

@@ -14,7 +14,8 @@
        moments_k = C(q, k) sum_i |a_i| (alpha_i / reach)^k,    reach >= alpha_i.
 
    If a row moves by h, f changes by at most h M'(r + h), and by at most 2 A1 if p = 0. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_TERMS_H
+#define APPROXSVM_PROGRAM_TERMS_H
 #include "bits.h"
 
 /* The largest absolute value of g, g' or g'' (order 0, 1 or 2) for |t| <= reach. */
@@ -67,3 +68,5 @@ APPROXSVM_PROGRAM double approxsvm_sum_error(int power, double of_arguments, dou
                                              double a1) {
     return (power > 0 ? power * of_arguments + of_terms : of_arguments) * moduli + (power > 0 ? 0.0 : of_terms * a1);
 }
+
+#endif

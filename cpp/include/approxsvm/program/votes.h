@@ -4,7 +4,8 @@
    positive value is a vote for the first class of its pair, any other value for the second. The class with the most
    votes wins; ties go to the first, as in LIBSVM. Counts start at 1, not 0: compilers replace a loop that clears an
    array by a call of memset. */
-#pragma once
+#ifndef APPROXSVM_PROGRAM_VOTES_H
+#define APPROXSVM_PROGRAM_VOTES_H
 #include "bits.h"
 #ifndef APPROXSVM_BOUND /* the type of bounds */
 #define APPROXSVM_BOUND float
@@ -79,3 +80,5 @@ APPROXSVM_ANSWER int approxsvm_certain_vote(int n, const double* values, const A
     }
     return approxsvm_certain_winner(n, counts, counts + n);
 }
+
+#endif

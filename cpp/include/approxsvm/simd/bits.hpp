@@ -1,6 +1,7 @@
 // Integer kernels: counts of differing bits, sums of lookups by bytes, and kernel values by the digits of a distance.
 // With simd.hpp and pairs.hpp this is the only code that depends on a compiler or a CPU.
-#pragma once
+#ifndef APPROXSVM_SIMD_BITS_HPP
+#define APPROXSVM_SIMD_BITS_HPP
 
 #include "cpuid.hpp"
 #include "simd.hpp"
@@ -390,3 +391,5 @@ APPROXSVM_INLINE auto with_digits(std::size_t n, const Take& take) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Brings rows into the form of the block microkernel: shifted by the center, scaled, one row per SIMD lane.
-#pragma once
+#ifndef APPROXSVM_SIMD_BLOCK_HPP
+#define APPROXSVM_SIMD_BLOCK_HPP
 
 #include <cmath>
 #include <cstdint>
@@ -102,3 +103,5 @@ inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Sums with their rounding errors.
-#pragma once
+#ifndef APPROXSVM_SIMD_COMPENSATED_HPP
+#define APPROXSVM_SIMD_COMPENSATED_HPP
 
 #include <cmath>
 
@@ -22,3 +23,5 @@ APPROXSVM_INLINE double two_sum(double a, double b, double& lost) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // cos(2 pi t), a register of float32 or float64 at a time. Angles are in turns, so that the range reduction is a
 // subtraction without rounding.
-#pragma once
+#ifndef APPROXSVM_SIMD_COSINE_HPP
+#define APPROXSVM_SIMD_COSINE_HPP
 
 #include "simd.hpp"
 
@@ -55,3 +56,5 @@ APPROXSVM_INLINE void cosine_of_turns(f64v (&t)[N]) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,12 +1,16 @@
 // Instructions that the CPU has but its target does not require. This file reads cpuid itself: zig's tables of
 // __builtin_cpu_supports are empty, and clang 18 does not know "avxvnni". The operating system saves the registers, as
 // it does the target's.
-#pragma once
+#ifndef APPROXSVM_SIMD_CPUID_HPP
+#define APPROXSVM_SIMD_CPUID_HPP
+
+#include "../version.hpp"
 
 #if defined(__GNUC__) && !defined(_WIN32) && (defined(__x86_64__) || defined(__i386__))
 #include <cpuid.h>
 
 namespace approxsvm {
+inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 // Register 0 to 3 (eax, ebx, ecx, edx) of a subleaf of leaf 7; 0 if there is no such subleaf.
 inline unsigned cpuid_7(unsigned subleaf, int number) {
@@ -19,5 +23,8 @@ inline unsigned cpuid_7(unsigned subleaf, int number) {
     return registers[number];
 }
 
+}  // namespace APPROXSVM_VERSION_NAMESPACE
 }  // namespace approxsvm
+#endif
+
 #endif

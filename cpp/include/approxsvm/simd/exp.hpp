@@ -1,5 +1,6 @@
 // exp(x) for x <= 0, a register of float32 or float64 at a time.
-#pragma once
+#ifndef APPROXSVM_SIMD_EXP_HPP
+#define APPROXSVM_SIMD_EXP_HPP
 
 #include "simd.hpp"
 
@@ -84,3 +85,5 @@ APPROXSVM_INLINE f64v exp_nonpositive(f64v x) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

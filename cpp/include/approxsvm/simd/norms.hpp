@@ -1,5 +1,6 @@
 // Sums of squares and products, and their rounding.
-#pragma once
+#ifndef APPROXSVM_SIMD_NORMS_HPP
+#define APPROXSVM_SIMD_NORMS_HPP
 
 #include <cmath>
 #include <cstddef>
@@ -97,3 +98,5 @@ inline double norm_above(const double* x, std::size_t n, std::size_t stride = 1)
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,6 +1,7 @@
 // Inner products of 16-bit integers: a register of `lanes` int32, each holding two 16-bit integers or a sum of their
 // products. With simd.hpp and bits.hpp this is the only code that depends on a compiler or a CPU.
-#pragma once
+#ifndef APPROXSVM_SIMD_PAIRS_HPP
+#define APPROXSVM_SIMD_PAIRS_HPP
 
 #include "cpuid.hpp"
 #include "simd.hpp"
@@ -167,3 +168,5 @@ APPROXSVM_INLINE bool fuses_pairs() {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -4,11 +4,14 @@
 //
 // All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
 // function for an old CPU by its AVX-512 version.
-#pragma once
+#ifndef APPROXSVM_SIMD_SIMD_HPP
+#define APPROXSVM_SIMD_SIMD_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "../version.hpp"
 
 // __GCC_IEC_559 of GCC shows whether any part of -ffast-math is on.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
@@ -26,10 +29,10 @@
 // between builds; only LIBSVM's exact probabilities (program/probabilities.h) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
-#define APPROXSVM_TARGET baseline
+#define APPROXSVM_TARGET_WORD baseline
 #elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__) && \
     defined(__FMA__)
-#define APPROXSVM_TARGET avx512
+#define APPROXSVM_TARGET_WORD avx512
 #define APPROXSVM_AVX512 1
 #if defined(__GNUC__) && \
     !defined(__clang__)  // GCC bug 105593: its own header trips this warning wherever it is inlined
@@ -42,16 +45,19 @@
 #pragma GCC diagnostic pop
 #endif
 #elif defined(__AVX2__) && (defined(__FMA__) || defined(_MSC_VER))
-#define APPROXSVM_TARGET avx2
+#define APPROXSVM_TARGET_WORD avx2
 #define APPROXSVM_AVX2 1
 #include <immintrin.h>
 #elif defined(__aarch64__) && defined(__ARM_NEON)
-#define APPROXSVM_TARGET neon
+#define APPROXSVM_TARGET_WORD neon
 #define APPROXSVM_NEON 1
 #include <arm_neon.h>
 #else
-#define APPROXSVM_TARGET baseline
+#define APPROXSVM_TARGET_WORD baseline
 #endif
+
+// The namespace of the target, in this version.
+#define APPROXSVM_TARGET APPROXSVM_JOIN(APPROXSVM_JOIN(APPROXSVM_VERSION_NAMESPACE, _), APPROXSVM_TARGET_WORD)
 
 // A test counts the multiply-adds of a row with it (predict/row_work.hpp).
 #if !defined(APPROXSVM_COUNT_WORK)
@@ -727,3 +733,5 @@ APPROXSVM_INLINE float sum8(f32x8 x) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

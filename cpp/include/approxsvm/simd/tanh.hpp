@@ -1,5 +1,6 @@
 // tanh(x), registers of float64 at a time.
-#pragma once
+#ifndef APPROXSVM_SIMD_TANH_HPP
+#define APPROXSVM_SIMD_TANH_HPP
 
 #include "exp.hpp"
 
@@ -28,3 +29,5 @@ APPROXSVM_INLINE void hyperbolic_tangent(f64v (&x)[N]) {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

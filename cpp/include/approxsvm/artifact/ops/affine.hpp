@@ -1,5 +1,6 @@
 // x -> min(max((x - subtract) * multiply / divide + add, low), high), feature by feature, as in scalers.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_AFFINE_HPP
+#define APPROXSVM_ARTIFACT_OPS_AFFINE_HPP
 
 #include "op.hpp"
 
@@ -268,3 +269,5 @@ struct AffineOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

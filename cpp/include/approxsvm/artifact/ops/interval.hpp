@@ -1,5 +1,6 @@
 // Numbers outside an interval are wrapped into it by whole turns, or refused, feature by feature.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_INTERVAL_HPP
+#define APPROXSVM_ARTIFACT_OPS_INTERVAL_HPP
 
 #include "op.hpp"
 
@@ -69,3 +70,5 @@ struct IntervalOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // The inverse of the normal distribution function, feature by feature; other features are unchanged.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_INVERSE_NORMAL_HPP
+#define APPROXSVM_ARTIFACT_OPS_INVERSE_NORMAL_HPP
 
 #include "op.hpp"
 
@@ -32,3 +33,5 @@ struct InverseNormalOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // x -> log(x + offset), feature by feature; features with an infinite offset are unchanged.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_LOGARITHM_HPP
+#define APPROXSVM_ARTIFACT_OPS_LOGARITHM_HPP
 
 #include "op.hpp"
 
@@ -33,3 +34,5 @@ struct LogarithmOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Each output is a step function of one input: thresholds, bins, categories, replacements of missing values.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_LOOKUP_HPP
+#define APPROXSVM_ARTIFACT_OPS_LOOKUP_HPP
 
 #include "op.hpp"
 
@@ -97,3 +98,5 @@ struct LookupOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Products of inputs, each multiplied from its last factor to its first.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
+#define APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
 
 #include "op.hpp"
 
@@ -72,3 +73,5 @@ struct MonomialsOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

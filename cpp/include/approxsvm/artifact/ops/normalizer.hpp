@@ -1,6 +1,7 @@
 // x / ||x||, over adjacent features. A norm close to 0 is replaced by 1; in a sparse row, only a norm of 0 is
 // (program/normalizer.h).
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
+#define APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
 
 #include "op.hpp"
 
@@ -31,7 +32,7 @@ struct NormalizerOp : AnyOp {
         if (op.n_inputs % 2 != 0) check(field::op_group, op.integers[0][op.n_inputs], equal_to(0), op.n_inputs);
         return check.status() == Status::ok;
     }
-    static std::size_t origin(const MapOp& op, std::size_t k) { return op.integers[0][k] == 0 ? k : several; }
+    static std::size_t origin(const MapOp& op, std::size_t k) { return op.integers[0][k] == 0 ? k : several_columns; }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
         const std::uint32_t* group = op.integers[0];
@@ -97,3 +98,5 @@ struct NormalizerOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

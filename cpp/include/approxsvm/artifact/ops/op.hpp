@@ -1,6 +1,7 @@
 // The interface of the ops of an input map: one struct, in one file, per kind, used by the reader of artifacts and
 // by the mapper of rows (models/FORMAT.md, "input_map").
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_OP_HPP
+#define APPROXSVM_ARTIFACT_OPS_OP_HPP
 
 #include <cmath>
 #include <cstdint>
@@ -141,7 +142,7 @@ inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
     }
 }
 
-constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several = nan_refused;
+constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several_columns = nan_refused;
 
 // Defaults that suit most kinds. Each kind also has `kind`, find_parts(), is_valid() and run(), with arguments as in
 // affine.hpp. Kinds that are in place have as many outputs as inputs.
@@ -158,7 +159,7 @@ struct AnyOp {
     // These two serve kinds that are not by_feature. They return the only output that is NaN if input j is, or one of
     // the two values below; and the input on which output k depends, or `several`.
     static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
-    static std::size_t origin(const MapOp&, std::size_t) { return several; }
+    static std::size_t origin(const MapOp&, std::size_t) { return several_columns; }
     // Returns, for a kind that is as_source, whether the source treats sparse rows in the same manner.
     static bool as_source_of_sparse(const MapOp&) { return true; }
 };
@@ -205,3 +206,5 @@ inline bool are_taken_or_stay(Check& check, field::Id name, const double* number
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // All kinds of ops.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_OPS_HPP
+#define APPROXSVM_ARTIFACT_OPS_OPS_HPP
 
 #include "affine.hpp"
 #include "interval.hpp"
@@ -35,3 +36,5 @@ using OpsOf = std::conditional_t<has(parts, pipelines), AllOps, OpList<AffineOp>
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,5 +1,6 @@
 // Each output is a piecewise polynomial of one input: splines, quantile interpolation.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_PIECEWISE_POLYNOMIAL_HPP
+#define APPROXSVM_ARTIFACT_OPS_PIECEWISE_POLYNOMIAL_HPP
 
 #include "op.hpp"
 
@@ -98,3 +99,5 @@ struct PiecewisePolynomialOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

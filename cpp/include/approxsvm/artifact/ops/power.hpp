@@ -1,5 +1,6 @@
 // Box-Cox and Yeo-Johnson transforms, feature by feature; features with an infinite power are unchanged.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_POWER_HPP
+#define APPROXSVM_ARTIFACT_OPS_POWER_HPP
 
 #include "op.hpp"
 
@@ -50,3 +51,5 @@ struct PowerOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

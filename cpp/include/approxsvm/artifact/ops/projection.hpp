@@ -1,5 +1,6 @@
 // x -> (x - center) matrix + bias.
-#pragma once
+#ifndef APPROXSVM_ARTIFACT_OPS_PROJECTION_HPP
+#define APPROXSVM_ARTIFACT_OPS_PROJECTION_HPP
 
 #include <type_traits>
 
@@ -187,3 +188,5 @@ struct ProjectionOp : AnyOp {
 
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
+
+#endif

@@ -1,0 +1,10 @@
+// The version of these headers, which has no guard. The functions and types of each version have namespaces of their
+// own, so that the files of one program may use different versions. One file may include only one.
+#if !defined(APPROXSVM_HEADERS)
+#define APPROXSVM_HEADERS 100  // 10000 major + 100 minor + patch
+#define APPROXSVM_JOIN_OF(a, b) a##b
+#define APPROXSVM_JOIN(a, b) APPROXSVM_JOIN_OF(a, b)
+#define APPROXSVM_VERSION_NAMESPACE APPROXSVM_JOIN(v, APPROXSVM_HEADERS)
+#elif APPROXSVM_HEADERS != 100
+#error "this file includes two versions of approxsvm's headers: write all with one version of approxsvm export --hpp"
+#endif
