@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 import approxsvm
 from approxsvm.cli.group import Command, InputFile, OutputFile
@@ -128,7 +129,7 @@ def score(
     is_raster = requested == "raster" or (requested is None and are_rasters(inputs))
     chosen = _options_of(options, is_raster)
     with _progress("pixels" if is_raster else "rows") as progress:
-        shared = {"outputs": column_names(outputs), "n_jobs": jobs, "progress": progress}
+        shared: dict[str, Any] = {"outputs": column_names(outputs), "n_jobs": jobs, "progress": progress}
         if is_raster:
             if len(named) != 1:
                 raise InputError(f"a raster is scored by one model, but {len(named)} are given")
@@ -140,16 +141,13 @@ def score(
 
 def _options_of(options: Mapping[str, Any], is_raster: bool) -> dict[str, Any]:
     """Return the options for rasters or tables; InputError if one for the other kind was given."""
-    given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
-    given.pop("input_format", None)
-    others = [name for name in given if (name in _OF_RASTERS) != is_raster and given[name] != "fail"]
-    if others:
-        kinds = ("a raster", "tables") if is_raster else ("tables", "a raster")
-        raise InputError(f"--{others[0].replace('_', '-')} is for {kinds[1]}, but the input is {kinds[0]}")
+    source_of = click.get_current_context().get_parameter_source
+    for name in options.keys() - {"input_format"}:
+        if (name in _OF_RASTERS) != is_raster and source_of(name) == ParameterSource.COMMANDLINE:
+            kind, other = ("a raster", "tables") if is_raster else ("tables", "a raster")
+            raise InputError(f"--{name.replace('_', '-')} is for {other}, but the input is {kind}")
     if is_raster:
-        bands = column_names(options["bands"])
-        numbers = None if bands is None else [int(band) if band.isdecimal() else band for band in bands]
-        return {**{name: options[name] for name in _OF_RASTERS}, "bands": numbers}
+        return {**{name: options[name] for name in _OF_RASTERS}, "bands": column_names(options["bands"])}
     return {
         **{name: value for name, value in options.items() if name not in _OF_RASTERS},
         "keep": [name for some in options["keep"] for name in column_names(some) or ()],

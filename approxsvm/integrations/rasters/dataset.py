@@ -14,8 +14,8 @@ def score_raster(
     inputs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     output: str | os.PathLike[str],
     *,
-    outputs: Sequence[str] | None = None,
-    bands: Sequence[int | str] | None = None,
+    outputs: str | Sequence[str] | None = None,
+    bands: int | str | Sequence[int | str] | None = None,
     nodata: float | None = None,
     scaled: bool = False,
     probability_scale: int | None = None,
@@ -38,7 +38,8 @@ def score_raster(
     output : path
         A .tif file, with the grid of the input, tiled and compressed. A name without a suffix is a folder, which gets
         one file for each input file; after a run that was killed, the same call continues with the first missing file.
-    outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
+    outputs : str or sequence of str, optional
+        "label", "value", "probability", "error_bound", "certified".
         Default: "label", or "value" for a regression. Each becomes one or several bands. All bands of a file have one
         number type, the smallest that holds all outputs.
     bands : sequence of int or str, optional
@@ -65,6 +66,7 @@ def score_raster(
 
     Raises
     ------
+    InputError
         A band is missing, an output does not exist, or two files have different grids; the message names both. Also if
         the output is the same file as an input or the model.
     DataFormatError
@@ -74,6 +76,7 @@ def score_raster(
     MissingPackageError
         rasterio is not installed: ``pip install 'approxsvm[raster]'``.
     """
+    from approxsvm.integrations.rasters.pixels import nodata_number
     from approxsvm.integrations.rasters.scenes import run  # imported here because it needs rasterio
 
     scoring = Scoring()
@@ -83,7 +86,11 @@ def score_raster(
         [inputs] if isinstance(inputs, (str, os.PathLike)) else inputs,
         os.fspath(output),
         outputs=outputs,
-        reading={"bands": bands, "nodata": nodata, "scaled": scaled},
+        reading={
+            "bands": [bands] if isinstance(bands, (int, str)) else bands,
+            "nodata": nodata_number(nodata),
+            "scaled": scaled,
+        },
         probability_scale=probability_scale,
         overviews=overviews,
         n_jobs=n_jobs,

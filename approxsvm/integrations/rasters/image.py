@@ -13,7 +13,7 @@ import numpy.typing as npt
 from approxsvm.errors import InputError
 from approxsvm.frames.columns import choose_columns
 from approxsvm.integrations.rasters.layout import Layout, spare_number
-from approxsvm.integrations.rasters.pixels import Answered, PixelModel, differs
+from approxsvm.integrations.rasters.pixels import Answered, PixelModel, differs, nodata_number
 from approxsvm.integrations.scoring.overlap import overlapped
 from approxsvm.runtime.answer_names import answer_names
 from approxsvm.runtime.evaluator import artifact_of
@@ -78,8 +78,7 @@ def predict_image(
     >>> approxsvm.predict_image("models/breast_cancer.asvm", image).tolist()
     [[-1, None, -1], [-1, -1, -1]]
     """
-    names = [outputs] if isinstance(outputs, str) else outputs
-    pixels = PixelModel(artifact_of(model), names)
+    pixels, nodata = PixelModel(artifact_of(model), outputs), nodata_number(nodata)
     if hasattr(image, "dims") and hasattr(image, "coords"):
         answers = _of_data_array(pixels, image, axis, nodata)
     elif isinstance(axis, str):
@@ -88,7 +87,7 @@ def predict_image(
         image = image if isinstance(image, np.ndarray) else _as_array(image)
         answers = _of_array(pixels, np.moveaxis(image, _position(axis, image.shape), 0), nodata, n_threads(n_jobs))
         answers = {name: np.moveaxis(one, 0, axis) if one.ndim == image.ndim else one for name, one in answers.items()}
-    return answers[pixels.outputs[0]] if names is None or isinstance(outputs, str) else answers
+    return answers[pixels.outputs[0]] if outputs is None or isinstance(outputs, str) else answers
 
 
 def _as_array(image: Any) -> npt.NDArray[Any]:
@@ -177,7 +176,7 @@ def _answer(pixels: PixelModel, image: Any, nodata: float | None, index: Index) 
     if nodata is not None:
         differ = np.ones(len(rows), np.bool_) if has_data is None else has_data
         for band in used.tolist():
-            differ &= differs(rows[:, band], float(nodata), rows.dtype)
+            differ &= differs(rows[:, band], nodata, rows.dtype)
         has_data = differ
     if has_data is not None and has_data.all():
         has_data = None
@@ -200,7 +199,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         image = image.isel({dim: [0 if name is None else names.index(name) for name in chosen]})
     _check(pixels, (image.sizes[dim],), image.dtype)
     if nodata is None:
-        nodata = image.attrs.get("_FillValue", image.attrs.get("nodata"))
+        nodata = nodata_number(image.attrs.get("_FillValue", image.attrs.get("nodata")))
     if image.chunks is not None:
         image = image.chunk({dim: -1})
     answers = {}

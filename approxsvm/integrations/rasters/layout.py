@@ -67,6 +67,8 @@ class Layout:
         names = tuple(name for output in outputs for name in answer_names(artifact, output))
         wide = {"value", "error_bound"} & set(outputs)
         if wide or ("probability" in outputs and probability_scale is None):
+            if probability_scale is not None:
+                raise InputError(f"probability_scale makes all bands integers, which {min(wide)} does not fit in")
             fits = not wide and max(map(abs, taken), default=0) <= _EXACT_FLOAT32
             return cls(tuple(outputs), names, labels, np.dtype(np.float32 if fits else np.float64), np.nan, None)
         dtype, nodata = _integer_type(taken, probability_scale)

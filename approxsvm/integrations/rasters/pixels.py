@@ -13,6 +13,7 @@ from approxsvm.frames.columns import check_exact
 from approxsvm.frames.rows import zero_unused
 from approxsvm.runtime.evaluator import BoolArray, Evaluator, IntArray, available_outputs, check_output
 from approxsvm.runtime.gaps import answers_with_gaps
+from approxsvm.system.options import real_number
 
 _MAX_REASONS = 20  # reported for one block
 
@@ -33,11 +34,14 @@ class PixelModel:
     or takes texts.
     """
 
-    def __init__(self, artifact: Artifact, outputs: Sequence[str] | None = None) -> None:
+    def __init__(self, artifact: Artifact, outputs: str | Sequence[str] | None = None) -> None:
         if artifact.takes_texts:
             raise InputError("the model takes texts, which pixels are not")
         self.artifact = artifact
+        outputs = [outputs] if isinstance(outputs, str) else outputs
         self.outputs = available_outputs(artifact)[:1] if outputs is None else tuple(dict.fromkeys(outputs))
+        if not self.outputs:
+            raise InputError("outputs is empty")
         for output in self.outputs:
             check_output(artifact, output)
         self.columns = artifact.raw_columns
@@ -83,6 +87,14 @@ def _columns(answers: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]
     return {output: answer[:, np.newaxis] if answer.ndim == 1 else answer for output, answer in answers.items()}
 
 
+def nodata_number(value: Any) -> int | float | None:
+    """Return the number that means no data; None for NaN, which always means it. InputError for anything else."""
+    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return None
+    number = real_number(value, "nodata")
+    return int(value) if isinstance(value, (int, np.integer)) else number
+
+
 def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> Any:
     """Return which pixels of a band of this dtype differ from a number, which is rounded to it; True for all."""
     if np.isnan(number):
@@ -91,6 +103,6 @@ def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> An
         with np.errstate(over="ignore"):
             return pixels != pixels.dtype.type(dtype.type(number))
     limits = np.iinfo(dtype if dtype.kind in "iu" else np.uint8)
-    if not number.is_integer() or not limits.min <= number <= limits.max:
+    if np.isinf(number) or int(number) != number or not limits.min <= int(number) <= limits.max:
         return True
     return pixels != pixels.dtype.type(int(number))

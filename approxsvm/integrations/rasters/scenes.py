@@ -38,7 +38,7 @@ def run(
     inputs: Sequence[str | os.PathLike[str]],
     output: str,
     *,
-    outputs: Sequence[str] | None,
+    outputs: str | Sequence[str] | None,
     reading: Mapping[str, Any],
     probability_scale: int | None,
     overviews: bool,
@@ -144,8 +144,7 @@ def _answer(work: _Work, piece: _Piece) -> _Result:
 
 def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring, progress: Progress | None) -> None:
     with ExitStack() as opened:
-        stack = Stack(names, opened)
-        stack.choose(work.pixels.columns, tell=work.tell, **work.reading)
+        stack = Stack(names, work.pixels.columns, opened, tell=work.tell, **work.reading)
         bytes_per_pixel = len(stack.bands) * stack.dtype.itemsize + 1
         blocks = [file.block_shapes[0] for file in stack.files]
         tiling = Tiling.of((stack.height, stack.width), blocks, bytes_per_pixel)

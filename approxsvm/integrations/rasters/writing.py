@@ -50,7 +50,7 @@ def open_raster(
             if overviews:
                 _add_overviews(name, layout)
             _check_complete(name)
-    _write_categories(path, layout)
+        _write_categories(path, layout)
 
 
 def _write(path: str, dataset: Any, bands: Any, window: Window) -> None:
@@ -124,16 +124,15 @@ def _check_complete(name: str) -> None:
 
 
 def _write_categories(path: str, layout: Layout) -> None:
-    """Write the names of classes where GDAL looks for them, beside the file; remove those of an earlier file."""
-    beside = f"{path}.aux.xml"
-    names = () if layout.labels is None else layout.labels.names
-    if not names:
-        Path(beside).unlink(missing_ok=True)
+    """Write the names of classes where GDAL looks for them, beside the file; remove what belongs to an earlier file."""
+    for suffix in (".aux.xml", ".ovr", ".msk"):
+        Path(path + suffix).unlink(missing_ok=True)
+    if layout.labels is None or not layout.labels.names:
         return
-    categories = "".join(f"<Category>{html.escape(name)}</Category>" for name in names)
+    categories = "".join(f"<Category>{html.escape(name)}</Category>" for name in layout.labels.names)
     bands = "".join(
         f'<PAMRasterBand band="{number}"><CategoryNames>{categories}</CategoryNames></PAMRasterBand>'
         for number, name in enumerate(layout.names, 1)
         if name.startswith("label")
     )
-    write_whole(f"<PAMDataset>{bands}</PAMDataset>\n".encode(), beside)
+    write_whole(f"<PAMDataset>{bands}</PAMDataset>\n".encode(), f"{path}.aux.xml")
