@@ -1,6 +1,5 @@
 """Input files of one grid, read as one stack of bands, with the pixels that have data."""
 
-import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -234,10 +233,10 @@ def _check_same_grid(first: Any, other: Any) -> None:
     if first.crs != other.crs:
         systems = " and ".join(str(file.crs) if file.crs else "none" for file in (first, other))
         raise InputError(f"{both} coordinate systems: {systems}; warp one to the grid of the other (gdalwarp)")
-    corners = [(0, 0), (first.width, 0), (0, first.height)]
-    shift = np.abs([np.subtract(first.transform * corner, other.transform * corner) for corner in corners]).max()
-    a, b, _, d, e, _ = first.transform[:6]
-    if shift > _MAX_SHIFT * min(math.hypot(a, d), math.hypot(b, e)):
+    corners = [(0, first.width, 0), (0, 0, first.height), (1, 1, 1)]
+    own, others = (np.reshape(file.transform[:6], (2, 3)) for file in (first, other))
+    pixel = np.hypot(*own[:, :2]).min()  # length of the shorter side
+    if np.abs((own - others) @ corners).max() > _MAX_SHIFT * pixel:
         places = " and ".join(str(tuple(file.transform)[:6]) for file in (first, other))
         raise InputError(f"{both} grids: {places}; warp one to the grid of the other (gdalwarp)")
 
