@@ -13,10 +13,11 @@ import numpy.typing as npt
 from approxsvm.errors import InputError
 from approxsvm.frames.columns import choose_columns
 from approxsvm.integrations.rasters.layout import Layout, spare_number
-from approxsvm.integrations.rasters.pixels import Answered, PixelModel, differs, nodata_number
+from approxsvm.integrations.rasters.pixels import Answered, PixelModel, differs, in_bands, nodata_number
 from approxsvm.integrations.scoring.overlap import overlapped
 from approxsvm.runtime.answer_names import answer_names
 from approxsvm.runtime.evaluator import artifact_of
+from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads
 
 _PIECE_BYTES = 4 << 20  # of pixels and answers, for each thread
@@ -97,9 +98,10 @@ def _as_array(image: Any) -> npt.NDArray[Any]:
 
 
 def _position(axis: int, shape: tuple[int, ...]) -> int:
-    if not -len(shape) <= axis < len(shape):
+    place: int = whole_number(axis, "axis", -32)
+    if not -len(shape) <= place < len(shape):
         raise InputError(f"axis is {axis}, but the image has shape {tuple(shape)}")
-    return axis
+    return place
 
 
 def _of_array(pixels: PixelModel, image: Any, nodata: float | None, n_workers: int) -> dict[str, Any]:
@@ -195,7 +197,10 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
     place = image.dims.index(dim)
     if pixels.columns.names is not None and dim in image.coords and image[dim].dtype.kind in "UOT":
         names = [str(name) for name in image[dim].values]
-        chosen = choose_columns(names, pixels.columns)
+        try:
+            chosen = choose_columns(names, pixels.columns)
+        except InputError as error:
+            raise InputError(in_bands(str(error))) from None
         image = image.isel({dim: [0 if name is None else names.index(name) for name in chosen]})
     _check(pixels, (image.sizes[dim],), image.dtype)
     if nodata is None:

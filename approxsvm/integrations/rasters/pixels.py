@@ -1,5 +1,6 @@
 """Answers for pixels, of which some have no data."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,3 +107,8 @@ def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> An
     if np.isinf(number) or int(number) != number or not limits.min <= int(number) <= limits.max:
         return True
     return pixels != pixels.dtype.type(int(number))
+
+
+def in_bands(text: str) -> str:
+    """Put a sentence about the columns of a table into words about the bands of a picture."""
+    return re.sub(r"\bcolumn(s?)\b", r"band\1", text.replace("the table", "the file"))

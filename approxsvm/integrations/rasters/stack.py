@@ -1,6 +1,5 @@
 """Input files of one grid, read as one stack of bands, with the pixels that have data."""
 
-import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from approxsvm.errors import ApproxSVMWarning, DataFormatError, InputError
 from approxsvm.frames.columns import Tell, choose_columns
 from approxsvm.frames.raw_columns import RawColumns
-from approxsvm.integrations.rasters.pixels import differs
+from approxsvm.integrations.rasters.pixels import differs, in_bands
 from approxsvm.integrations.rasters.windows import Window
 from approxsvm.runtime.evaluator import BoolArray
 from approxsvm.system.options import whole_number
@@ -187,9 +186,9 @@ def _chosen(
         if len(features) != model.n_columns:
             raise InputError(f"there is {len(features)} band, but the model has {model.n_columns} features")
     except InputError as error:
-        raise InputError(f"{name}: {_in_bands(str(error))}") from None
+        raise InputError(f"{name}: {in_bands(str(error))}") from None
     for sentence in sentences:
-        tell(f"{name}: {_in_bands(sentence)}")
+        tell(f"{name}: {in_bands(sentence)}")
     unused = (other for other in names if other not in features)
     return [by_name[feature if feature is not None else next(unused, names[0])] for feature in features]
 
@@ -239,8 +238,3 @@ def _check_same_grid(first: Any, other: Any) -> None:
     if np.abs((own - others) @ corners).max() > _MAX_SHIFT * pixel:
         places = " and ".join(str(tuple(file.transform)[:6]) for file in (first, other))
         raise InputError(f"{both} grids: {places}; warp one to the grid of the other (gdalwarp)")
-
-
-def _in_bands(text: str) -> str:
-    """Put a sentence about the columns of a table into words about the bands of a file."""
-    return re.sub(r"\bcolumn(s?)\b", r"band\1", text.replace("the table", "the file"))
