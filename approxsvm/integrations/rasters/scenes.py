@@ -9,6 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from approxsvm.frames.columns import warn
@@ -105,10 +106,8 @@ class _Work:
             share = -(-window.height * window.width // self.n_workers)  # pixels for each thread
             step = max(1, min(share, most) // window.width)
             for row in range(0, window.height, step):
-                height = min(step, window.height - row)
-                place = Window(window.row + row, window.column, height, window.width)
-                rows = slice(row, row + height)
-                yield _Piece(place, block[:, rows], None if has_data is None else has_data[rows])
+                rows = slice(row, min(row + step, window.height))
+                yield _Piece(window, rows, block[:, rows], None if has_data is None else has_data[rows])
 
 
 @dataclass(frozen=True)
@@ -116,6 +115,7 @@ class _Piece:
     """Some rows of a window."""
 
     window: Window
+    rows: slice
     block: npt.NDArray[Any]
     has_data: BoolArray | None
 
@@ -124,7 +124,7 @@ class _Piece:
 class _Result:
     """Answers of a piece, before they are written."""
 
-    window: Window
+    piece: _Piece
     bands: npt.NDArray[Any]
     n_answered: int
     reasons: Mapping[int, str]
@@ -139,13 +139,15 @@ def _answer(work: _Work, piece: _Piece) -> _Result:
     answered = work.pixels.answer(rows, has_data)
     bands = work.layout.encoded(answered, height * width).reshape(-1, height, width)
     n_answered = height * width if answered.pixels is None else len(answered.pixels)
-    return _Result(piece.window, bands, n_answered, answered.reasons, time.perf_counter() - start)
+    return _Result(piece, bands, n_answered, answered.reasons, time.perf_counter() - start)
 
 
 def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring, progress: Progress | None) -> None:
     with ExitStack() as opened:
         stack = Stack(names, work.pixels.columns, opened, tell=work.tell, **work.reading)
-        bytes_per_pixel = len(stack.bands) * stack.dtype.itemsize + 1
+        bytes_per_pixel = (
+            len(stack.bands) * stack.dtype.itemsize + 1 + len(work.layout.names) * work.layout.dtype.itemsize
+        )
         blocks = [file.block_shapes[0] for file in stack.files]
         tiling = Tiling.of((stack.height, stack.width), blocks, bytes_per_pixel)
         results = overlapped(work.pieces(stack, tiling, scoring), partial(_answer, work), work.n_workers)
@@ -156,23 +158,27 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
         ):
             n_written = 0
             for result in results:
-                start = time.perf_counter()
-                write(result.bands, result.window)
-                scoring.seconds_writing += time.perf_counter() - start
+                window, rows = result.piece.window, result.piece.rows
+                if rows.start == 0:
+                    whole = np.empty((len(result.bands), window.height, window.width), result.bands.dtype)
+                whole[:, rows] = result.bands
+                if rows.stop == window.height:  # GDAL takes twenty times as long for parts of blocks
+                    start = time.perf_counter()
+                    write(whole, window)
+                    scoring.seconds_writing += time.perf_counter() - start
                 _count(scoring, stack.name, result)
-                n_written += result.window.height * result.window.width
+                n_written += result.bands[0].size
                 if progress is not None:
                     progress(scoring.n_rows, n_written / (stack.height * stack.width))
 
 
 def _count(scoring: Scoring, name: str, result: _Result) -> None:
     """Add the figures of a result."""
-    window = result.window
-    n_pixels = window.height * window.width
+    window, n_pixels = result.piece.window, result.bands[0].size
     scoring.n_rows += n_pixels
     scoring.n_bad += n_pixels - result.n_answered
     scoring.seconds_predicting += result.seconds
     for pixel in sorted(result.reasons)[: _MAX_REASONS - len(scoring.bad_rows)]:
         row, column = divmod(pixel, window.width)
-        place = f"{name}, row {window.row + row}, column {window.column + column}"
+        place = f"{name}, row {window.row + result.piece.rows.start + row}, column {window.column + column}"
         scoring.bad_rows.append(f"{place}: {result.reasons[pixel]}")

@@ -16,7 +16,6 @@ from approxsvm import _native
 from approxsvm.errors import DataFormatError, InputError
 from approxsvm.frames.columns import Tell
 from approxsvm.frames.first_line import has_names, refuse_other_delimiter
-from approxsvm.frontends.data import read_rows
 from approxsvm.integrations.arrow.batches import Block, BoundScorer, Scorer, pieces
 from approxsvm.integrations.scoring.sources import COMPRESSED, Source
 from approxsvm.runtime.evaluator import with_one_index_type
@@ -433,6 +432,8 @@ def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[in
 
 
 def _open_numpy(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
+    from approxsvm.frontends.data import read_rows  # imported here because it needs SciPy
+
     if scorer.columns is not None:
         raise InputError("an array has no columns to choose")
     if source.path is None or source.path.suffix.lower() not in (".npy", ".npz"):
