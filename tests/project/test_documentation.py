@@ -130,6 +130,8 @@ def test_python(page: str, models_here: Path) -> None:
 def test_shell(page: str, models_here: Path) -> None:
     """The commands behind `$ ` work as printed, in order; elsewhere than in README, `approxsvm` without a process."""
     skip_without_what_it_needs(page)
+    if page == "docs/howto/images.md":
+        test_python(page, models_here)  # writes the files
     path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
     shown = (line[2:] for _, text in blocks(page, "console") for line in text.splitlines() if line[:2] == "$ ")
     for line in (line.removeprefix("pip install . && ") for line in shown):
