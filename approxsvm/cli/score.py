@@ -121,6 +121,8 @@ def score(
     inputs = [name for name in files if not name.endswith(".asvm")]
     if not inputs:
         raise InputError("no input: give a file, or - for standard input")
+    if not named:
+        raise InputError("no model to score with: give an .asvm file, which approxsvm convert-model writes")
     if len(dict(named)) < len(named):
         raise InputError(
             f"two models have the same name: {', '.join(name for name, _ in named)}; rename one with --model NAME=FILE"

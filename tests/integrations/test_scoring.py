@@ -716,7 +716,7 @@ def test_the_command_names_bad_rows(tmp_path):
     ("arguments", "words"),
     [
         (["-o", "a.csv"], "no input: give a file"),
-        (["rows.csv", "-o", "a.csv"], "no model to score with"),
+        (["rows.csv", "-o", "a.csv"], "no model to score with: give an .asvm file"),
         (["x/m.asvm", "y/m.asvm", "rows.csv", "-o", "a.csv"], "two models have the same name"),
         ([MODEL, "nowhere.csv", "-o", "a.csv"], "nowhere.csv: No such file"),
         (

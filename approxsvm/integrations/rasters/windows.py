@@ -40,7 +40,8 @@ class Tiling:
         block_width = min(max(columns for _, columns in blocks), width)
         most = max(_WINDOW_BYTES // bytes_per_pixel, 1)  # pixels
         if block_height * width <= most:
-            rows, columns = _down(_down(most // width, block_height), math.lcm(block_height, _TILE)), width
+            fit, steps = most // width, (block_height, *(math.lcm(block_height, tile) for tile in _TILES))
+            rows, columns = _down(fit, max(step for step in steps if step <= fit)), width
         elif block_height * block_width <= most:
             rows, columns = block_height, _down(most // block_height, block_width)
         else:  # the file's blocks do not fit
