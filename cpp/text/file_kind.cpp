@@ -60,6 +60,7 @@ constexpr Magic magics[] = {
     {"MM\0+"sv, {"a TIFF image", ""}},
     {"\0\0\0\x0cjP  "sv, {"a JPEG 2000 image", ""}},
     {"\xff\x4f\xff\x51"sv, {"a JPEG 2000 image", ""}},
+    {"EHFA_HEADER_TAG"sv, {"an ERDAS image", ""}},
     {"CDF\x01"sv, {"a NetCDF file", ""}},
     {"CDF\x02"sv, {"a NetCDF file", ""}},
     {"X\n\0\0"sv, {"an R object (.rds)", ""}},

@@ -469,6 +469,7 @@ def test_a_folder_that_was_killed_is_continued(tmp_path):
     for k in range(4):
         write(folder / f"s{k}.tif", scene(60, 70, seed=k))
     (folder / "notes.txt").write_text("not a picture\n")
+    write(folder / "s0.tif.ovr", scene(30, 35))
     program = """
         def progress(pixels, share):
             if share > 0.6:

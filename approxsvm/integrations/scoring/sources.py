@@ -34,7 +34,9 @@ RASTERS = (
     "a PNG image",
     "a JPEG image",
     "a NetCDF file",
+    "an ERDAS image",
 )
+_BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are TIFF images themselves
 # Remedies for other kinds; those without one are named, too.
 _REMEDIES = {
     **dict.fromkeys(RASTERS, "score_raster reads it (pip install 'approxsvm[raster]')"),
@@ -142,6 +144,7 @@ def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None)
                 Source(path, str(path), "raster", relative)
                 for path, relative in paths
                 if not any(part[0] in "._" for part in relative.parts)
+                and path.suffix not in _BESIDE_RASTERS
                 and not _is_within(path, without)
                 and is_raster(str(path))
             ]
