@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from approxsvm.frontends.libsvm import read_libsvm_data as read_libsvm_data
     from approxsvm.frontends.libsvm import read_libsvm_model as read_libsvm_model
     from approxsvm.frontends.svm_scale import with_range_file as with_range_file
+    from approxsvm.integrations.rasters.dataset import score_raster as score_raster
+    from approxsvm.integrations.rasters.image import predict_image as predict_image
     from approxsvm.integrations.scoring.dataset import score_dataset as score_dataset
     from approxsvm.integrations.scoring.result import Scoring as Scoring
     from approxsvm.ir.kernel_model import KernelModel as KernelModel
@@ -75,6 +77,8 @@ _MODULES = {
         "approxsvm.frontends.libsvm": "read_libsvm_data read_libsvm_model",
         "approxsvm.frontends.svm_scale": "with_range_file",
         "approxsvm.analysis.verification": "Verification verify",
+        "approxsvm.integrations.rasters.dataset": "score_raster",
+        "approxsvm.integrations.rasters.image": "predict_image",
         "approxsvm.integrations.scoring.dataset": "score_dataset",
         "approxsvm.integrations.scoring.result": "Scoring",
     }.items()

@@ -6,6 +6,7 @@ Errors, bounds and shares are computed; benchmarks draw theirs themselves (``pyt
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,8 +54,37 @@ def shares_certified() -> Chart:
     return Lines(*words, series, y_scale="linear")
 
 
+def classified_scene(height: int = 90, width: int = 120) -> str:
+    """Draw the labels of a generated scene, and in dark the pixels that a single expansion does not certify."""
+    from scipy.ndimage import gaussian_filter
+    from sklearn.svm import SVC
+
+    import approxsvm
+    from approxsvm.analysis.plots import drawn_svg
+
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(4, height, width))
+    bands = np.stack([gaussian_filter(band, 7) for band in noise]) * 25 + 0.03 * rng.normal(size=(4, height, width))
+    pixels = bands.reshape(4, -1).T
+    svc = SVC(gamma=0.3, C=10).fit(pixels[::20], pixels[::20, :3].argmax(axis=1))
+    fast = approxsvm.compile(svc, pixels[::20], degree=2, n_centers=64)
+    found = approxsvm.predict_image(fast, bands, outputs=["label", "certified"])
+    colors = np.array([[31, 111, 150], [168, 85, 18], [46, 125, 56]], np.uint8)[found["label"]]
+    sure = np.where(found["certified"][..., np.newaxis], 128 + colors // 2, 40).astype(np.uint8)
+    picture = np.concatenate([colors, np.full((height, 4, 3), 255, np.uint8), sure], axis=1)
+
+    def draw(axes: Any) -> None:
+        axes.imshow(picture, interpolation="nearest")
+        axes.set_axis_off()
+
+    share = 100 * found["certified"].mean()
+    words = f"labels, and {share:.1f} % of the pixels certified by expansions"
+    return drawn_svg(draw, (6.0, 2.4), {"svg.hashsalt": "approxsvm"}, {"Title": "A scene", "Description": words})
+
+
 def main() -> None:
     """Write every picture."""
+    (IMAGES / "scene.svg").write_text(classified_scene())
     for name, chart in (("bound", bounds_against_errors()), ("centers", shares_certified())):
         (IMAGES / f"{name}.svg").write_text(svg(chart))
 

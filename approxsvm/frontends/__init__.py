@@ -9,7 +9,6 @@ from approxsvm import _native
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends import libsvm, sklearn
 from approxsvm.frontends.formats import READERS
-from approxsvm.frontends.opencv_storage import beginning
 from approxsvm.frontends.sklearn.remedies import refuse_what_holds_estimators
 from approxsvm.frontends.sklearn.trained_inside import trained_inside
 from approxsvm.frontends.skops import load_skops
@@ -18,11 +17,11 @@ from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.system.error_state import in_own_error_state
+from approxsvm.system.file_kinds import file_kinds
 from approxsvm.system.options import whole_number
 
 _PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
 _PICKLE_KINDS: Final = ("a pickle", "a file compressed by zlib, as joblib writes")
-_LOOKED_AT: Final = 1 << 16  # number of bytes at the beginning that identify a file
 
 
 def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False) -> KernelModel:
@@ -119,16 +118,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 def _kind_of(path: Path) -> str:
     """Return the kind of a file by its content, in the words of the native `file_kind`; look inside gzip."""
-    if not path.is_file():  # a pipe can be read only once
-        return ""
-    with path.open("rb") as file:
-        head = file.read(_LOOKED_AT)
-        if head.startswith(b"PK"):
-            head += file.read()  # archives have their names at the end
-    kind = _native.file_kind(head)
-    if kind != "a file compressed by gzip":
-        return kind
-    inside = _native.file_kind(beginning(head))
+    kind, inside = file_kinds(path)
     return inside if inside in READERS or inside in _PICKLE_KINDS else kind
 
 

@@ -41,14 +41,6 @@ def gunzipped(content: bytes, name: str) -> bytes:
     return plain
 
 
-def beginning(content: bytes) -> bytes:
-    """Decompress as much as the first bytes of a gzip file allow; nothing if they are broken."""
-    try:
-        return zlib.decompressobj(wbits=31).decompress(content, len(content))
-    except zlib.error:
-        return b""
-
-
 def parse_storage(content: bytes, name: str) -> Any:
     """Parse a storage and return its root.
 

@@ -38,7 +38,8 @@ from pyspark.sql.types import ArrayType, BooleanType, NullType, NumericType, Str
 
 from approxsvm.frames.columns import Features, warn  # noqa: E402
 from approxsvm.integrations.arrow.batches import Block, BoundScorer, Scorer  # noqa: E402
-from approxsvm.integrations.scoring.jobs import Job, checksum  # noqa: E402
+from approxsvm.integrations.scoring.folders import checksum  # noqa: E402
+from approxsvm.integrations.scoring.jobs import Job  # noqa: E402
 from approxsvm.runtime.evaluator import artifact_of  # noqa: E402
 from approxsvm.system.output_files import write_whole  # noqa: E402
 

@@ -56,6 +56,16 @@ constexpr Magic magics[] = {
     {"GIF8"sv, {"a GIF image", ""}},
     {"II*\0"sv, {"a TIFF image", ""}},
     {"MM\0*"sv, {"a TIFF image", ""}},
+    {"II+\0"sv, {"a TIFF image", ""}},
+    {"MM\0+"sv, {"a TIFF image", ""}},
+    {"\0\0\0\x0cjP  "sv, {"a JPEG 2000 image", ""}},
+    {"\xff\x4f\xff\x51"sv, {"a JPEG 2000 image", ""}},
+    {"EHFA_HEADER_TAG"sv, {"an ERDAS image", ""}},
+    {"CDF\x01"sv, {"a NetCDF file", ""}},
+    {"CDF\x02"sv, {"a NetCDF file", ""}},
+    {"X\n\0\0"sv, {"an R object (.rds)", ""}},
+    {"RDX2\n"sv, {"R data (.rda)", ""}},
+    {"RDX3\n"sv, {"R data (.rda)", ""}},
     {"%PDF-"sv, {"a PDF file", ""}},
     {"\x7f"
      "ELF"sv,
@@ -93,9 +103,22 @@ FileKind kind_of_protobuf(std::string_view bytes) {
 
 FileKind kind_of_markup(std::string_view text) {
     if (contains(text, "<opencv_storage")) return {"an OpenCV file (XML)", needs_converting};
+    if (contains(text, "<VRTDataset")) return {"a GDAL virtual raster (VRT)", ""};
     if (contains(text, "<PMML")) return {"a PMML file", needs_converting};
     if (contains(text, "<html") || contains(text, "<HTML")) return {"an HTML page", ""};
     return {"an XML file", ""};
+}
+
+/// A relation follows comments.
+bool is_arff(std::string_view text) {
+    while (!text.empty()) {
+        const std::size_t first = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+        text = text.substr(first);
+        if (starts_with(text, "@relation") || starts_with(text, "@RELATION")) return true;
+        if (!starts_with(text, "%")) return false;
+        text = text.substr(std::min(text.find('\n'), text.size()));
+    }
+    return false;
 }
 
 FileKind kind_of_text(std::string_view text) {
@@ -108,6 +131,7 @@ FileKind kind_of_text(std::string_view text) {
         return {"a JSON file with a LIBSVM model in it", "save that text as a file of its own"};
     }
     if (text[first] == '<') return kind_of_markup(text);
+    if (is_arff(text)) return {"an ARFF file", ""};
     if (starts_with(text, "%YAML") || starts_with(text, "---")) {
         for (const std::string_view sign : {"opencv"sv, "svmType:"sv, "svm_type:"sv}) {
             if (contains(text, sign)) return {"an OpenCV file (YAML)", needs_converting};

@@ -170,26 +170,6 @@ def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
     assert (scored.n_rows, scored.bad_rows) == (2, [f"{tmp_path / 'rows.csv'}, row 0: column '2' is null"])
 
 
-@pytest.mark.parametrize(
-    ("content", "kind"),
-    [
-        (b"II*\0" + bytes(60), "a TIFF image"),
-        (b"\x89HDF\r\n\x1a\n" + bytes(60), "an HDF5 file"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(60), "a PNG image"),
-        (b"\x93NUMPY\x01\0" + bytes(60), "a NumPy array"),
-        (b"% a comment\n@RELATION iris\n", ""),
-        (b"@RELATION iris\n", "an ARFF file"),
-        (gzip.compress(b"X\n" + bytes(60), mtime=0), "a file compressed by gzip"),
-    ],
-)
-def test_files_of_other_kinds_are_named(tmp_path, content, kind):
-    """They were taken for LIBSVM text."""
-    (tmp_path / "rows.any").write_bytes(content)
-    with pytest.raises((InputError, DataFormatError), match=f"rows.any.*{kind}"):
-        approxsvm.score_dataset(MODEL, tmp_path / "rows.any", tmp_path / "a.csv")
-    assert not (tmp_path / "a.csv").exists()
-
-
 @by_position
 def test_names_that_are_numbers(tmp_path):
     """As data frames without names are saved; the user may say that they are a row."""
@@ -736,7 +716,7 @@ def test_the_command_names_bad_rows(tmp_path):
     ("arguments", "words"),
     [
         (["-o", "a.csv"], "no input: give a file"),
-        (["rows.csv", "-o", "a.csv"], "no model to score with"),
+        (["rows.csv", "-o", "a.csv"], "no model to score with: give an .asvm file"),
         (["x/m.asvm", "y/m.asvm", "rows.csv", "-o", "a.csv"], "two models have the same name"),
         ([MODEL, "nowhere.csv", "-o", "a.csv"], "nowhere.csv: No such file"),
         (

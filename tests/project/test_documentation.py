@@ -55,6 +55,7 @@ DOCTEST = doctest.ELLIPSIS
 # Pages whose examples need optional packages.
 NEEDED = {
     "docs/howto/score.md": ["pyarrow"],
+    "docs/howto/images.md": ["rasterio", "xarray", "dask.array"],
     "docs/howto/duckdb.md": ["pyarrow", "duckdb"],
     "docs/howto/dask.md": ["pyarrow", "dask.dataframe"],
     "docs/howto/spark.md": ["pyarrow", "pyspark"],
@@ -130,6 +131,8 @@ def test_python(page: str, models_here: Path) -> None:
 def test_shell(page: str, models_here: Path) -> None:
     """The commands behind `$ ` work as printed, in order; elsewhere than in README, `approxsvm` without a process."""
     skip_without_what_it_needs(page)
+    if page == "docs/howto/images.md":
+        test_python(page, models_here)  # writes the files
     path = sysconfig.get_path("scripts") + os.pathsep + os.environ["PATH"]
     shown = (line[2:] for _, text in blocks(page, "console") for line in text.splitlines() if line[:2] == "$ ")
     for line in (line.removeprefix("pip install . && ") for line in shown):

@@ -1,6 +1,5 @@
 """Predictions for record batches, which every table engine calls."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.rows import finite_rows, zero_unused
 from approxsvm.integrations.arrow.answers import AnswerColumns
 from approxsvm.integrations.arrow.columns import FeatureColumns, TextRowsColumn, are_narrow
+from approxsvm.runtime.gaps import answers_with_gaps
 from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring tables")
@@ -23,7 +23,6 @@ Columns = FeatureColumns | TextRowsColumn
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
 _MAX_REASONS = 20  # reported for one batch
-_CAREFUL_ROWS = 1 << 9  # batch size after the core has rejected a row of a batch
 # Batch size for a whole table: the matrix stays in a cache while the core reads it.
 _BATCH_ROWS = 1 << 16
 
@@ -34,7 +33,7 @@ class Block:
 
     batch: Any  # pyarrow.RecordBatch of the columns; of LIBSVM text, only the columns that can be kept
     place: Callable[[int], str]  # name of a row, by its position: "rows.parquet, row 17"
-    sparse: Any = None  # csr_array of the features, if they are not columns
+    rows: Any = None  # the features as an array or csr_array, if they are not columns
     unreadable: Mapping[int, str] = field(default_factory=dict)  # reasons by row; such rows are empty
     lost: tuple[str, ...] = ()  # place and fault of earlier rows that are not in any block
     share: float | None = None  # fraction of the source that has been read
@@ -144,17 +143,18 @@ class Scorer:
         """Fix the columns by the names of a schema."""
         return self.bind(schema, self.features(schema.names))
 
-    def bind_sparse(self, schema: Any) -> "BoundScorer":
-        """Bind to blocks whose features are CSR matrices."""
+    def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
+        """Bind to blocks whose features are arrays or CSR matrices; `none` are no rows of these."""
         check_names(self.keep, schema.names)
-        return BoundScorer(self, schema, {})
+        return BoundScorer(self, schema, {}, none)
 
 
 class BoundScorer:
     """A scorer for batches of one schema, for any number of threads; `schema` is the schema of the answers."""
 
-    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns]) -> None:
+    def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns], none: Any = None) -> None:
         self._scorer = scorer
+        self._none = none
         self._features = dict(features)
         self._row_schema = schema
         kept = [pa.field(name, _plain_type(schema.field(name).type)) for name in scorer.keep]
@@ -162,14 +162,11 @@ class BoundScorer:
 
     def end(self) -> Block:
         """Return a block without rows, which follows the last block of a source."""
-        sparse = None
-        if not self._features:
-            from scipy.sparse import csr_array
-
-            sparse = csr_array((0, next(iter(self._scorer.evaluators.values())).artifact.n_raw_features))
         # from_pylist() does not support every type that a column may have.
         nothing = [pa.nulls(0, column.type) for column in self._row_schema]
-        return Block(pa.RecordBatch.from_arrays(nothing, schema=self._row_schema), str, sparse, share=1.0, is_end=True)
+        return Block(
+            pa.RecordBatch.from_arrays(nothing, schema=self._row_schema), str, self._none, share=1.0, is_end=True
+        )
 
     def score(self, block: Block) -> Scored:
         """Score a block of rows; InputError if a row is bad and `on_error` is "fail"."""
@@ -180,7 +177,7 @@ class BoundScorer:
         for name, evaluator in self._scorer.evaluators.items():
             features = self._features.get(name)
             if id(features) not in rows:
-                rows[id(features)] = block.sparse if features is None else features.matrix(block.batch)
+                rows[id(features)] = block.rows if features is None else features.matrix(block.batch)
             answers = self._scorer.answers[name]
             columns += self._answers(evaluator, answers, rows[id(features)], block, features, faults)
         reasons = tuple(f"{block.place(row)}: {faults[row]}" for row in sorted(faults)[:_MAX_REASONS])
@@ -217,29 +214,14 @@ class BoundScorer:
         for row in np.flatnonzero(~finite).tolist():
             reason = "" if len(reasons_by_row) > _MAX_REASONS else _fault(block, features, rows, row, columns)
             reasons_by_row.setdefault(row, reason)
-        parts, answered = [], []
         candidates = np.flatnonzero(finite & ~np.isin(np.arange(block.batch.num_rows), list(block.unreadable)))
-        start, n_at_once = 0, len(candidates)
-        while True:
-            left = candidates[start : start + n_at_once]
-            part, rejected, reason = _until_rejected(evaluator, rows[left], answers.outputs)
-            parts.append(part)
-            answered.append(left[:rejected])
-            if rejected is None:
-                start += len(left)
-            else:
-                reasons_by_row[int(left[rejected])] = reason
-                if self._scorer.on_error == "fail":
-                    break
-                # Continue in small batches: the rows after a rejected one are copied and evaluated again.
-                start, n_at_once = start + rejected + 1, _CAREFUL_ROWS
-            if start >= len(candidates):
-                break
+        whole, answered_rows, rejected = answers_with_gaps(
+            evaluator, rows, candidates, answers.outputs, stop=self._scorer.on_error == "fail"
+        )
+        reasons_by_row |= rejected
         for row, reason in reasons_by_row.items():
             faults.setdefault(row, reason)
-        whole = {output: np.concatenate([part[output] for part in parts]) for output in answers.outputs}
         positions, has_answer = np.zeros(block.batch.num_rows, np.int64), np.zeros(block.batch.num_rows, np.bool_)
-        answered_rows = np.concatenate(answered)
         positions[answered_rows], has_answer[answered_rows] = np.arange(len(answered_rows)), True
         where = pa.array(positions, mask=~has_answer)
         return [array.take(where) for array in answers.arrays(whole)]
@@ -310,27 +292,14 @@ def _offset(first: int, place: Callable[[int], str]) -> Callable[[int], str]:
     return lambda row: place(first + row)
 
 
-def _until_rejected(
-    evaluator: Any, rows: Any, outputs: Sequence[str]
-) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
-    """Return the answers for rows before the first that the core rejects, its position, and the reason."""
-    try:
-        return evaluator.answers(rows, outputs), None, ""
-    except InputError as error:
-        place = re.search(r"\brow (\d+)", str(error))
-        if place is None:
-            raise
-        row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
-        # An earlier row may also be bad if there are several threads.
-        before = _until_rejected(evaluator, rows[:row], outputs)
-        return before if before[1] is not None else (before[0], row, reason)
-
-
 def _fault(block: Block, features: Columns | None, rows: Any, row: int, used: RawColumns) -> str:
     if features is not None:
         return features.fault(block.batch, row, used)
-    columns = rows.indices[rows.indptr[row] : rows.indptr[row + 1]]
-    values = rows.data[rows.indptr[row] : rows.indptr[row + 1]]
+    if isinstance(rows, np.ndarray):
+        columns, values = np.arange(rows.shape[1]), rows[row]
+    else:
+        entries = slice(rows.indptr[row], rows.indptr[row + 1])
+        columns, values = rows.indices[entries], rows.data[entries]
     k = int(np.flatnonzero(~used.are_taken(values, columns) & np.isin(columns, used.used))[0])
     return f"the feature in column {int(columns[k])} {'is NaN' if np.isnan(values[k]) else 'is infinite'}"
 

@@ -36,9 +36,11 @@ def score_dataset(
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
         Several models are applied in one pass; their columns begin with their names.
     inputs : path or sequence of paths
-        CSV (compressed or not), Parquet and Arrow files, LIBSVM text; folders of them, patterns like ``day=*/*.csv``,
-        "-" for standard input. Columns are matched as by `Predictor.predict_arrow`. A CSV file without a header has the
-        columns 1, 2, ... LIBSVM text has a column "target", the first number of each line, which can be kept.
+        CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files; folders of them,
+        patterns like ``day=*/*.csv``, "-" for standard input. Columns are matched as by `Predictor.predict_arrow`. A
+        CSV file without a header has the columns 1, 2, ... LIBSVM text has a column "target", the first number of each
+        line, which can be kept; arrays have "row", the number of each row. A .npy file is mapped, a .npz file is read
+        into memory.
     output : path
         A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
         file for each input file; after a run that was killed, the same call continues with the first missing file.
@@ -51,8 +53,9 @@ def score_dataset(
     on_error : {"fail", "null", "skip"}
         What to do with rows that hold a null, NaN, infinity, text that is not a number, or a number beyond the model's
         range.
-    input_format : {"csv", "parquet", "arrow", "libsvm"}, optional
-        Default: by the name of each file; CSV for standard input; LIBSVM text for other names, without a delimiter.
+    input_format : {"csv", "parquet", "arrow", "libsvm", "numpy"}, optional
+        Default: by the name of each file; CSV for standard input; LIBSVM text for other names, without a delimiter,
+        unless the first bytes are those of another kind of file.
     output_format : {"csv", "parquet", "arrow"}, optional
         Default: by the name; Parquet in a folder, CSV on standard output.
     delimiter : str, optional

@@ -1,6 +1,5 @@
 """Models and options in the form in which workers of a cluster get them; each process opens a model once."""
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from approxsvm.errors import ApproxSVMError, ArtifactError
 from approxsvm.integrations.arrow.batches import OnError, Scorer
+from approxsvm.integrations.scoring.folders import checksum
 from approxsvm.runtime.evaluator import Evaluator, artifact_of
 
 _MOST_OPEN = 8  # limit of jobs whose models a worker keeps open
@@ -90,8 +90,3 @@ class Job:
                 evaluator = _open_models[digits] = Evaluator(artifact_of(artifacts[name]))
             evaluators[name] = evaluator
         return Scorer(evaluators, outputs=self.outputs, keep=self.keep, columns=self.columns, on_error=self.on_error)
-
-
-def checksum(data: bytes) -> str:
-    """Return the SHA-256 in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()

@@ -1,27 +1,24 @@
-"""Output files, written to a temporary name and renamed when complete; a folder has one for each input file."""
+"""Output files, written to a temporary name and renamed when complete."""
 
 import io
-import json
-import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from approxsvm.errors import InputError
 from approxsvm.integrations.arrow.batches import Scorer
-from approxsvm.integrations.scoring.jobs import checksum
-from approxsvm.integrations.scoring.sources import COMPRESSED, STANDARD, Source, format_of
-from approxsvm.system.output_files import remove_unfinished, whole_file, write_whole
+from approxsvm.integrations.scoring.folders import checksum
+from approxsvm.integrations.scoring.sources import COMPRESSED, STANDARD, format_of
+from approxsvm.system.output_files import remove_unfinished, whole_file
 from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
 OUTPUT_FORMATS = ("csv", "parquet", "arrow")
-RECORD = "_approxsvm_score.json"  # other programs skip files that begin with an underscore
-_SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "arrow": ".arrow"}
+SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "arrow": ".arrow"}
 Write = Callable[[Any], None]
 
 
@@ -37,7 +34,7 @@ def output_format(output: str, requested: str | None, is_folder: bool) -> str:
         return requested or "parquet"
     kind = requested or format_of(output)
     if kind not in OUTPUT_FORMATS or Path(output).suffix.lower() in COMPRESSED:
-        raise InputError(f"{output}: the name must end in one of {', '.join(_SUFFIXES.values())}")
+        raise InputError(f"{output}: the name must end in one of {', '.join(SUFFIXES.values())}")
     return kind
 
 
@@ -123,72 +120,6 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
             raise InputError(f"a {kind} file does not support these answers: {error}") from None
         raise
     made.close()
-
-
-class PartFolder:
-    """A folder of answers, with one file for each input file, and a record of the models and options.
-
-    A run with the same record continues one that was killed: a part that exists is complete, and is kept unless it is
-    older than its source. Raises InputError if two sources would have the same part.
-    """
-
-    def __init__(self, folder: Path, kind: str, sources: Sequence[Source]) -> None:
-        self._folder, self._kind = folder, kind
-        self.paths: dict[Source, Path] = {}
-        taken: dict[Path, Source] = {}
-        for source in sources:
-            relative = source.relative
-            while relative.suffix.lower() in COMPRESSED:
-                relative = relative.with_suffix("")
-            path = folder / relative.with_suffix(_SUFFIXES[kind])
-            other = taken.setdefault(path, source)
-            if other is not source:
-                raise InputError(f"{other.name} and {source.name} would both be written to {path}")
-            self.paths[source] = path
-
-    def written(self) -> Iterator[tuple[str, Path]]:
-        """Yield all files that may be written, with their names in messages."""
-        for path in (*self.paths.values(), self._folder / RECORD):
-            yield f"output {path}", path
-
-    def claim(self, options: Mapping[str, Any]) -> None:
-        """Write the record of a run with these options; InputError if other files would be overwritten."""
-        requested: dict[str, Any] = {"kind": self._kind, **options}
-        record, text = self._folder / RECORD, json.dumps(requested, indent=1, sort_keys=True)
-        requested = json.loads(text)
-        if record.exists():
-            recorded = self._read(record)
-            differ = [
-                name for name in sorted(recorded.keys() | requested.keys()) if recorded.get(name) != requested.get(name)
-            ]
-            if not differ:
-                return
-            if any(path.is_file() and path.name[0] != "." and path != record for path in self._folder.rglob("*")):
-                raise InputError(
-                    f"{self._folder} holds the answers of another run, with {differ[0]} {recorded.get(differ[0])} "
-                    f"instead of {requested.get(differ[0])}; use another folder, or remove it"
-                )
-        for path in self.paths.values():
-            if path.exists():
-                raise InputError(f"{path} already exists, and {self._folder} has no record of its run")
-        self._folder.mkdir(parents=True, exist_ok=True)
-        write_whole(text.encode(), record)
-
-    def _read(self, record: Path) -> dict[str, Any]:
-        try:
-            return dict(json.loads(record.read_text()))
-        except (ValueError, TypeError):
-            raise InputError(f"{record}: not the record of a run; use another folder, or remove it") from None
-
-    def is_done(self, source: Source) -> bool:
-        """Return whether the part of a source exists and is not older than the source."""
-        path = self.paths[source]
-        return source.path is not None and path.exists() and path.stat().st_mtime_ns >= source.path.stat().st_mtime_ns
-
-    def path(self, source: Source) -> str:
-        """Return the path to which the part of a source is written; create its folder."""
-        self.paths[source].parent.mkdir(parents=True, exist_ok=True)
-        return os.fspath(self.paths[source])
 
 
 def run_fingerprint(scorer: Scorer) -> dict[str, Any]:

@@ -3,9 +3,7 @@
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +15,8 @@ from approxsvm.errors import InputError
 from approxsvm.frames.columns import warn
 from approxsvm.integrations.arrow.batches import Block, BoundScorer, Scored, Scorer
 from approxsvm.integrations.scoring import parts
+from approxsvm.integrations.scoring.folders import PartFolder, is_folder, model_files
+from approxsvm.integrations.scoring.overlap import overlapped
 from approxsvm.integrations.scoring.readers import Reading, open_source
 from approxsvm.integrations.scoring.result import Progress, Scoring
 from approxsvm.integrations.scoring.sources import STANDARD, Source, find_sources
@@ -47,12 +47,12 @@ def run(
     """Implement `score_dataset`; the figures go into `scoring`."""
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
-    is_folder = _is_folder(output)
+    in_folder = is_folder(output)
     how = Reading(*reading, tell=cache(warn))  # called in the reading thread, once for all files
     unnamed = "libsvm" if how.delimiter is None else "csv"
-    sources = find_sources(inputs, input_format, Path(output) if is_folder else None, unnamed=unnamed)
-    kind = parts.output_format(output, output_format, is_folder)
-    folder = parts.PartFolder(Path(output), kind, sources) if is_folder else None
+    sources = find_sources(inputs, input_format, Path(output) if in_folder else None, unnamed=unnamed)
+    kind = parts.output_format(output, output_format, in_folder)
+    folder = PartFolder(Path(output), kind, parts.SUFFIXES[kind], sources) if in_folder else None
     refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
     remaining = sources
     if folder is not None:
@@ -60,7 +60,7 @@ def run(
         remaining = [source for source in sources if not folder.is_done(source)]
         scoring.n_kept = len(sources) - len(remaining)
     share = _Share(remaining, progress)
-    with closing(_scored(remaining, scorer, how, n_workers, scoring)) as results:
+    with closing(overlapped(_blocks(remaining, scorer, how, scoring), _score, n_workers)) as results:
         for first in results:  # the first result of each output file
             path = output if folder is None else folder.path(remaining[first.source])
             _write(path, kind, _for_one_file(first, results, by_source=folder is not None), scoring, share)
@@ -68,17 +68,8 @@ def run(
     scoring.seconds = time.perf_counter() - start
 
 
-def _is_folder(output: str) -> bool:
-    """Return whether an output is a folder, or, if nothing exists there, would be one by its name."""
-    if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
-        return False
-    return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
-
-
 def _read(model: Any, sources: Sequence[Source]) -> Iterator[tuple[str, File]]:
-    for one in model.values() if isinstance(model, Mapping) else [model]:
-        if isinstance(one, (str, os.PathLike)):
-            yield f"model {os.fspath(one)}", one
+    yield from model_files(model)
     for source in sources:
         if source.path is not None:
             yield f"input {source.name}", source.path
@@ -108,42 +99,8 @@ class _Result:
     seconds: float
 
 
-def _scored(
-    sources: Sequence[Source], scorer: Scorer, reading: Reading, n_workers: int, scoring: Scoring
-) -> Generator[_Result, None, None]:
-    """Yield answers for all blocks of all sources, in order.
-
-    One thread reads a block ahead, `n_workers` threads predict one each, and the consumer writes: at most `n_workers` +
-    3 blocks are in memory.
-    """
-    blocks = _blocks(sources, scorer, reading, scoring)
-    pending: deque[Future[_Result]] = deque()
-    # The threads end before the files that they read are closed.
-    with closing(blocks), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as predicting:
-        try:
-            upcoming = reader.submit(next, blocks, None)
-            while True:
-                try:
-                    block = upcoming.result()
-                except Exception:
-                    while pending:  # earlier blocks are written first
-                        yield pending.popleft().result()
-                    raise
-                if block is None:
-                    break
-                upcoming = reader.submit(next, blocks, None)
-                pending.append(predicting.submit(_score, *block))
-                if len(pending) > n_workers:
-                    yield pending.popleft().result()
-            while pending:
-                yield pending.popleft().result()
-        finally:
-            upcoming.cancel()
-            for future in pending:
-                future.cancel()
-
-
-def _score(source: int, bound: BoundScorer, block: Block) -> _Result:
+def _score(item: tuple[int, BoundScorer, Block]) -> _Result:
+    source, bound, block = item
     start = time.perf_counter()
     scored = bound.score(block)
     return _Result(source, bound.schema, scored, block.share, block.is_end, time.perf_counter() - start)

@@ -18,6 +18,7 @@ from approxsvm.frames.columns import Tell
 from approxsvm.frames.first_line import has_names, refuse_other_delimiter
 from approxsvm.integrations.arrow.batches import Block, BoundScorer, Scorer, pieces
 from approxsvm.integrations.scoring.sources import COMPRESSED, Source
+from approxsvm.runtime.evaluator import with_one_index_type
 from approxsvm.system.options import whole_number
 from approxsvm.system.packages import import_package
 
@@ -28,6 +29,7 @@ _LIBSVM_BYTES = 64  # added for each feature of a line of LIBSVM text: index, nu
 _COLUMN_BYTES = 1 << 16  # read at a time from a column chunk of a Parquet file, however large the row group is
 _MAX_NUMBERS = 1 << 21  # limit for a batch
 _MAX_ROWS = 1 << 16
+ROW = "row"  # column name of the number of a row in an array
 TARGET = "target"  # column name of the first number of a line of LIBSVM text
 
 
@@ -346,7 +348,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
     text = _Text(source, opened)
     most_bytes = _TEXT_BYTES + _LIBSVM_BYTES * width
     schema = pa.schema([(TARGET, pa.float64())])
-    bound = scorer.bind_sparse(schema)
+    bound = scorer.bind_rows(schema, csr_array((0, width)))
 
     def block(lines: bytes, first_line: int, share: float | None) -> Block:
         labels, indptr, indices, values, unreadable, no_label = _parse(lines, width, first_index)
@@ -429,9 +431,40 @@ def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[in
     return np.unique(np.searchsorted(indptr, outside, side="right") - 1).tolist() if len(outside) else []
 
 
+def _open_numpy(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
+    from approxsvm.frontends.data import read_rows  # imported here because it needs SciPy
+
+    if scorer.columns is not None:
+        raise InputError("an array has no columns to choose")
+    if source.path is None or source.path.suffix.lower() not in (".npy", ".npz"):
+        raise InputError("an array is read from a file whose name ends in .npy or .npz")
+    artifacts = [evaluator.artifact for evaluator in scorer.evaluators.values()]
+    for artifact in artifacts:
+        if artifact.n_raw_features != artifacts[0].n_raw_features or artifact.takes_texts:
+            raise InputError("an array needs models with the same number of features, all of them numbers")
+    rows = read_rows(source.path, n_features=artifacts[0].n_raw_features)
+    if rows.dtype.kind not in "fiub":
+        raise InputError(f"the array is {rows.dtype}, but must hold real numbers")
+    if not isinstance(rows, np.ndarray):
+        rows = with_one_index_type(rows)
+    schema = pa.schema([(ROW, pa.int64())])
+    bound = scorer.bind_rows(schema, rows[:0])
+    n_rows = reading.rows_of(rows.shape[1])
+
+    def blocks() -> Iterator[Block]:
+        for first in range(0, rows.shape[0], n_rows):
+            part = rows[first : first + n_rows]
+            numbers = pa.array(np.arange(first, first + part.shape[0]))
+            batch = pa.RecordBatch.from_arrays([numbers], schema=schema)
+            yield Block(batch, _row_names(source, first), part, share=(first + part.shape[0]) / rows.shape[0])
+
+    return bound, blocks()
+
+
 _READERS: dict[str, Callable[[Source, Scorer, Reading, contextlib.ExitStack], Blocks]] = {
     "csv": _open_csv,
     "parquet": _open_parquet,
     "arrow": _open_arrow,
     "libsvm": _open_libsvm,
+    "numpy": _open_numpy,
 }

@@ -2,6 +2,7 @@
 
 import glob
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -9,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO
 
-from approxsvm import _native
-from approxsvm.errors import InputError
+from approxsvm.errors import DataFormatError, InputError
+from approxsvm.system.file_kinds import file_kinds
 
-FORMATS = ("csv", "parquet", "arrow", "libsvm")
+FORMATS = ("csv", "parquet", "arrow", "libsvm", "numpy")
 SUFFIXES = {
     ".csv": "csv",
     ".parquet": "parquet",
@@ -22,11 +23,39 @@ SUFFIXES = {
     ".ipc": "arrow",
     ".libsvm": "libsvm",
     ".svm": "libsvm",
+    ".npy": "numpy",
+    ".npz": "numpy",
 }
+# Kinds of files that `score_raster` reads, in the words of `file_kinds`.
+RASTERS = (
+    "a TIFF image",
+    "a JPEG 2000 image",
+    "a GDAL virtual raster (VRT)",
+    "a PNG image",
+    "a JPEG image",
+    "a NetCDF file",
+    "an ERDAS image",
+)
+_BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are TIFF images themselves
+# Remedies for other kinds; those without one are named, too.
+_REMEDIES = {
+    **dict.fromkeys(RASTERS, "score_raster reads it (pip install 'approxsvm[raster]')"),
+    "a NumPy array (.npy)": "give it the suffix .npy",
+    "a NumPy archive (.npz)": "give it the suffix .npz",
+    "a Parquet file": "give it the suffix .parquet",
+    "an Arrow file": "give it the suffix .arrow",
+    "an ARFF file": "save it as CSV",
+    "an R object (.rds)": "save it in R: write.csv(rows, 'rows.csv', row.names = FALSE)",
+    "R data (.rda)": "save it in R: write.csv(rows, 'rows.csv', row.names = FALSE)",
+    "an HDF5 file": "save its rows by numpy.save; GDAL reads pictures in it with --input-format raster",
+    "a MATLAB file": "save its rows by numpy.save(path, scipy.io.loadmat(file)[name])",
+    "a pickle": "save its rows by numpy.save or to_parquet",
+    "text in UTF-16": "save it as UTF-8",
+}
+# Kinds of text that may be rows, or that the readers explain better.
+_ROWS = ("", "a LIBSVM data file", "an empty file", "a range file of svm-scale")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 STANDARD = "-"  # input or output
-_HEAD_BYTES = 4096
-_LIBSVM = "a LIBSVM data file"
 
 
 @dataclass(frozen=True)
@@ -60,6 +89,82 @@ def format_of(name: str | os.PathLike[str]) -> str | None:
     return SUFFIXES.get(path.suffix.lower())
 
 
+def _format(path: Path, unnamed: str) -> str:
+    """Return the format of a file that was given by name: by its suffix, else `unnamed` if its content may be that.
+
+    Raises DataFormatError for a file of another kind.
+    """
+    known = format_of(path)
+    if known is not None:
+        return known
+    kind, inside = file_kinds(path)
+    if inside and (path.suffix.lower() not in COMPRESSED or inside in _REMEDIES):
+        kind = inside if inside in _REMEDIES else f"{kind} without a suffix that says so"
+    elif path.suffix.lower() in COMPRESSED:
+        return unnamed
+    if kind in _ROWS or (unnamed == "csv" and kind not in _REMEDIES):
+        return unnamed
+    remedy = _REMEDIES.get(kind, "rows are read from CSV, Parquet, Arrow, NumPy and LIBSVM files")
+    raise DataFormatError(f"{path}: this is {kind}; {remedy}")
+
+
+def is_raster(name: str) -> bool:
+    """Return whether GDAL has to read a name: a raster file, or a name of its own such as /vsizip/a.zip/b.tif."""
+    if os.path.isfile(name):
+        return format_of(name) is None and (file_kinds(Path(name))[0] in RASTERS or _has_envi_header(Path(name)))
+    return name.startswith("/vsi") or bool(re.match(r"[A-Za-z0-9_]{2,}:", name) and not os.path.lexists(name))
+
+
+def _has_envi_header(path: Path) -> bool:
+    """Return whether a file without a sign of its own has a header of ENVI beside it."""
+    for header in (path.with_suffix(".hdr"), path.with_name(f"{path.name}.hdr")):
+        if header != path and header.is_file():
+            with header.open("rb") as file:
+                return file.read(4) == b"ENVI"
+    return False
+
+
+def are_rasters(inputs: Sequence[str]) -> bool:
+    """Return whether some inputs are pictures, and none has the name of a table; folders and patterns are searched."""
+    names = [file for name in inputs for file in _files(name)]
+    return not any(map(format_of, names)) and any(map(is_raster, names))
+
+
+def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None) -> list[Source]:
+    """List all rasters that the inputs name; of a folder, the files that are pictures by their content.
+
+    GDAL's own names, such as /vsizip/a.zip/b.tif, are kept as they are. Raises InputError if there is no file.
+    """
+    sources: list[Source] = []
+    for given in inputs:
+        name = os.fspath(given)
+        if os.path.isdir(name):
+            paths = [(Path(file), PurePath(file).relative_to(name)) for file in _files(name)]
+            sources += [
+                Source(path, str(path), "raster", relative)
+                for path, relative in paths
+                if not any(part[0] in "._" for part in relative.parts)
+                and path.suffix not in _BESIDE_RASTERS
+                and not _is_within(path, without)
+                and is_raster(str(path))
+            ]
+        elif glob.has_magic(name) and not os.path.lexists(name):
+            sources += _matching(name, "raster", without, "")
+        else:
+            path = Path(name)
+            sources.append(Source(path if path.exists() else None, name, "raster", PurePath(path.name)))
+    if not sources:
+        raise InputError(f"no raster to score in {', '.join(map(str, inputs)) or 'an empty list'}")
+    return sources
+
+
+def _files(name: str) -> list[str]:
+    """Return the files that an input may mean."""
+    if os.path.isdir(name):
+        return sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
+    return glob.glob(name, recursive=True) if glob.has_magic(name) and not os.path.lexists(name) else [name]
+
+
 def find_sources(
     inputs: Sequence[str | os.PathLike[str]],
     input_format: str | None = None,
@@ -72,8 +177,8 @@ def find_sources(
     `inputs` are files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
     means its files with a known suffix, at any depth, except those that begin with "." or "_", and those in
     `without`. A file that is given by name and has another suffix has the format `unnamed`, and so has a pipe;
-    `input_format` overrides all. Raises InputError if there is no file, or the format is unknown, as its first bytes
-    may show.
+    `input_format` overrides all. Raises InputError if there is no file, or the format is unknown, and DataFormatError
+    for a file whose content is of another kind.
     """
     if input_format is not None and input_format not in FORMATS:
         raise InputError(f"the input format must be one of {', '.join(FORMATS)}, not {input_format!r}")
@@ -87,8 +192,7 @@ def find_sources(
         elif os.path.lexists(name) or not glob.has_magic(name):
             path = Path(name)
             path.stat()  # raises an error that names the file before anything is done
-            known = input_format or format_of(path) or _checked(path, unnamed)
-            sources.append(Source(path, name, known, PurePath(path.name)))
+            sources.append(Source(path, name, input_format or _format(path, unnamed), PurePath(path.name)))
         else:
             sources += _matching(name, input_format, without, unnamed)
     if sum(source.path is None for source in sources) > 1:
@@ -96,20 +200,6 @@ def find_sources(
     if not sources:
         raise InputError(f"no file to score in {', '.join(map(str, inputs)) or 'an empty list'}")
     return sources
-
-
-def _checked(path: Path, unnamed: str) -> str:
-    """Return the format of a file without a known suffix; InputError if its first bytes are of another kind."""
-    if not path.is_file() or path.suffix.lower() in COMPRESSED:
-        return unnamed
-    with open(path, "rb") as file:
-        head = file.read(_HEAD_BYTES)
-    start = head.lstrip().lower()
-    kind = "an ARFF file" if start.startswith(b"@relation") else _native.file_kind(head)
-    if kind in ("", _LIBSVM, "an empty file"):
-        return unnamed
-    remedy = "; its rows are np.load(path), for predict of approxsvm.load(model)" if "NumPy" in kind else ""
-    raise InputError(f"{path}: this is {kind}, but only CSV, Parquet, Arrow and LIBSVM text can be scored{remedy}")
 
 
 def _in_folder(folder: Path, input_format: str | None, without: Path | None) -> list[Source]:
@@ -136,7 +226,7 @@ def _matching(pattern: str, input_format: str | None, without: Path | None, unna
     for name in sorted(glob.glob(pattern, recursive=True)):
         path = Path(name)
         if path.is_file() and not _is_within(path, without):
-            known = input_format or format_of(path) or _checked(path, unnamed)
+            known = input_format or _format(path, unnamed)
             sources.append(Source(path, name, known, path.relative_to(fixed)))
     if not sources:
         raise InputError(f"no file matches {pattern}")

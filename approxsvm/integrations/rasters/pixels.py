@@ -1,0 +1,114 @@
+"""Answers for pixels, of which some have no data."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
+from approxsvm.frames.columns import check_exact
+from approxsvm.frames.rows import zero_unused
+from approxsvm.runtime.evaluator import BoolArray, Evaluator, IntArray, available_outputs, check_output
+from approxsvm.runtime.gaps import answers_with_gaps
+from approxsvm.system.options import real_number
+
+_MAX_REASONS = 20  # reported for one block
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Answers for some pixels of a block."""
+
+    answers: dict[str, npt.NDArray[Any]]  # each of shape (n_pixels, n_columns)
+    pixels: IntArray | None  # the pixels that have an answer; None for all
+    reasons: dict[int, str] = field(default_factory=dict)  # why pixels with data have none
+
+
+class PixelModel:
+    """One model as a function of pixels; it can be pickled, and answers with one thread per call.
+
+    The default output is "label", or "value" for a regression. Raises InputError if the model does not have an output,
+    or takes texts.
+    """
+
+    def __init__(self, artifact: Artifact, outputs: str | Sequence[str] | None = None) -> None:
+        if artifact.takes_texts:
+            raise InputError("the model takes texts, which pixels are not")
+        self.artifact = artifact
+        outputs = [outputs] if isinstance(outputs, str) else outputs
+        self.outputs = available_outputs(artifact)[:1] if outputs is None else tuple(dict.fromkeys(outputs))
+        if not self.outputs:
+            raise InputError("outputs is empty")
+        for output in self.outputs:
+            check_output(artifact, output)
+        self.columns = artifact.raw_columns
+        self._evaluator = Evaluator(artifact)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PixelModel, (self.artifact, self.outputs)
+
+    def answer(self, rows: Any, has_data: BoolArray | None) -> Answered:
+        """Answer the pixels in `rows`, shape (n_pixels, n_bands), that have data; None means that all do.
+
+        NaN means no data in a band for which the model does not accept it. A pixel without data in any band that the
+        model uses has no answer, and so has one that is NaN in all of them.
+        """
+        check_exact(rows, self.columns)
+        has_data, infinite = self._finite(rows, has_data)
+        rows = zero_unused(rows, self.columns)
+        if has_data is None:
+            try:
+                return Answered(_columns(self._evaluator.answers(rows, self.outputs)), None)
+            except InputError:
+                has_data = np.ones(len(rows), np.bool_)  # find the rejected pixels and their reasons below
+        answers, pixels, reasons = answers_with_gaps(self._evaluator, rows, np.flatnonzero(has_data), self.outputs)
+        for pixel in infinite[:_MAX_REASONS].tolist():
+            reasons[pixel] = "a band is infinite"
+        return Answered(_columns(answers), pixels, reasons)
+
+    def _finite(self, rows: Any, has_data: BoolArray | None) -> tuple[BoolArray | None, IntArray]:
+        """Return which pixels have data that is finite, or NaN where that is a value, and those that are infinite."""
+        none = np.empty(0, np.intp)
+        if rows.dtype.kind != "f" or np.isfinite(rows).all():
+            return has_data, none
+        used = rows[:, self.columns.used]
+        missing = np.isnan(used)
+        accepts = np.isin(self.columns.used, self.columns.takes_nan)
+        finite = ~(missing & ~accepts).any(axis=1) & ~missing.all(axis=1)
+        is_infinite = np.isinf(used).any(axis=1)
+        known = finite if has_data is None else finite & has_data
+        return known & ~is_infinite, np.flatnonzero(known & is_infinite)
+
+
+def _columns(answers: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    return {output: answer[:, np.newaxis] if answer.ndim == 1 else answer for output, answer in answers.items()}
+
+
+def nodata_number(value: Any) -> int | float | None:
+    """Return the number that means no data; None for NaN, which always means it. InputError for anything else."""
+    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return None
+    number = real_number(value, "nodata")
+    return int(value) if isinstance(value, (int, np.integer)) else number
+
+
+def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> Any:
+    """Return which pixels of a band of this dtype differ from a number, which is rounded to it; True for all."""
+    if np.isnan(number):
+        return True  # the model decides whether it accepts NaN
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return pixels != pixels.dtype.type(dtype.type(number))
+    limits = np.iinfo(dtype if dtype.kind in "iu" else np.uint8)
+    if np.isinf(number) or int(number) != number or not limits.min <= int(number) <= limits.max:
+        return True
+    return pixels != pixels.dtype.type(int(number))
+
+
+def in_bands(text: str) -> str:
+    """Put a sentence about the columns of a table into words about the bands of a picture."""
+    return re.sub(r"\bcolumn(s?)\b", r"band\1", text.replace("the table", "the file"))

@@ -1,0 +1,184 @@
+"""Concurrent reading, prediction and writing of rasters, in constant memory."""
+
+import os
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.frames.columns import warn
+from approxsvm.integrations.rasters.layout import Layout
+from approxsvm.integrations.rasters.pixels import PixelModel
+from approxsvm.integrations.rasters.stack import Stack, rasterio
+from approxsvm.integrations.rasters.windows import Tiling, Window
+from approxsvm.integrations.rasters.writing import check_name, open_raster
+from approxsvm.integrations.scoring.folders import PartFolder, checksum, is_folder, model_files
+from approxsvm.integrations.scoring.overlap import overlapped
+from approxsvm.integrations.scoring.result import Progress, Scoring
+from approxsvm.integrations.scoring.sources import find_rasters
+from approxsvm.runtime.evaluator import BoolArray, artifact_of
+from approxsvm.system.output_files import refuse_shared_files
+from approxsvm.system.threads import n_threads
+
+_CACHE_MEGABYTES = 48  # of GDAL, for blocks of all files
+_WORK_BYTES = 48 << 20  # for the pixels and answers of all threads
+_FEWEST_PIXELS = 1 << 10  # of a piece of a window
+_MOST_PIXELS = 1 << 17
+_MAX_REASONS = 100  # limit for all files together
+
+
+def run(
+    scoring: Scoring,
+    model: Any,
+    inputs: Sequence[str | os.PathLike[str]],
+    output: str,
+    *,
+    outputs: str | Sequence[str] | None,
+    reading: Mapping[str, Any],
+    probability_scale: int | None,
+    overviews: bool,
+    n_jobs: int | None,
+    progress: Progress | None,
+) -> None:
+    """Implement `score_raster`; the figures go into `scoring`."""
+    start, n_workers = time.perf_counter(), n_threads(n_jobs)
+    pixels = PixelModel(artifact_of(model), outputs)
+    layout = Layout.of(pixels.artifact, pixels.outputs, probability_scale)
+    in_folder = is_folder(output)
+    sources = find_rasters(inputs, Path(output) if in_folder else None)
+    read = [*model_files(model), *((f"input {one.name}", one.path) for one in sources if one.path is not None)]
+    if in_folder:
+        folder = PartFolder(Path(output), "tif", ".tif", sources)
+        refuse_shared_files(read, folder.written())
+        folder.claim(_fingerprint(pixels, reading, probability_scale, overviews))
+        remaining = [source for source in sources if not folder.is_done(source)]
+        scoring.n_kept = len(sources) - len(remaining)
+        scenes = {folder.path(source): [source.name] for source in remaining}
+    else:
+        check_name(output)
+        refuse_shared_files(read, [(f"output {output}", output)])
+        scenes = {output: [source.name for source in sources]}
+    work = _Work(pixels, layout, reading, n_workers, overviews, tell=cache(warn))
+    with rasterio.Env(GDAL_CACHEMAX=_CACHE_MEGABYTES):
+        for k, (path, stacked) in enumerate(scenes.items()):
+            _score_scene(stacked, path, work, scoring, _part_of(progress, k, len(scenes)))
+            scoring.written.append(path)
+    scoring.seconds = time.perf_counter() - start
+
+
+def _fingerprint(pixels: PixelModel, reading: Mapping[str, Any], scale: int | None, overviews: bool) -> dict[str, Any]:
+    options = {**reading, "outputs": pixels.outputs, "probability_scale": scale, "overviews": overviews}
+    return {"models": {"model": checksum(pixels.artifact.data)}, **options}
+
+
+def _part_of(progress: Progress | None, k: int, n: int) -> Progress | None:
+    """Return the progress of all scenes, given that of one of them."""
+    return None if progress is None else lambda pixels, share: progress(pixels, (k + (share or 0.0)) / n)
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is the same for all scenes of a run."""
+
+    pixels: PixelModel
+    layout: Layout
+    reading: Mapping[str, Any]
+    n_workers: int
+    overviews: bool
+    tell: Any
+
+    def pieces(self, stack: Stack, tiling: Tiling, scoring: Scoring) -> Generator["_Piece", None, None]:
+        """Read the windows; yield them in pieces of full rows, one for a thread each."""
+        n_bands = len(stack.bands)
+        bytes_per_pixel = n_bands * (stack.dtype.itemsize + 8) + 16 * len(self.layout.names)
+        most = _WORK_BYTES // (self.n_workers + 3) // bytes_per_pixel
+        most = min(max(most, _FEWEST_PIXELS), _MOST_PIXELS)
+        for window in tiling.windows():
+            start = time.perf_counter()
+            block, has_data = stack.read(window)
+            scoring.seconds_reading += time.perf_counter() - start
+            share = -(-window.height * window.width // self.n_workers)  # pixels for each thread
+            step = max(1, min(share, most) // window.width)
+            for row in range(0, window.height, step):
+                rows = slice(row, min(row + step, window.height))
+                yield _Piece(window, rows, block[:, rows], None if has_data is None else has_data[rows])
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Some rows of a window."""
+
+    window: Window
+    rows: slice
+    block: npt.NDArray[Any]
+    has_data: BoolArray | None
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Answers of a piece, before they are written."""
+
+    piece: _Piece
+    bands: npt.NDArray[Any]
+    n_answered: int
+    reasons: Mapping[int, str]
+    seconds: float
+
+
+def _answer(work: _Work, piece: _Piece) -> _Result:
+    start = time.perf_counter()
+    n_bands, height, width = piece.block.shape
+    rows = piece.block.reshape(n_bands, height * width).T  # a view: full rows of a window lie one after another
+    has_data = None if piece.has_data is None else piece.has_data.ravel()
+    answered = work.pixels.answer(rows, has_data)
+    bands = work.layout.encoded(answered, height * width).reshape(-1, height, width)
+    n_answered = height * width if answered.pixels is None else len(answered.pixels)
+    return _Result(piece, bands, n_answered, answered.reasons, time.perf_counter() - start)
+
+
+def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring, progress: Progress | None) -> None:
+    with ExitStack() as opened:
+        stack = Stack(names, work.pixels.columns, opened, tell=work.tell, **work.reading)
+        bytes_per_pixel = (
+            len(stack.bands) * stack.dtype.itemsize + 1 + len(work.layout.names) * work.layout.dtype.itemsize
+        )
+        blocks = [file.block_shapes[0] for file in stack.files]
+        tiling = Tiling.of((stack.height, stack.width), blocks, bytes_per_pixel)
+        results = overlapped(work.pieces(stack, tiling, scoring), partial(_answer, work), work.n_workers)
+        # The output is opened first, and closed after the threads have ended.
+        with (
+            open_raster(path, stack.grid, stack.ground_points, work.layout, tiling, overviews=work.overviews) as write,
+            closing(results),
+        ):
+            n_written = 0
+            for result in results:
+                window, rows = result.piece.window, result.piece.rows
+                if rows.start == 0:
+                    whole = np.empty((len(result.bands), window.height, window.width), result.bands.dtype)
+                whole[:, rows] = result.bands
+                if rows.stop == window.height:  # GDAL takes twenty times as long for parts of blocks
+                    start = time.perf_counter()
+                    write(whole, window)
+                    scoring.seconds_writing += time.perf_counter() - start
+                _count(scoring, stack.name, result)
+                n_written += result.bands[0].size
+                if progress is not None:
+                    progress(scoring.n_rows, n_written / (stack.height * stack.width))
+
+
+def _count(scoring: Scoring, name: str, result: _Result) -> None:
+    """Add the figures of a result."""
+    window, n_pixels = result.piece.window, result.bands[0].size
+    scoring.n_rows += n_pixels
+    scoring.n_bad += n_pixels - result.n_answered
+    scoring.seconds_predicting += result.seconds
+    for pixel in sorted(result.reasons)[: _MAX_REASONS - len(scoring.bad_rows)]:
+        row, column = divmod(pixel, window.width)
+        place = f"{name}, row {window.row + result.piece.rows.start + row}, column {window.column + column}"
+        scoring.bad_rows.append(f"{place}: {result.reasons[pixel]}")

@@ -1,0 +1,68 @@
+"""Windows of a raster: whole blocks of the files where memory allows, so that each block is decoded once."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_WINDOW_BYTES = 16 << 20  # memory of a window; up to three are in memory
+_TILE = 16  # sizes of tiles in a TIFF file are multiples of this
+_TILES = (512, 256, 128, 64, 32, _TILE)
+_SMALL = 256  # rasters of this width or height are written as strips
+
+
+@dataclass(frozen=True)
+class Window:
+    """A rectangle of pixels."""
+
+    row: int
+    column: int
+    height: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Size of the windows of a raster of `size`, and of the blocks in which answers are written.
+
+    Windows fill tiles of the output completely where that is possible, so that each is compressed once.
+    """
+
+    size: tuple[int, int]  # height and width
+    height: int
+    width: int
+    tile: tuple[int, int] | None  # height and width of tiles; None for strips as high as a window
+
+    @classmethod
+    def of(cls, size: tuple[int, int], blocks: Sequence[tuple[int, int]], bytes_per_pixel: int) -> "Tiling":
+        """Choose windows for a raster whose files have these `blocks`, (height, width)."""
+        height, width = size
+        block_height = min(max(rows for rows, _ in blocks), height)
+        block_width = min(max(columns for _, columns in blocks), width)
+        most = max(_WINDOW_BYTES // bytes_per_pixel, 1)  # pixels
+        if block_height * width <= most:
+            fit, steps = most // width, (block_height, *(math.lcm(block_height, tile) for tile in _TILES))
+            rows, columns = _down(fit, max(step for step in steps if step <= fit)), width
+        elif block_height * block_width <= most:
+            rows, columns = block_height, _down(most // block_height, block_width)
+        else:  # the file's blocks do not fit
+            columns = min(block_width, most)
+            rows = _down(most // columns, _TILE)
+        rows, columns = min(rows, height), min(columns, width)
+        tile_height = next((t for t in _TILES if rows % t == 0 or rows == height), None)
+        tile_width = next((t for t in _TILES if columns % t == 0 or columns == width), _TILE)
+        is_small = min(size) <= _SMALL
+        if columns == width and (is_small or tile_height is None):
+            return cls(size, rows, columns, None)
+        return cls(size, rows, columns, (tile_height or _TILE, tile_width))
+
+    def windows(self) -> Iterator[Window]:
+        """Yield all windows, from the top."""
+        height, width = self.size
+        for row in range(0, height, self.height):
+            for column in range(0, width, self.width):
+                yield Window(row, column, min(self.height, height - row), min(self.width, width - column))
+
+
+def _down(number: int, step: int) -> int:
+    """Round down to a multiple of `step`, if the number is not smaller."""
+    return number - number % step if number >= step else number
