@@ -16,6 +16,7 @@ from approxsvm.cli import main
 NEEDED: dict[str, dict[str, Any]] = {
     "convert-model": {"source": "m.model", "output": "out.asvm", "data": "rows.t"},
     "inspect": {"artifact": "m.asvm"},
+    "report": {"artifact": "m.asvm", "against": "m.model", "data": "rows.t"},
     "verify": {"artifact": "m.asvm", "against": "m.model", "data": "rows.t"},
     "export": {"artifact": "m.asvm", "c_header": "out.h"},
     "score": {"files": ["m.asvm", "rows.svm"], "output": "out.csv"},
