@@ -1,5 +1,6 @@
 """The top of a report: headline, verdict, four figures, and what the page cannot show."""
 
+import re
 from textwrap import fill
 from typing import Final
 
@@ -119,9 +120,11 @@ def as_text(judged: dict[str, str], compiled: Compiled, evidence: Evidence) -> s
     figures = tiles(compiled.artifact, evidence)
     width = max(len(tile["number"]) for tile in figures)
     lines = [f"{tile['number']:>{width}}  {tile['name']} ({tile['remark']})" for tile in figures]
-    words = (f"{judged['badge']}. {judged['text']}", speed_in_words(compiled, evidence))
-    first, last = (fill(text, _TEXT_WIDTH, break_on_hyphens=False) for text in words)
-    return "\n\n".join([first, "\n".join(lines), last])
+    first, last = (
+        fill(re.sub(r"(?<=\d) (?=[nµm]?s\b)", "\u00a0", text), _TEXT_WIDTH, break_on_hyphens=False)
+        for text in (f"{judged['badge']}. {judged['text']}", speed_in_words(compiled, evidence))
+    )
+    return "\n\n".join([first, "\n".join(lines), last]).replace("\u00a0", " ")
 
 
 def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ import click
 
 from approxsvm.cli.convert_model import convert_model
 from approxsvm.cli.cross_validate import cross_validate
+from approxsvm.cli.demo import demo
 from approxsvm.cli.export import export
 from approxsvm.cli.gamma_max import gamma_max
 from approxsvm.cli.group import Group
@@ -20,6 +21,7 @@ def main() -> None:
 
     \b
     Example:
+        approxsvm demo
         approxsvm convert-model a9a.model -o a9a.asvm --data a9a
         approxsvm report a9a.asvm --against a9a.model --data a9a.t
         approxsvm-predict a9a.t a9a.asvm labels.txt
@@ -29,5 +31,5 @@ def main() -> None:
     """
 
 
-for command in (convert_model, inspect, report, verify, export, score, gamma_max, cross_validate):
+for command in (demo, convert_model, inspect, report, verify, export, score, gamma_max, cross_validate):
     main.add_command(command)
