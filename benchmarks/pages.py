@@ -406,6 +406,7 @@ def _measured(records: Records) -> str:
         "command": lambda x: f"`{x['command']}`",
         "date": of("date", lambda date: date[:10]),
         "commit": lambda x: x["machine"].commit,
+        "processor": lambda x: x["machine"].cpu,
         "load when it began": lambda x: f"{x['machine'].load_average:.1f}",
         "took": lambda x: f"{x['seconds'] / 60:.1f} min",
     }

@@ -52,9 +52,8 @@ _MARKED: Final = re.compile(r"^(<!-- figures: (.+?) -->)$.*?^(<!-- end of figure
 
 
 def records_in(folder: Path) -> Records:
-    """Load the records of all parts that were measured."""
-    files = {part: folder / f"{part}.json" for part in (*PARTS, *EXPERIMENTS)}
-    return {part: Record.load(file) for part, file in files.items() if file.exists()}
+    """Load the records of all parts."""
+    return {part: Record.load(folder / f"{part}.json") for part in (*PARTS, *EXPERIMENTS)}
 
 
 def filled(page: str, records: Records) -> str:
