@@ -147,7 +147,6 @@ def without_figures(text: str) -> str:
     return " ".join(re.sub(r"[\d.,]*\d( [nµm]?s\b)?", "N", text).split())
 
 
-
 def test_nothing_is_shown_that_nobody_executes() -> None:
     assert {language for page in PAGES for language, _ in blocks(page)} <= {*EXECUTED, *SHOWN}
 
