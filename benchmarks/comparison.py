@@ -175,11 +175,11 @@ def _programs(records: Records) -> str:
         return lambda x: three(found[name]["microseconds"]) if name in (found := peers_of(record, x)) else UNKNOWN
 
     programs: dict[str, Cell] = {
+        "**approxsvm**": of_bold(of("microseconds", three)),
+        "our exact engine": of("engine_microseconds", three),
         "scikit-learn": of("sklearn_microseconds", three),
         "LIBSVM": of("libsvm_microseconds", three),
         **{name: of_peer(name) for name in PEERS.values()},
-        "our exact engine": of("engine_microseconds", three),
-        "**approxsvm**": of_bold(of("microseconds", three)),
         "compiling": of("compile_seconds", seconds),
         "paid after rows": paid_after,
     }

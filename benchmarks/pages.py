@@ -140,10 +140,10 @@ def than_peers(record: Record, models: list[Row]) -> dict[str, Cell]:
 def _several(table: str) -> Callable[[Records], str]:
     columns: dict[str, Cell] = {
         "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
-        "plan": of("plan"),
-        "decided before the exact engine": of("certified", percent),
         "per row": of("microseconds", lambda x: f"{three(x)} µs"),
         **FASTER,
+        "plan": of("plan"),
+        "decided before the exact engine": of("certified", percent),
         "compiling": of("compile_seconds", seconds),
         "paid after rows": paid_after,
         "artifact": of("artifact_bytes", size),
@@ -168,11 +168,11 @@ def _peers(table: str) -> Callable[[Records], str]:
 
         columns: dict[str, Cell] = {
             "µs per row": name_of,
+            "planned": of_bold(of("microseconds", three)),
+            "our exact engine": of("engine_microseconds", three),
             "scikit-learn": of("sklearn_microseconds", three),
             "LIBSVM": of("libsvm_microseconds", three),
             **{h: of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
-            "our exact engine": of("engine_microseconds", three),
-            "planned": of("microseconds", lambda x: f"**{three(x)}**"),
             "compiling": of("compile_seconds", seconds),
             "paid after rows": paid_after,
         }
@@ -190,10 +190,10 @@ def _times_faster(table: str) -> Callable[[Records], str]:
 
         columns: dict[str, Cell] = {
             "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
-            "plan": of("plan"),
             "per row": of("microseconds", lambda x: f"{three(x)} µs"),
             **FASTER,
             **than_peers(record, models),
+            "plan": of("plan"),
         }
         return as_table(models, columns)
 
@@ -299,12 +299,12 @@ _STAND_INS: Final[dict[str, Cell]] = {
 
 _LIMITS: Final = {
     "model": of("model"),
-    "plan": of("plan"),
+    "of the limit": of("share_of_limit", lambda x: f"**{percent(x, 0)}**"),
     "µs per row": of("microseconds", three),
     "multiply-adds": of("share_of_multiply_adds", lambda x: percent(x, 0)),
     "exponentials": of("share_of_exponentials", lambda x: percent(x, 0)),
     "bytes": of("share_of_bytes", lambda x: percent(x, 0)),
-    "of the limit": of("share_of_limit", lambda x: f"**{percent(x, 0)}**"),
+    "plan": of("plan"),
 }
 _COMPILING: Final = {
     "model": of("model"),

@@ -263,3 +263,5 @@ def test_site(tmp_path: Path) -> None:
         assert not [url for url in fetched if "//" in url], name
     assert pages["derivation.html"].count("<math") > 60
     assert "merror" not in pages["derivation.html"]
+    radicals = re.findall(r"<msqrt>.*?</msqrt>", pages["derivation.html"], re.DOTALL)
+    assert not [text for text in radicals if re.search("<m(frac|under)", text)]  # too high without a font for mathematics
