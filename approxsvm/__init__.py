@@ -1,4 +1,4 @@
-"""Compile trained SVMs into predictors with the same labels, hundreds of times faster than scikit-learn.
+"""Compile trained SVMs into predictors with equal labels, hundreds of times faster than scikit-learn.
 
 Public names are imported on first use, so that ``import approxsvm`` costs next to nothing.
 """
