@@ -27,6 +27,7 @@ def demo(output: Path | None) -> None:
     source = f"a StandardScaler and an SVC with {len(exact[-1].support_):,} support vectors"
     click.echo(f"Trained {source} on {len(X):,} rows of {X.shape[1]} features.")
     fast = approxsvm.compile(exact, X, effort="low")
+    assert fast.compilation is not None
     report = fast.report(X_test, y_test, against=exact)
     click.echo(f"Compiled them in {fast.compilation.seconds:.1f} s.\n\n{report}\n")
     if output is not None:
