@@ -374,7 +374,7 @@ _SCORING: Final = {
 }
 
 
-EXAMPLES: Final[dict[str, Cell]] = {
+_EXAMPLES: Final[dict[str, Cell]] = {
     "source and rows": of("example"),
     "µs per row, the source": of("source_microseconds", three),
     "compiled": of("microseconds", lambda x: f"**{three(x)}**"),
@@ -430,7 +430,7 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "latency": _latency,
     "embedding": _shown_of("embedding", "programs", _EMBEDDING),
     "scoring": _shown_of("scoring", "runs", _SCORING),
-    "examples": _shown_of("examples", "examples", EXAMPLES),
+    "examples": _shown_of("examples", "examples", _EXAMPLES),
     "raw tables": _shown_of("examples", "doors", _DOORS),
     "stand-ins": _shown_of("stand_ins", "models", _STAND_INS),
     "cotter": _cotter,
