@@ -17,6 +17,7 @@ from approxsvm.system.threads import n_threads
 # Maximum number of rows to list.
 _LISTED_ROWS: Final = 10
 _TEXT_WIDTH: Final = 100
+DISTURBED: Final = " Other programs kept the processor busy meanwhile, so the factors may be too large: measure again."
 
 
 def headline(artifact: Artifact, evidence: Evidence) -> str:
@@ -112,7 +113,8 @@ def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
         if by_plan > 1.05:
             factors = f"{short(by_engine)} by the exact engine times {short(by_plan)} by the plan"
             text += f" The factor of {short(theirs / ours)} is {factors}."
-    return text
+    timed = (evidence.speed, against.speed, against.exact_engine)
+    return text + DISTURBED if any(speed is not None and speed.is_disturbed for speed in timed) else text
 
 
 def as_text(judged: dict[str, str], compiled: Compiled, evidence: Evidence) -> str:

@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -33,7 +34,7 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 matplotlib.use("Agg")
 
 import approxsvm
-from approxsvm.analysis import findings
+from approxsvm.analysis import evidence, findings
 from approxsvm.analysis.evidence import Speed
 from approxsvm.analysis.page import make_report
 from approxsvm.analysis.plots import (
@@ -375,6 +376,14 @@ def test_the_text_of_a_report(cancer):
         findings.tiles(compiled.artifact, slow)
     )
     assert findings.speed_in_words(compiled, replace(slow, speed=Speed(4e-6, 1))).endswith("would take 32 s.")
+    disturbed = replace(slow, speed=Speed(1e-6, 1, is_disturbed=True))
+    assert findings.speed_in_words(compiled, disturbed) == findings.speed_in_words(compiled, slow) + findings.DISTURBED
+
+
+def test_a_busy_processor_is_noticed():
+    """Calls that wait, as for a processor that others use, take more time than processor time."""
+    rows = np.zeros((4, 1))
+    assert evidence._timed(lambda X: time.sleep(0.01), rows).is_disturbed
 
 
 # --- packages and commands
