@@ -305,7 +305,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     def report(
         self, X: Any, y: Any = None, *, against: Any = None, max_rows: int | None = None, title: str | None = None
     ) -> Report:
-        """Make a self-contained HTML page about the compiled model and its predictions for given rows.
+        """Report on the compiled model and its predictions for given rows: as text, and as a self-contained HTML page.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_rows,), optional
             True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without it, the page cannot show errors, label differences and the speedup, and says so.
+            The source. Without it, the report cannot show errors, label differences and the speedup, and says so.
         max_rows : int, optional
             Maximum number of rows to compare with the source. Default: as many as take about a second.
         title : str, optional
@@ -322,15 +322,14 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         Report
-            ``report.save(path)`` writes it, ``report.html`` is the page, ``report.evidence`` has its figures. Notebooks
-            display it.
+            ``print(report)`` shows verdict, figures and speed. ``report.save(path)`` writes the page, ``report.html``,
+            which needs jinja2 and matplotlib: ``pip install 'approxsvm[report]'``. ``report.evidence`` has all figures.
+            Notebooks display the page.
 
         Raises
         ------
         InputError
             No row is finite, `y` has the wrong length, or `against` is a different kind of model.
-        MissingPackageError
-            jinja2 or matplotlib is not installed: ``pip install 'approxsvm[report]'``.
 
         Examples
         --------

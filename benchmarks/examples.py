@@ -24,6 +24,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import sklearn
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -249,6 +250,14 @@ EXAMPLES: Final[Mapping[str, Callable[[Run], Example]]] = {
         VotingClassifier([("mild", _svc()), ("strict", _svc(C=50)), ("narrow", _svc(gamma=0.2))]),
         "pendigits, 10 classes",
         7_494,
+    ),
+    "CalibratedClassifierCV of SVC, probabilities: ijcnn1": partial(
+        _fitted,
+        CalibratedClassifierCV(_svc(), ensemble=False),
+        "ijcnn1",
+        10_000,
+        theirs=lambda source, X: source.predict_proba(X)[:, 1],
+        ours=lambda fast, X: fast.predict_proba(X)[:, 1],
     ),
     "imputed, one-hot, scaled, SVC: Adult as a raw table": partial(_table, adult, 5_000, 1.0),
     "one-hot, scaled, SVC: covtype as a raw table, 7 classes": partial(_table, covtype, 5_000, 10.0),

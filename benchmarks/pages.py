@@ -1,4 +1,4 @@
-"""Tables of README, docs/benchmarks.md and docs/experiments.md, as Markdown, from the records alone.
+"""Tables of docs/benchmarks.md and docs/experiments.md, as Markdown, from the records alone.
 
 A table is a heading and a cell per column; a cell formats a row of a record:
 
@@ -17,9 +17,9 @@ from benchmarks.record import Record, Row
 Records: TypeAlias = Mapping[str, Record]
 Cell: TypeAlias = Callable[[Row], str]
 _SCALERS: Final = {"standard": ", StandardScaler", "minmax": ", MinMaxScaler", "none": ""}
-_UNKNOWN: Final = "-"
+UNKNOWN: Final = "-"
 _MOST_DIGITS: Final = 4
-_LINE: Final = 125
+LINE: Final = 125
 # Names of peers in the records, and as headings.
 PEERS: Final = {
     "scikit-learn-intelex, dense float32": "scikit-learn-intelex",
@@ -27,6 +27,7 @@ PEERS: Final = {
     "ThunderSVM": "ThunderSVM",
     "NumPy float32 BLAS": "float32 BLAS",
     "KARL, dense float32": "KARL",
+    "cuML, needs a GPU": "cuML",
 }
 
 # --- numbers as text
@@ -60,12 +61,17 @@ def count(value: float) -> str:
 
 def of(key: str, shown: Callable[[Any], str] = str) -> Cell:
     """Return a cell that shows one figure of its row."""
-    return lambda row: _UNKNOWN if row[key] is None else shown(row[key])
+    return lambda row: UNKNOWN if row[key] is None else shown(row[key])
+
+
+def of_bold(cell: Cell) -> Cell:
+    """Return a cell in bold."""
+    return lambda row: f"**{cell(row)}**"
 
 
 def ratio(slow: str, fast: str, shown: Callable[[float], str] = three) -> Cell:
     """Return a cell that shows the ratio of two figures."""
-    return lambda row: _UNKNOWN if row[slow] is None else shown(row[slow] / row[fast])
+    return lambda row: UNKNOWN if row[slow] is None else shown(row[slow] / row[fast])
 
 
 def as_table(rows: Iterable[Row], columns: Mapping[str, Cell]) -> str:
@@ -113,14 +119,14 @@ def _shown_of(part: str, table: str, columns: Mapping[str, Cell]) -> Callable[[R
 
 # --- tables of ordinary models
 
-_FASTER: Final = {
+FASTER: Final = {
     "times faster than our exact engine": ratio("engine_microseconds", "microseconds", lambda x: f"{x:.1f}"),
     "than scikit-learn": ratio("sklearn_microseconds", "microseconds"),
     "than LIBSVM": ratio("libsvm_microseconds", "microseconds"),
 }
 
 
-def _than_peers(record: Record, models: list[Row]) -> dict[str, Cell]:
+def than_peers(record: Record, models: list[Row]) -> dict[str, Cell]:
     """Return a column for each peer that was measured: how many times faster than the peer our rows are."""
 
     def column(heading: str) -> Cell:
@@ -131,55 +137,23 @@ def _than_peers(record: Record, models: list[Row]) -> dict[str, Cell]:
     return {f"than {h}": column(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)}
 
 
-def _readme(records: Records) -> str:
-    record = records["ordinary"]
-    models, machine = models_of(record, "two classes"), record.machine
-    columns: dict[str, Cell] = {
-        "model": lambda x: f"{name_of(x)} ({x['n_sv']:,} support vectors)",
-        "plan": of("plan"),
-        "test rows certified": of("certified", percent),
-        "artifact": of("artifact_bytes", size),
-        **_FASTER,
-        **_than_peers(record, models),
-    }
-    del columns["than KARL"]  # our own program after a paper; it cannot be installed
-    compiling = [x["compile_seconds"] for x in models]
-    n_rows = sum(x["n_test_rows"] for x in models)
-    one = next(x for x in records["latency"].tables["calls"] if (x["model"], x["mode"]) == ("covtype", "certified"))
-    peers = [x for x in records["latency"].tables["peers"] if x["model"] == "covtype"]
-    others = {x["peer"]: x["one_row_nanoseconds"] for x in peers}
-    words = (
-        "The models are scikit-learn's `SVC` with default options, except where a gamma is given. Plans were made "
-        "from the training rows. covtype is class 2 against the rest; the test rows of ijcnn1 differ from its training "
-        f"rows. All labels are equal on all {n_rows:,} test rows. The machine was an {machine.cpu.split(',')[0]} with "
-        f"{machine.n_cpus} virtual cores, {machine.target} and a load of {machine.load_average:.1f} at the start. "
-        f"Trust the ratios more than the times. Compiling took from {three(min(compiling))} to "
-        f"{three(max(compiling))} seconds."
-    )
-    request = (
-        f"**One row alone** takes {three(one['predict_one_nanoseconds'] / 1e3)} µs with `predict_one` on covtype. "
-        f"LIBSVM takes {three(others['LIBSVM'] / 1e3)} µs and onnxruntime {three(others['onnxruntime'] / 1e3)} µs."
-    )
-    return "\n\n".join([as_table(models, columns), fill(words, _LINE), fill(request, _LINE)])
-
-
 def _several(table: str) -> Callable[[Records], str]:
     columns: dict[str, Cell] = {
         "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
+        "per row": of("microseconds", lambda x: f"{three(x)} µs"),
+        **FASTER,
         "plan": of("plan"),
         "decided before the exact engine": of("certified", percent),
-        "per row": of("microseconds", lambda x: f"{three(x)} µs"),
-        **_FASTER,
         "compiling": of("compile_seconds", seconds),
-        "paid after rows": _paid_after,
+        "paid after rows": paid_after,
         "artifact": of("artifact_bytes", size),
     }
     return lambda records: as_table(models_of(records["ordinary"], table), columns)
 
 
-def _paid_after(row: Row) -> str:
+def paid_after(row: Row) -> str:
     saved = row["sklearn_microseconds"] - row["microseconds"]
-    return f"{1e6 * row['compile_seconds'] / saved:,.0f}" if saved > 0 else _UNKNOWN
+    return f"{1e6 * row['compile_seconds'] / saved:,.0f}" if saved > 0 else UNKNOWN
 
 
 def _peers(table: str) -> Callable[[Records], str]:
@@ -194,13 +168,13 @@ def _peers(table: str) -> Callable[[Records], str]:
 
         columns: dict[str, Cell] = {
             "µs per row": name_of,
+            "planned": of_bold(of("microseconds", three)),
+            "our exact engine": of("engine_microseconds", three),
             "scikit-learn": of("sklearn_microseconds", three),
             "LIBSVM": of("libsvm_microseconds", three),
             **{h: of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
-            "our exact engine": of("engine_microseconds", three),
-            "planned": of("microseconds", lambda x: f"**{three(x)}**"),
             "compiling": of("compile_seconds", seconds),
-            "paid after rows": _paid_after,
+            "paid after rows": paid_after,
         }
         return as_table(models, columns)
 
@@ -216,10 +190,10 @@ def _times_faster(table: str) -> Callable[[Records], str]:
 
         columns: dict[str, Cell] = {
             "model": lambda x: f"{name_of(x)}, {x['n_sv']:,} support vectors x {x['n_features']:,} features",
-            "plan": of("plan"),
             "per row": of("microseconds", lambda x: f"{three(x)} µs"),
-            **_FASTER,
-            **_than_peers(record, models),
+            **FASTER,
+            **than_peers(record, models),
+            "plan": of("plan"),
         }
         return as_table(models, columns)
 
@@ -252,7 +226,7 @@ def _files(records: Records) -> str:
     def of_tool(given: str) -> Cell:
         def cell(x: Row) -> str:
             if given not in x:
-                return _UNKNOWN
+                return UNKNOWN
             differ = x[given]["differ"]
             return seconds(x[given]["seconds"]) + (f", {percent(differ, 2)}" if differ else "")
 
@@ -280,7 +254,7 @@ def _overview(records: Records) -> str:
         found.setdefault(x["model"], {})["compiled" if x["compiled"] else "source"] = x
 
     def of_compiled(shown: Callable[[Row, Row], str]) -> Cell:
-        return lambda x: shown(x["source"], x["compiled"]) if "compiled" in x else _UNKNOWN
+        return lambda x: shown(x["source"], x["compiled"]) if "compiled" in x else UNKNOWN
 
     columns: dict[str, Cell] = {
         "model": lambda x: x["source"]["model"],
@@ -325,12 +299,12 @@ _STAND_INS: Final[dict[str, Cell]] = {
 
 _LIMITS: Final = {
     "model": of("model"),
-    "plan": of("plan"),
+    "of the limit": of("share_of_limit", lambda x: f"**{percent(x, 0)}**"),
     "µs per row": of("microseconds", three),
     "multiply-adds": of("share_of_multiply_adds", lambda x: percent(x, 0)),
     "exponentials": of("share_of_exponentials", lambda x: percent(x, 0)),
     "bytes": of("share_of_bytes", lambda x: percent(x, 0)),
-    "of the limit": of("share_of_limit", lambda x: f"**{percent(x, 0)}**"),
+    "plan": of("plan"),
 }
 _COMPILING: Final = {
     "model": of("model"),
@@ -388,7 +362,7 @@ def _limits(records: Records) -> str:
         f"multiply-adds and {exp} billion exponentials a second, {cache} GB/s from the second-level cache, "
         f"{third} GB/s from the third."
     )
-    return as_table(record.tables["models"], _LIMITS) + f"\n\n{fill(words, _LINE)}"
+    return as_table(record.tables["models"], _LIMITS) + f"\n\n{fill(words, LINE)}"
 
 
 _SCORING: Final = {
@@ -432,18 +406,17 @@ def _measured(records: Records) -> str:
         "command": lambda x: f"`{x['command']}`",
         "date": of("date", lambda date: date[:10]),
         "commit": lambda x: x["machine"].commit,
+        "processor": lambda x: x["machine"].cpu,
         "load when it began": lambda x: f"{x['machine'].load_average:.1f}",
         "took": lambda x: f"{x['seconds'] / 60:.1f} min",
     }
     machine = next(iter(records.values())).machine
     packages = ", ".join(f"{name} {number}" for name, number in machine.packages.items() if number != "not installed")
     words = f"{machine.cpu}, {machine.n_cpus} cores, {machine.target}. Python {machine.python}, {packages}."
-    return as_table(map(vars, records.values()), columns) + f"\n\n{fill(words, _LINE)}"
+    return as_table(map(vars, records.values()), columns) + f"\n\n{fill(words, LINE)}"
 
 
 TABLES: Final[dict[str, Callable[[Records], str]]] = {
-    "readme": _readme,
-    "peers": _peers("two classes"),
     "few values": _times_faster("few values"),
     "libsvm": lambda records: as_table(models_of(records["ordinary"], "LIBSVM's models"), _LIBSVM),
     "libsvm peers": _peers("LIBSVM's models"),

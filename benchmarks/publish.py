@@ -19,13 +19,15 @@ from typing import Final
 
 import click
 
+from benchmarks import comparison, pages
 from benchmarks.charts import svg
-from benchmarks.pages import TABLES, Records
+from benchmarks.pages import Records
 from benchmarks.pictures import pictures_of
 from benchmarks.record import RESULTS, Record
 
 REPOSITORY: Final = Path(__file__).parent.parent
-PAGES: Final = ("README.md", "docs/benchmarks.md", "docs/experiments.md", "docs/howto/cpp.md")
+PAGES: Final = ("README.md", "docs/comparison.md", "docs/benchmarks.md", "docs/experiments.md", "docs/howto/cpp.md")
+TABLES: Final = pages.TABLES | comparison.TABLES
 _QUICK: Final = Path("build") / "benchmarks"
 # By name of the record: arguments, and arguments of a quick test.
 PARTS: Final = {
@@ -34,6 +36,7 @@ PARTS: Final = {
     "growth": ("", "--quick"),
     "limits": ("--published", "--published --rows 300 --train-rows 400 --only segment"),
     "latency": ("", "--only pendigits --rows 20 --rounds 3 --most 16"),
+    "targets": ("", "--rows 300 --train-rows 400"),
     "embedding": ("", "--only library"),
     "examples": ("", "--rows 300 --train-rows 400"),
     "scoring": ("", "--rows 3000 --text-rows 300 --sample-rows 300 --cluster-rows 0"),
@@ -45,7 +48,7 @@ EXPERIMENTS: Final = {
     "overview": ("", "--rows 1000 --components 50"),
     "compile_growth": ("", "--quick"),
 }
-_MARKED: Final = re.compile(r"(<!-- figures: (.+?) -->)\n.*?\n(<!-- end of figures -->)", re.DOTALL)
+_MARKED: Final = re.compile(r"^(<!-- figures: (.+?) -->)$.*?^(<!-- end of figures -->)$", re.DOTALL | re.MULTILINE)
 
 
 def records_in(folder: Path) -> Records:

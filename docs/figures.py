@@ -15,7 +15,7 @@ from benchmarks.charts import Chart, Lines, Points, svg
 IMAGES = Path(__file__).parent / "images"
 
 
-def bounds_against_errors() -> Chart:
+def errors_against_bounds() -> Chart:
     """Of a single expansion of degree 2, on rows that the model has not seen."""
     from sklearn.datasets import load_breast_cancer
     from sklearn.preprocessing import MinMaxScaler
@@ -29,9 +29,9 @@ def bounds_against_errors() -> Chart:
     small = approxsvm.compile(svc, mode="approximate", degree=2, n_centers=1)
     rows = X[:150]
     errors = np.abs(small.decision_function(rows) - svc.decision_function(rows))
-    points = list(zip(errors.tolist(), small.error_bound(rows).tolist(), strict=True))
-    words = ("Bounds against errors", "error of the decision value", "its bound")
-    return Points(*words, {"150 rows": points}, diagonal="bound = error")
+    points = list(zip(small.error_bound(rows).tolist(), errors.tolist(), strict=True))
+    words = ("Errors against bounds", "bound on the error", "error of the decision value")
+    return Points(*words, {"150 rows": points}, diagonal="error = bound")
 
 
 def shares_certified() -> Chart:
@@ -85,7 +85,7 @@ def classified_scene(height: int = 90, width: int = 120) -> str:
 def main() -> None:
     """Write every picture."""
     (IMAGES / "scene.svg").write_text(classified_scene())
-    for name, chart in (("bound", bounds_against_errors()), ("centers", shares_certified())):
+    for name, chart in (("bound", errors_against_bounds()), ("centers", shares_certified())):
         (IMAGES / f"{name}.svg").write_text(svg(chart))
 
 

@@ -57,6 +57,7 @@ _LEAST_COMPARED: Final = 200
 _TIMED_SECONDS: Final = 0.15
 _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
+_LEAST_PROCESSOR_SHARE: Final = 0.7
 _MAX_TIMED_ROWS: Final = 1 << 14
 # Rows that are timed alone, and calls with each.
 _MAX_SINGLE_ROWS: Final = 500
@@ -72,6 +73,7 @@ class Speed:
 
     seconds_per_row: float
     n_rows: int
+    is_disturbed: bool = False  # whether other programs took the processor meanwhile
 
 
 @dataclass(frozen=True)
@@ -409,6 +411,7 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
     """Return the best time of several calls, with as many rows as fit into a fraction of a second."""
+    start, processor_start = time.perf_counter(), time.process_time()
     n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
     seconds = _seconds(predict, rows[:n_rows])
     seconds = min(seconds, _seconds(predict, rows[:n_rows]))  # the first call includes one-time preparation
@@ -419,7 +422,8 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
     part = rows[:n_rows]
     for _ in range(min(_MAX_REPEATS, int(_TIMED_SECONDS / max(seconds, 1e-9)))):
         seconds = min(seconds, _seconds(predict, part))
-    return Speed(seconds / n_rows, n_rows)
+    share = (time.process_time() - processor_start) / (time.perf_counter() - start)
+    return Speed(seconds / n_rows, n_rows, share < _LEAST_PROCESSOR_SHARE)
 
 
 def _timed_alone(predict: Callable[[Any], Any], rows: Any) -> SingleRows:

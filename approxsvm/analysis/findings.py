@@ -1,5 +1,7 @@
-"""The top of a report page: headline, verdict, four figures, and what the page cannot show."""
+"""The top of a report: headline, verdict, four figures, and what the page cannot show."""
 
+import re
+from textwrap import fill
 from typing import Final
 
 import numpy as np
@@ -8,12 +10,14 @@ from approxsvm.analysis.evidence import Evidence
 from approxsvm.analysis.plots import share_text
 from approxsvm.analysis.summary import made_of
 from approxsvm.analysis.verification import Compiled
-from approxsvm.analysis.words import bytes_text, count, short, time_text, times_text
+from approxsvm.analysis.words import bytes_text, count, short, speedup, time_text
 from approxsvm.artifact.views import Artifact
 from approxsvm.system.threads import n_threads
 
 # Maximum number of rows to list.
 _LISTED_ROWS: Final = 10
+_TEXT_WIDTH: Final = 100
+DISTURBED: Final = " Other programs kept the processor busy meanwhile, so the factors may be too large: measure again."
 
 
 def headline(artifact: Artifact, evidence: Evidence) -> str:
@@ -21,8 +25,8 @@ def headline(artifact: Artifact, evidence: Evidence) -> str:
     of_what = made_of(int(artifact.header["n_support_vectors"]), artifact.kernel_name)
     parts = [f"{_kind(artifact)}, {of_what} → {bytes_text(artifact.n_bytes)}"]
     against = evidence.against
-    if against is not None:
-        parts.append(f"{times_text(evidence.speed_ratio or 0.0)} {against.speed_of} here")
+    if against is not None and evidence.speed_ratio is not None:
+        parts.append(f"{' '.join(speedup(evidence.speed_ratio))} {against.speed_of} here")
         if artifact.task != "regression":
             parts.append(f"{int(against.judged.differ.sum()):,} of {len(against.positions):,} labels differ")
         elif len(against.judged.errors):
@@ -105,11 +109,24 @@ def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
             "which is a file; LIBSVM's own svm-predict was not run here."
         )
     if against.exact_engine is not None:
-        ratio = against.exact_engine.seconds_per_row / ours
-        text += (
-            f" Of the gain, a factor of {short(ratio)} is the plan's; the rest is the engine's." if ratio > 1.05 else ""
-        )
-    return text
+        by_engine, by_plan = theirs / against.exact_engine.seconds_per_row, against.exact_engine.seconds_per_row / ours
+        if by_plan > 1.05:
+            factors = f"{short(by_engine)} by the exact engine times {short(by_plan)} by the plan"
+            text += f" The factor of {short(theirs / ours)} is {factors}."
+    timed = (evidence.speed, against.speed, against.exact_engine)
+    return text + DISTURBED if any(speed is not None and speed.is_disturbed for speed in timed) else text
+
+
+def as_text(judged: dict[str, str], compiled: Compiled, evidence: Evidence) -> str:
+    """Return verdict, figures and speed as plain text, for terminals."""
+    figures = tiles(compiled.artifact, evidence)
+    width = max(len(tile["number"]) for tile in figures)
+    lines = [f"{tile['number']:>{width}}  {tile['name']} ({tile['remark']})" for tile in figures]
+    first, last = (
+        fill(re.sub(r"(?<=\d) (?=[nµm]?s\b)", "\u00a0", text), _TEXT_WIDTH, break_on_hyphens=False)
+        for text in (f"{judged['badge']}. {judged['text']}", speed_in_words(compiled, evidence))
+    )
+    return "\n\n".join([first, "\n".join(lines), last]).replace("\u00a0", " ")
 
 
 def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
@@ -124,7 +141,7 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
         tiles.append(_tile(f"{largest:.2g}", "largest error", promised))
     else:
         n, n_differ = len(against.positions), int(against.judged.differ.sum())
-        tiles.append(_tile(f"{n_differ:,}", f"of {n:,} labels differ", "from the source's"))
+        tiles.append(_tile(f"{n_differ:,}", f"of {n:,} labels differ", "compared with the source's"))
     settled = float(evidence.by_expansion.mean())
     if artifact.mode == "approximate":
         tiles.append(_tile(share_text(float(evidence.certified.mean())), "of rows certified", "by their bounds"))
@@ -136,8 +153,8 @@ def tiles(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
             _tile(share_text(settled), "without the exact engine", f"which answers {count(rest, 'row', 'rows')}")
         )
     if against is not None and evidence.speed_ratio is not None:
-        number = f"{short(evidence.speed_ratio)} times"
-        tiles.append(_tile(number, f"as fast as {against.speed_of}", "both measured here"))
+        number, than = speedup(evidence.speed_ratio)
+        tiles.append(_tile(number, f"{than} {against.speed_of}", "both measured here"))
     else:
         tiles.append(_tile(time_text(evidence.speed.seconds_per_row), "per row", "measured here"))
     remark = "on disk, complete"

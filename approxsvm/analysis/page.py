@@ -1,4 +1,4 @@
-"""One HTML page that shows a compiled model, its proof and its measurements."""
+"""A report on a compiled model, its proof and its measurements: text, and one HTML page."""
 
 import hashlib
 import html
@@ -6,7 +6,8 @@ import os
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.resources import files
 from typing import Any, Final
 
@@ -24,19 +25,29 @@ from approxsvm.system.packages import import_package
 _N_RELIABILITY_BINS: Final = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Report:
-    """A self-contained HTML page that needs no network, and the figures in it."""
+    """A verdict with figures: ``print(report)`` shows them, and `html` is a page with plots that needs no network."""
 
-    html: str
     evidence: Evidence
+    text: str
+    is_broken: bool  # whether a promise was broken
+    _page: Callable[[], str] = field(repr=False)
+
+    @cached_property
+    def html(self) -> str:
+        """The page; MissingPackageError if jinja2 or matplotlib is not installed."""
+        return self._page()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page; if this fails, `path` keeps its former contents."""
         write_whole(self.html.encode(), path)
 
     def __repr__(self) -> str:
-        return f"<Report: {len(self.html.encode()):,} bytes of HTML on {len(self.evidence.positions):,} rows>"
+        return f"<Report on {len(self.evidence.positions):,} rows; print it, or save it as HTML>"
+
+    def __str__(self) -> str:
+        return self.text
 
     def _repr_html_(self) -> str:
         """Embed the page in a frame, isolated from the notebook's styles."""
@@ -56,24 +67,38 @@ def make_report(
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
-    """Gather the evidence and write the page; parameters as for ``compiled.report``.
+    """Gather the evidence; parameters as for ``compiled.report``.
 
     `rows_name` names the rows in the page. `command` is the shell command that makes the page; by default the page
     shows Python code. `progress` receives the completed share of the comparison, from 0 to 1.
     """
-    template = _template()
-    plots.import_matplotlib("matplotlib")  # fails early if it is not installed
     evidence = gather(compiled, X, y, against=against, max_rows=max_rows, progress=progress)
-    artifact = compiled.artifact
-    context = {
-        "title": title or f"{artifact.source}, compiled",
+    of_page: dict[str, Any] = {
+        "title": title or f"{compiled.artifact.source}, compiled",
         "made": time.strftime("%Y-%m-%d %H:%M %Z"),
-        "verdict": findings.verdict(compiled, evidence),
+        "rows": findings.about_rows(evidence, rows_name),
+        "repeat": command or tables.python(compiled, against is not None, y is not None, max_rows),
+        "is_command": command is not None,
+    }
+    judged = findings.verdict(compiled, evidence)
+    text = findings.as_text(judged, compiled, evidence)
+    of_page["verdict"] = judged
+    return Report(evidence, text, judged["kind"] == "broken", lambda: _page(compiled, evidence, against, of_page))
+
+
+def check_packages() -> None:
+    """Raise MissingPackageError if a package that a page needs is not installed."""
+    _template()
+    plots.import_matplotlib("matplotlib")
+
+
+def _page(compiled: Compiled, evidence: Evidence, against: Any, of_page: dict[str, Any]) -> str:
+    template, artifact = _template(), compiled.artifact
+    context = {
         "headline": findings.headline(artifact, evidence),
         "speeds": tables.speeds(compiled, evidence),
         "in_words": findings.speed_in_words(compiled, evidence),
         "tiles": findings.tiles(artifact, evidence),
-        "rows": findings.about_rows(evidence, rows_name),
         "charts": _charts(artifact, evidence),
         "missing": findings.missing(artifact, evidence),
         "confusion": tables.confusion(artifact, evidence),
@@ -87,13 +112,11 @@ def make_report(
         "differing": tables.differing_rows(evidence),
         "source": tables.about_source(compiled, against),
         "steps": tables.steps(artifact, against),
-        "repeat": command or tables.python(compiled, against is not None, y is not None, max_rows),
-        "is_command": command is not None,
         "checksum": hashlib.sha256(artifact.data).hexdigest(),
         "versions": [*versions(), ("processor", processor()), ("instruction set", compiled._evaluator.native.target)],
         "system": f"{platform.system()} {platform.machine()}",
     }
-    return Report(template.render(context), evidence)
+    return str(template.render(of_page | context))
 
 
 def _template() -> Any:

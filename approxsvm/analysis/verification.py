@@ -263,7 +263,7 @@ def compare(
     `given` are the same rows as returned by `as_source_rows`; the source predicts them.
     """
     if compiled.artifact.members:
-        raise InputError("an ensemble has no decision values to compare; verify its members one by one")
+        raise InputError("an ensemble has no decision values: verify its members one by one, or report on its labels")
     _, against = split(against)
     model = read_any(against, n_features=compiled.n_features_in_)
     if isinstance(model, Ensemble):

@@ -20,11 +20,11 @@ def short(ratio: float) -> str:
     return f"{ratio:,.0f}" if ratio >= 10.0 else f"{ratio:.1f}"
 
 
-def times_text(ratio: float) -> str:
-    """Describe a speedup, such as "3.0 times faster than"; a ratio below 1 becomes "slower than"."""
+def speedup(ratio: float) -> tuple[str, str]:
+    """Describe a speedup, such as "3.0 times", "faster than"; a ratio below 1 becomes "slower than"."""
     if ratio < 1.0:
-        return f"{short(1.0 / ratio)} times slower than" if ratio > 0.0 else "slower than"
-    return f"{short(ratio)} times faster than"
+        return f"{short(1.0 / max(ratio, 1e-9))} times", "slower than"
+    return f"{short(ratio)} times", "faster than"
 
 
 def time_text(seconds: float) -> str:

@@ -4,10 +4,12 @@ import click
 
 from approxsvm.cli.convert_model import convert_model
 from approxsvm.cli.cross_validate import cross_validate
+from approxsvm.cli.demo import demo
 from approxsvm.cli.export import export
 from approxsvm.cli.gamma_max import gamma_max
 from approxsvm.cli.group import Group
 from approxsvm.cli.inspect import inspect
+from approxsvm.cli.report import report
 from approxsvm.cli.score import score
 from approxsvm.cli.verify import verify
 
@@ -19,8 +21,9 @@ def main() -> None:
 
     \b
     Example:
+        approxsvm demo
         approxsvm convert-model a9a.model -o a9a.asvm --data a9a
-        approxsvm verify a9a.asvm --against a9a.model --data a9a.t
+        approxsvm report a9a.asvm --against a9a.model --data a9a.t
         approxsvm-predict a9a.t a9a.asvm labels.txt
 
     RBF kernels are approximated with a certified error bound. Linear kernels, and polynomial ones of degree 1 to 6,
@@ -28,5 +31,5 @@ def main() -> None:
     """
 
 
-for command in (convert_model, inspect, verify, export, score, gamma_max, cross_validate):
+for command in (demo, convert_model, inspect, report, verify, export, score, gamma_max, cross_validate):
     main.add_command(command)

@@ -1,16 +1,18 @@
 """``approxsvm convert-model``: compile a model."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
 from approxsvm.cli.group import INPUT, OUTPUT, Command
-from approxsvm.cli.options import RowsFormat, SourceFormat, choice, report_option, rows_options, source_options
-from approxsvm.cli.report import write_report
+from approxsvm.cli.options import RowsFormat, SourceFormat, choice, rows_options, source_options
+from approxsvm.cli.report import make_report, report
 from approxsvm.errors import InputError
 from approxsvm.ir.schema import IDENTITY
 from approxsvm.system.progress_bar import compiling
@@ -94,7 +96,13 @@ from approxsvm.system.progress_bar import compiling
     "source: the labels that the source predicts. probability: the most probable class, which for an SVC is not "
     "always the label it predicts.",
 )
-@report_option
+@click.option(
+    "--report",
+    "page",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write an HTML page with results and plots for the rows of --data (needs approxsvm[report]).",
+)
 @source_options
 @rows_options
 def convert_model(
@@ -106,7 +114,7 @@ def convert_model(
     labels_by: Any,
     n_features: int | None,
     plan: Path | None,
-    report: Path | None,
+    page: Path | None,
     source_format: SourceFormat,
     rows_format: RowsFormat,
     **options: Any,  # options of `compile`
@@ -121,7 +129,7 @@ def convert_model(
         approxsvm convert-model a9a.model -o a9a.asvm
         approxsvm-predict a9a.t a9a.asvm labels.txt
     """
-    if report is not None and data is None:
+    if page is not None and data is None:
         raise InputError("--report needs --data, the rows to show")
     if options["measure"] and data is None:
         raise InputError("--measure needs --data, the rows to measure on")
@@ -153,10 +161,12 @@ def convert_model(
         console.print(f"plan: {summary.plan}", soft_wrap=True)
     if summary.race:
         console.print(f"race: {dict(summary.rows())['race']}", soft_wrap=True)
-    if report is not None and data is not None:
+    if page is not None and data is not None:
         truth = rows_format.truth(data, fast.n_features_in_)
         name = f"{data}, the sample that the plan was made from"
-        write_report(report, fast, rows, truth, against, title=output.name, rows_name=name)
+        make_report(page, fast, rows, truth, against, title=output.name, rows_name=name)
+    elif source.is_file() and not fast.artifact.of_targets:
+        click.echo(f"next: {_report_command(output, source, data)}")
 
 
 def read_plan(path: Path) -> approxsvm.Plan:
@@ -171,6 +181,20 @@ def read_plan(path: Path) -> approxsvm.Plan:
     if plan is None:
         raise InputError(f"{path}: the artifact has no plan: it was written without one")
     return plan
+
+
+def _report_command(output: Path, source: Path, data: Path | None) -> str:
+    """Return the command that reports on the artifact, with the options that were given for its source and rows."""
+    context = click.get_current_context()
+    words = ["approxsvm", "report", str(output), "--against", str(source), "--data", str(data or "ROWS")]
+    for param in report.params:
+        name = str(param.name)
+        given = name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name not in ("data", "output"):
+            value = context.params[name]
+            flags = param.opts if value is not False else param.secondary_opts
+            words += flags[:1] if isinstance(value, bool) else [flags[0], str(value)]
+    return shlex.join(words)
 
 
 def _compare_sizes(n_bytes: int, source: Path) -> str:

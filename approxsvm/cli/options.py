@@ -12,18 +12,12 @@ from typing import Any
 import click
 
 import approxsvm
-from approxsvm.cli.group import INPUT, OUTPUT
+from approxsvm.cli.group import INPUT
 from approxsvm.errors import InputError
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # Suffixes of files without labels, unless a column holds them.
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
-report_option = click.option(
-    "--report",
-    type=OUTPUT,
-    metavar="FILE",
-    help="Write an HTML page with results and plots for the rows of --data (needs approxsvm[report]).",
-)
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,71 @@
-"""HTML reports of the commands that write them."""
+"""``approxsvm report``: show speed and proof of an artifact, in the terminal and as an HTML page."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from approxsvm.cli.group import command_line
+import approxsvm
+from approxsvm.cli.group import INPUT, OUTPUT, Command, command_line
+from approxsvm.cli.options import RowsFormat, SourceFormat, rows_options, source_options
 from approxsvm.system.progress_bar import progress_bar
 
 
-def write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
-    """Write a report page; return its evidence."""
-    from approxsvm.analysis.page import make_report
+@click.command(cls=Command)
+@click.argument("artifact", type=INPUT)
+@click.option("--against", type=INPUT, help="The model from which the artifact was made, to compare with.")
+@click.option(
+    "--data",
+    required=True,
+    type=INPUT,
+    help="Rows to predict, preferably not training rows: a LIBSVM, .npy, .npz, .csv or .parquet file.",
+)
+@click.option(
+    "-o", "--output", "output", type=OUTPUT, help="Also write an HTML page with plots (needs approxsvm[report])."
+)
+@click.option(
+    "--max-rows",
+    type=click.IntRange(min=1),
+    help="Compare at most this many rows. Default: as many as take about a second.",
+)
+@source_options
+@rows_options
+def report(
+    artifact: Path,
+    against: Path | None,
+    data: Path,
+    output: Path | None,
+    max_rows: int | None,
+    source_format: SourceFormat,
+    rows_format: RowsFormat,
+) -> None:
+    """Show how fast ARTIFACT is, and whether its answers equal the source's.
 
+    The exit status is 1 if a promise is broken.
+
+    \b
+    Example:
+        approxsvm report a9a.asvm --against a9a.model --data a9a.t -o report.html
+    """
+    fast = approxsvm.load(artifact)
+    source = None if against is None else source_format.read(against, fast.n_features_in_)[1]
+    rows, truth = rows_format.read_for(fast.artifact, data), rows_format.truth(data, fast.n_features_in_)
+    names = {"title": artifact.name, "rows_name": str(data)}
+    made = make_report(output, fast, rows, truth, source, max_rows=max_rows, **names)
+    click.echo(made.text)
+    if made.is_broken:
+        raise click.exceptions.Exit(1)
+
+
+def make_report(output: Path | None, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
+    """Return a report, and write its page if there is an output file."""
+    from approxsvm.analysis import page  # imported here because it is slow to import
+
+    if output is not None:
+        page.check_packages()
     with progress_bar() as bar:
         task = bar.add_task("Reporting", total=1.0)
-        page = make_report(
+        made = page.make_report(
             fast,
             rows,
             truth,
@@ -24,6 +74,8 @@ def write_report(path: Path, fast: Any, rows: Any, truth: Any, against: Any, **o
             progress=lambda share: bar.update(task, completed=share),
             **options,
         )
-        page.save(path)
-    click.echo(f"{path}: HTML, {len(page.html.encode()):,} bytes", err=True)
-    return page.evidence
+        if output is not None:
+            made.save(output)
+    if output is not None:
+        click.echo(f"{output}: HTML, {output.stat().st_size:,} bytes", err=True)
+    return made

@@ -9,8 +9,7 @@ from rich.table import Table
 
 import approxsvm
 from approxsvm.cli.group import INPUT, Command, warn
-from approxsvm.cli.options import RowsFormat, SourceFormat, report_option, rows_options, source_options
-from approxsvm.cli.report import write_report
+from approxsvm.cli.options import RowsFormat, SourceFormat, rows_options, source_options
 from approxsvm.system.progress_bar import progress_bar
 
 
@@ -24,7 +23,6 @@ from approxsvm.system.progress_bar import progress_bar
     "--max-rows", type=click.IntRange(min=1), help="Compare at most this many rows, drawn at random with a fixed seed."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@report_option
 @source_options
 @rows_options
 def verify(
@@ -33,7 +31,6 @@ def verify(
     data: Path,
     max_rows: int | None,
     as_json: bool,
-    report: Path | None,
     source_format: SourceFormat,
     rows_format: RowsFormat,
 ) -> None:
@@ -51,32 +48,15 @@ def verify(
     fast = approxsvm.load(artifact)
     model, source = source_format.read(against, fast.n_features_in_)
     rows = rows_format.read_for(fast.artifact, data)
-    if report is not None:
-        truth = rows_format.truth(data, fast.n_features_in_)
-        options = {"max_rows": max_rows or rows.shape[0], "title": artifact.name, "rows_name": str(data)}
-        evidence = write_report(report, fast, rows, truth, source, **options)
-        judged = evidence.against.judged
-        result = judged.verification
-        if result is None:  # an ensemble, which has no decision values
-            n_differ = int(judged.differ.sum())
-            if judged.doubt is not None:
-                warn(judged.doubt)
-            click.echo(
-                f"{len(judged.differ):,} rows: {n_differ} labels differ, {judged.n_violations} bounds are broken"
-            )
-            raise click.exceptions.Exit(
-                int(judged.n_violations > 0 or (n_differ > 0 and fast.summary.mode != "approximate"))
-            )
-    else:
-        with progress_bar(remaining=True) as bar:
-            task = bar.add_task("Comparing", total=1.0)
-            result = approxsvm.verify(
-                fast,
-                model if source is against else source,
-                rows,
-                max_rows=max_rows,
-                progress=lambda share: bar.update(task, completed=share),
-            )
+    with progress_bar(remaining=True) as bar:
+        task = bar.add_task("Comparing", total=1.0)
+        result = approxsvm.verify(
+            fast,
+            model if source is against else source,
+            rows,
+            max_rows=max_rows,
+            progress=lambda share: bar.update(task, completed=share),
+        )
     if result.doubt is not None:
         warn(result.doubt)
     if as_json:

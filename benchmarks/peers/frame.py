@@ -44,8 +44,9 @@ class Sample:
         self,
         X: csr_array,  # (n_test_rows, n_features)
         numbers: npt.NDArray[np.intp],  # numbers of the test rows
+        n_threads: int = 1,
     ) -> None:
-        self.numbers = numbers
+        self.numbers, self.n_threads = numbers, n_threads
         self.csr: csr_array = X[numbers]
 
     def __len__(self) -> int:
@@ -75,7 +76,7 @@ class Peer:
     """A contender."""
 
     name: str  # display name
-    # Takes a `Trained` and a `Sample`; returns the call that predicts the sample on one thread, which is timed
+    # Takes a `Trained` and a `Sample`; returns the call that predicts the sample on its threads, which is timed
     prepare: Callable[[Trained, Sample], Predict]
     is_slow: bool = False  # whether it gets few rows
     is_rounded: bool = True  # whether it gets rows in float32, so that exact labels are those of the rounded rows

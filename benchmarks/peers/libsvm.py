@@ -21,7 +21,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
     model = svmutil.svm_load_model(os.fspath(trained.model_path))
     problem = svm.svm_problem(np.zeros(len(sample)), csr_matrix(sample.csr))
     nodes, svm_predict = [problem.x[i] for i in range(len(sample))], svm.libsvm.svm_predict
-    limit = partial(ThreadpoolController().limit, limits=1)  # the build on PyPI uses OpenMP
+    limit = partial(ThreadpoolController().limit, limits=sample.n_threads)  # the build on PyPI uses OpenMP
 
     def predict() -> npt.NDArray[Any]:
         """Predict row by row, because LIBSVM has no batch call."""

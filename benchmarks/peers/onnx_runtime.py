@@ -11,7 +11,7 @@ from benchmarks.peers.frame import Peer, Predict, Sample, Trained
 
 
 def prepare(trained: Trained, sample: Sample) -> Predict:
-    session, rows = onnx_session(svm_classifier(trained.model)), sample.float32
+    session, rows = onnx_session(svm_classifier(trained.model), sample.n_threads), sample.float32
     return lambda: np.asarray(session.run(["label"], {"X": rows})[0])
 
 
@@ -42,12 +42,12 @@ def svm_classifier(model: approxsvm.KernelModel) -> Any:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("ai.onnx.ml", 1)], ir_version=8)
 
 
-def onnx_session(graph: Any) -> Any:
-    """Open a session on one thread."""
+def onnx_session(graph: Any, n_threads: int = 1) -> Any:
+    """Open a session."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = n_threads, 1
     return onnxruntime.InferenceSession(graph.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 

@@ -18,7 +18,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
     from sklearnex import svm
 
     model = trained.model
-    svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=1)  # limits oneDAL's threads
+    svc = svm.SVC(kernel="rbf", gamma=model.gamma, n_jobs=sample.n_threads)  # limits oneDAL's threads
     support_vectors = model.dense_support_vectors(0, model.n_sv)
     svc.support_vectors_ = np.ascontiguousarray(support_vectors, dtype=np.float32)
     svc.dual_coef_ = np.ascontiguousarray(-model.dual_coef, dtype=np.float32)  # positive values mean the second label

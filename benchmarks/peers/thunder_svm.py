@@ -15,7 +15,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
         import thundersvm
     except OSError as error:  # from loading the library in the wheel
         raise ImportError(str(error)) from error
-    svc = thundersvm.SVC(n_jobs=1)
+    svc = thundersvm.SVC(n_jobs=sample.n_threads)
     svc.load_from_file(os.fspath(trained.model_path))
     return lambda: np.asarray(svc.predict(sample.csr))
 

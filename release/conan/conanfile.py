@@ -14,7 +14,7 @@ SOURCES = Path(__file__).parent.parent.parent
 class Approxsvm(ConanFile):
     name = "approxsvm"
     license = "BSD-3-Clause"
-    description = "Compiles trained RBF support vector machines into small predictors that are hundreds of times faster"
+    description = "Compiles trained SVMs into predictors with equal labels, hundreds of times faster than scikit-learn"
     package_type = "header-library"
     settings = "compiler"
     no_copy_source = True

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import re
+import shlex
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
+import joblib
 import matplotlib
 import numpy as np
 import pandas as pd
@@ -32,6 +34,8 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 matplotlib.use("Agg")
 
 import approxsvm
+from approxsvm.analysis import evidence, findings
+from approxsvm.analysis.evidence import Speed
 from approxsvm.analysis.page import make_report
 from approxsvm.analysis.plots import (
     BROKEN,
@@ -351,17 +355,54 @@ def test_html_of_a_report(cancer):
     html = report._repr_html_()
     assert html.startswith("<iframe sandbox")
     assert "<html" not in html  # it is inside an attribute
-    assert f"{len(report.html.encode()):,} bytes" in repr(report)
+    assert repr(report) == "<Report on 284 rows; print it, or save it as HTML>"
+
+
+def test_the_text_of_a_report(cancer):
+    """It has the figures of the page, and the factors multiply to the speedup."""
+    _, compiled, report = cancer
+    text = " ".join(str(report).split())
+    assert text.startswith(f"Every promise kept. On {len(CANCER[0][1::2])} rows, every label equals the source's")
+    for tile in findings.tiles(compiled.artifact, report.evidence):
+        assert " ".join(f"{tile['number']} {tile['name']} ({tile['remark']})".split()) in text
+        assert tile["name"] in text_of(report.html)
+    slow = replace(report.evidence, speed=Speed(1e-6, 1))
+    slow = replace(slow, against=replace(slow.against, speed=Speed(32e-6, 1), exact_engine=Speed(4e-6, 1)))
+    assert findings.speed_in_words(compiled, slow).endswith(
+        "The factor of 32 is 8.0 by the exact engine times 4.0 by the plan."
+    )
+    assert "32 times faster than the SVC pipeline here" in findings.headline(compiled.artifact, slow)
+    assert {"number": "32 times", "name": "faster than the SVC pipeline", "remark": "both measured here"} in (
+        findings.tiles(compiled.artifact, slow)
+    )
+    assert findings.speed_in_words(compiled, replace(slow, speed=Speed(4e-6, 1))).endswith("would take 32 s.")
+    disturbed = replace(slow, speed=Speed(1e-6, 1, is_disturbed=True))
+    assert findings.speed_in_words(compiled, disturbed) == findings.speed_in_words(compiled, slow) + findings.DISTURBED
+
+
+def test_a_busy_processor_is_noticed():
+    """Calls that wait, as for a processor that others use, take more time than processor time."""
+    rows = np.zeros((4, 1))
+    assert evidence._timed(lambda X: time.sleep(0.01), rows).is_disturbed
 
 
 # --- packages and commands
 
 
 @pytest.mark.parametrize("name", ["jinja2", "matplotlib"])
-def test_a_missing_package_is_told_how_to_get(cancer, monkeypatch, name):
+def test_a_missing_package_is_told_how_to_get(cancer, monkeypatch, name, tmp_path):
     monkeypatch.setitem(sys.modules, name, None)
+    report = cancer[1].report(CANCER[0][:20])
+    assert str(report).startswith("Not compared.")
     with pytest.raises(MissingPackageError, match=r"pip install 'approxsvm\[report\]'"):
-        cancer[1].report(CANCER[0])
+        report.html  # noqa: B018
+    for command in (
+        ("report", GOLDEN / "breast_cancer.asvm", "-o"),
+        ("convert-model", GOLDEN / "breast_cancer.model", "-o", tmp_path / "m.asvm", "--report"),
+    ):
+        refused = run(*command, tmp_path / "page.html", "--data", GOLDEN / "breast_cancer.t")
+        assert refused.exit_code == 1
+        assert "pip install 'approxsvm[report]'" in refused.stderr
 
 
 def test_who_only_predicts_imports_neither():
@@ -378,15 +419,15 @@ def run(*arguments):
 
 def test_commands_write_it(tmp_path):
     model, data = GOLDEN / "breast_cancer.model", GOLDEN / "breast_cancer.t"
-    output, pages = tmp_path / "bc.asvm", [tmp_path / "made.html", tmp_path / "verified.html"]
+    output, pages = tmp_path / "bc.asvm", [tmp_path / "made.html", tmp_path / "after.html"]
     made = run("convert-model", model, "-o", output, "--data", data, "--report", pages[0])
     assert made.exit_code == 0, made.stderr
-    verified = run("verify", output, "--against", model, "--data", data, "--report", pages[1], "--json")
-    assert verified.exit_code == 0, verified.stderr
-    assert json.loads(verified.stdout)["label_differences"] == 0
+    reported = run("report", output, "--against", model, "--data", data, "-o", pages[1])
+    assert reported.exit_code == 0, reported.stderr
+    assert reported.stdout.startswith("Every promise kept. On 150 rows, every label equals the source's")
     texts = [text_of(page.read_text(encoding="utf-8")) for page in pages]
     assert f"$ approxsvm convert-model {model} -o {output} --data {data} --report {pages[0]}" in texts[0]
-    assert f"$ approxsvm verify {output}" in texts[1]
+    assert f"$ approxsvm report {output}" in texts[1]
     assert "the exact engine alone" in texts[0]
     assert "does not store the rejected plans" in texts[1]
     assert all("accuracy" in text for text in texts)  # LIBSVM text says what is true
@@ -402,14 +443,31 @@ def test_a_page_says_that_it_takes_raw_rows_where_it_has_operations_on_them(canc
     assert [sentence in text_of(page.html) for page in (plain, scaled)] == [False, True]
 
 
-def test_verify_fails_with_a_report_as_without(tmp_path):
+def test_the_next_command_is_the_one_to_type(tmp_path):
+    """It repeats the options that concern source and rows, and works as it stands."""
+    X, y = CANCER
+    model, output, data = tmp_path / "m.joblib", tmp_path / "m.asvm", tmp_path / "rows.csv"
+    joblib.dump(CalibratedClassifierCV(SVC(gamma=1e-4), cv=2).fit(X[:300], y[:300]), model)
+    np.savetxt(data, X[300:], delimiter=";")
+    options = ["--data", data, "--trust", "--delimiter", ";", "--no-header"]
+    made = run("convert-model", model, "-o", output, "--effort", "low", *options)
+    assert made.exit_code == 0, made.stderr
+    line = made.stdout.splitlines()[-1]
+    assert line.startswith(f"next: approxsvm report {output} --against {model} --data {data} --trust ")
+    reported = run(*shlex.split(line.removeprefix("next: approxsvm ")))
+    assert reported.exit_code == 0, reported.stderr
+    assert "0 of 269 labels differ" in " ".join(reported.stdout.split())
+
+
+def test_a_report_fails_if_a_promise_is_broken(tmp_path):
     output, other = tmp_path / "bc.asvm", tmp_path / "other.model"
     text = (GOLDEN / "breast_cancer.model").read_text()
     other.write_text(re.sub(r"(?m)^rho .*$", "rho 5", text))
     run("convert-model", GOLDEN / "breast_cancer.model", "-o", output)
     page = tmp_path / "page.html"
-    result = run("verify", output, "--against", other, "--data", GOLDEN / "breast_cancer.t", "--report", page)
+    result = run("report", output, "--against", other, "--data", GOLDEN / "breast_cancer.t", "-o", page)
     assert result.exit_code == 1
+    assert "A promise was broken" in result.stdout
     assert "A promise was broken" in page.read_text(encoding="utf-8")
 
 
