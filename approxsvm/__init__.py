@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from approxsvm.analysis.verification import verify as verify
     from approxsvm.artifact.views import Artifact as Artifact
     from approxsvm.compiler import compile as compile
-    from approxsvm.cross_validation import CrossValidation as CrossValidation
-    from approxsvm.cross_validation import Training as Training
-    from approxsvm.cross_validation import cross_validate as cross_validate
+    from approxsvm.compiling import CompiledClassifier as CompiledClassifier
+    from approxsvm.compiling import CompiledOutlierDetector as CompiledOutlierDetector
+    from approxsvm.compiling import CompiledRegressor as CompiledRegressor
     from approxsvm.estimators import CompiledDensity as CompiledDensity
     from approxsvm.estimators import CompiledEnsemble as CompiledEnsemble
     from approxsvm.estimators import CompiledMultiOutput as CompiledMultiOutput
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from approxsvm.integrations.scoring.dataset import score_dataset as score_dataset
     from approxsvm.integrations.scoring.result import Scoring as Scoring
     from approxsvm.ir.kernel_model import KernelModel as KernelModel
+    from approxsvm.ir.plan import Plan as Plan
     from approxsvm.predictor import Predictor as Predictor
     from approxsvm.system.installed_headers import get_cmake_dir as get_cmake_dir
     from approxsvm.system.installed_headers import get_include as get_include
@@ -61,12 +62,13 @@ _MODULES = {
     for module, names in {
         "approxsvm.artifact.views": "Artifact",
         "approxsvm.compiler": "compile",
-        "approxsvm.cross_validation": "CrossValidation Training cross_validate",
+        "approxsvm.compiling": "CompiledClassifier CompiledOutlierDetector CompiledRegressor",
         "approxsvm.system.installed_headers": "get_cmake_dir get_include get_pkgconfig_dir",
         "approxsvm.estimators": "CompiledDensity CompiledEnsemble CompiledMultiOutput CompiledOneClassSVM "
         "CompiledSVC CompiledSVR load",
         "approxsvm.expansion.validity": "gamma_max",
         "approxsvm.ir.kernel_model": "KernelModel",
+        "approxsvm.ir.plan": "Plan",
         "approxsvm.predictor": "Predictor",
         "approxsvm.frontends": "read_any read_model",
         "approxsvm.frontends.data": "read_dense read_rows",

@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from approxsvm.analysis.compilation import Compilation
 from approxsvm.analysis.source_answers import doubt_of_sample
 from approxsvm.artifact import writer
 from approxsvm.errors import ArtifactError, InputError, ModelFormatError, SourceAccuracyWarning, UnsupportedModelError
@@ -27,14 +26,16 @@ from approxsvm.frames.rows import check_finite, check_sparse, zero_unused
 from approxsvm.frames.texts import are_texts
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
+from approxsvm.ir.compilation import Compilation
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.outputs import ClassProbability
+from approxsvm.ir.plan import Plan
 from approxsvm.ir.schema import MAX_LABELS, Mode
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.planning import features, gaussian, polynomial
-from approxsvm.planning.common_kernels import shared
+from approxsvm.planning.common_kernels import replayed, shared
 from approxsvm.planning.request import Built, Effort, Limits, Progress, Request
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
@@ -43,7 +44,7 @@ from approxsvm.system.threads import n_threads
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
-@in_default_error_state
+@in_own_error_state
 def compile(
     model: Any,
     X: Any = None,
@@ -61,6 +62,7 @@ def compile(
     random_state: int = 0,
     rows_per_call: int | None = None,
     rows_expected: int | None = None,
+    plan: Plan | None = None,
     n_jobs: int | None = None,
     verbose: bool | None = None,
     progress: Progress | None = None,
@@ -127,6 +129,10 @@ def compile(
     rows_expected : int, optional
         Number of rows that the model will answer in all. A plan is tried only if it could save more time on these
         rows than the trial takes: more rows allow a longer search for a faster plan. Default: a million.
+    plan : Plan, optional
+        Plan to build without a search, such as the `plan` of a model compiled before: for the same
+        model, rows and other options, the artifact is the same. Bounds are always computed anew, so an old plan suits a
+        model that was trained again. Options that guide a search must then be left out.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
     verbose : bool, optional
@@ -149,7 +155,8 @@ def compile(
         The estimator has not been fitted.
     InputError
         `X` is not a matrix of finite numbers in the columns that the model uses, or has the wrong number or names of
-        columns; or an option has an invalid value, or `tolerance` is smaller than float64 can guarantee.
+        columns; or an option has an invalid value, or `tolerance` is smaller than float64 can guarantee; or `plan` was
+        made for a model with other features, classes or kernel, or for another mode.
 
     Warns
     -----
@@ -172,7 +179,8 @@ def compile(
     n_threads(n_jobs)
     labels = one_of(labels, "labels", ("source", "probability"))
     with compiling(verbose) if progress is None else nullcontext(progress) as report:
-        request = Request(mode, center, tolerance, limits, report)
+        request = Request(mode, center, tolerance, limits, report, plan=plan)
+        request.check_options_with_plan()
         compiled, doubt = _compiled(model, X, n_features, request, labels, n_jobs)
     if doubt is not None:
         warnings.warn(doubt, SourceAccuracyWarning, stacklevel=3)
@@ -207,7 +215,10 @@ def _compiled(
                 f"a tolerance cannot be promised for a weighted sum of {len(source.members)} models: leave it out, "
                 "error_bound bounds each value"
             )
-        source, made = shared(source, [_build(member, request) for member in source.members], request)
+        if request.plan is None:
+            source, made = shared(source, [_build(member, request) for member in source.members], request)
+        else:
+            source, made = replayed(source, request, _build)
         built, plans = zip(*made, strict=True)
         artifact = writer.build_ensemble(built, source)
     else:
@@ -272,7 +283,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
         return as_numbers(check_sparse(X))
     except InputError:
         raise
-    except ValueError as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"X: {error}") from None
 
 

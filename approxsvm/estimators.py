@@ -11,13 +11,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, Regressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from approxsvm.analysis.compilation import Compilation
 from approxsvm.analysis.summary import Summary, summarize
 from approxsvm.errors import InputError
 from approxsvm.expansion.validity import row_norms
 from approxsvm.frames.columns import check_exact, frame_names, rows_by_column
 from approxsvm.frames.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
 from approxsvm.frames.texts import are_texts
+from approxsvm.ir.compilation import Compilation
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.predicting import Predicting
 from approxsvm.runtime.evaluator import NATIVE_DTYPES, Evaluator, read_artifact, with_one_index_type
@@ -58,7 +58,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         of data frames are matched by name, in any order and among others, and columns that it drops may hold anything
         or be missing. Otherwise data frames must have the same columns in the same order.
     compilation : Compilation or None
-        Plans that were tried, and the time; None if the model was loaded from a file or cloned.
+        Plans that were tried, and the time; None if the model was loaded from a file, unpickled or cloned.
     """
 
     compilation: Compilation | None = None
@@ -83,14 +83,18 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def fit(self: Self, X: Any = None, y: Any = None) -> Self:
-        """Do nothing and return self: a compiled model stays fitted, like sklearn.frozen.FrozenEstimator."""
+    def fit(self: Self, X: Any = None, y: Any = None, *args: Any, **fit_params: Any) -> Self:
+        """Do nothing and return self: a compiled model stays fitted, like sklearn.frozen.FrozenEstimator.
+
+        Weights of rows and other parameters are accepted and ignored.
+        """
         self._evaluator  # noqa: B018  # built here, so that predictions do not change the estimator
         return self
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_evaluator_cache", None)
+        state.pop("compilation", None)  # a record for whoever compiled; skops would ask to trust its classes
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -489,7 +493,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 
 
-class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
+class ClassifierModel(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     """Base class of the compiled classifiers; parameters as in CompiledModel."""
 
     def __sklearn_tags__(self) -> Any:
@@ -527,7 +531,8 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of `predict_proba`."""
-        return np.asarray(np.log(self.predict_proba(X)))
+        with np.errstate(divide="ignore"):  # the logarithm of 0 is -infinity
+            return np.asarray(np.log(self.predict_proba(X)))
 
     @available_if(_has_probabilities)
     def probability_bound(self, X: Any) -> FloatArray:
@@ -541,7 +546,7 @@ class CompiledClassifier(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         return np.asarray(self._evaluator.probability_bound(self._rows(X)))
 
 
-class CompiledSVC(CompiledClassifier):
+class CompiledSVC(ClassifierModel):
     """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel."""
 
     def _has_decision_function(self) -> bool:
@@ -663,7 +668,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         return self.decision_function(X) + self.offset_
 
 
-class CompiledEnsemble(CompiledClassifier):
+class CompiledEnsemble(ClassifierModel):
     """Compiled classifiers that vote or whose probabilities are averaged, like CalibratedClassifierCV(ensemble=True).
 
     Means have no decision function, and `error_bound` bounds their probabilities. Rows that the members' bounds cannot

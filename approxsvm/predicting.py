@@ -8,8 +8,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.errors import InputError
 from approxsvm.frames.columns import known_rows
 from approxsvm.frames.dtypes import as_checked
+from approxsvm.ir.plan import Plan
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
 
 
@@ -27,6 +29,12 @@ class _Predicts(Protocol):
 
 class Predicting:
     """Prediction of single rows and Arrow tables, and conversion of rows to the source's dtype."""
+
+    @property
+    def plan(self: _Predicts) -> Plan | None:
+        """Plan that was built, with one for each member of an ensemble; None if the artifact does not contain it."""
+        built: Plan | None = self.artifact.build_plan
+        return built
 
     def predict(self: _Predicts, X: Any) -> npt.NDArray[Any]:
         """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.
@@ -86,7 +94,10 @@ class Predicting:
             raw, dtypes = self.artifact.raw_columns, self.artifact.row_dtypes
             known = known_rows(X, raw)
             narrow = bool(dtypes) and dtypes.check(known, raw.names)
-            rows = self._converted(known)
+            try:
+                rows = self._converted(known)
+            except (TypeError, OverflowError) as error:
+                raise InputError(f"X is not a matrix of real numbers: {error}") from None
             rows = as_checked(rows, narrow, raw.used) if dtypes else rows
             frames.learn(X, rows)
         return rows
@@ -96,9 +107,10 @@ class Predicting:
 
         Parameters
         ----------
-        row : ndarray of shape (n_features,) or (1, n_features), float32 or float64, C-contiguous
-            The fastest form. Also accepted: a list, a mapping, a pandas Series, a named tuple, or a data frame of one
-            row. Values with names are matched by name, in any order (docs/howto/scikit-learn.md, "One row").
+        row : ndarray of shape (n_features,) or (1, n_features)
+            Contiguous rows of float32 or float64 are fastest. Also accepted: a list, a mapping, a pandas Series, a
+            named tuple, or a data frame of one row. Values with names are matched by name, in any order
+            (docs/howto/scikit-learn.md, "One row").
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
             What to return, as a dict. Default: only the label, or the value of a regression.
 
@@ -110,7 +122,7 @@ class Predicting:
         Raises
         ------
         InputError
-            The row has the wrong shape, type or layout, lacks a column, or holds NaN or infinity; or an output does not
+            The row has the wrong shape or type, lacks a column, or holds NaN or infinity; or an output does not
             exist.
 
         Examples
@@ -123,6 +135,42 @@ class Predicting:
         if outputs is None and type(row) is ARRAY:
             return self._evaluator.one(row)
         return self._evaluator.one_of_any_kind(row, outputs, self._rows)
+
+    def category_code(self: _Predicts, column: int | str, value: Any) -> float:
+        """Return the code of a value in a string column, for arrays of numbers and other interfaces without strings.
+
+        Parameters
+        ----------
+        column : int or str
+            Position of the raw column, or its name.
+        value : str, None or NaN
+            A category, or a missing value.
+
+        Returns
+        -------
+        float
+            The position of a known string; NaN for NaN, -2 for None, and -1 for unknown values.
+
+        Raises
+        ------
+        InputError
+            The column does not hold strings, or the source rejects the value.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from sklearn.svm import SVC
+        >>> import approxsvm
+        >>> colors = np.array([["red"], ["blue"], ["green"], ["blue"]] * 5, dtype=object)
+        >>> fast = approxsvm.compile(make_pipeline(OneHotEncoder(), SVC()).fit(colors, colors.ravel() == "red"))
+        >>> fast.category_code(0, "red")
+        2.0
+        >>> fast.predict(np.array([[2.0], [0.0]]))
+        array([ True, False])
+        """
+        return float(self.artifact.raw_columns.code_of(column, value))
 
     def predict_arrow(
         self: _Predicts,

@@ -20,6 +20,7 @@ from approxsvm.compiler import compile as compile_model
 from approxsvm.expansion.polynomial_form import sum_up
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.outputs import Outputs
+from approxsvm.ir.plan import Plan
 from approxsvm.ir.schema import SECTION_IDS, offset_of
 
 # Header fields that every change must correct.
@@ -86,7 +87,7 @@ def cosine_model() -> CosineModel:
 
 
 def cosines() -> Artifact:
-    return build_terms(cosine_model(), plan="because")
+    return build_terms(cosine_model(), plan=Plan("exact", kernel="cosine", reason="because"))
 
 
 def cosines_of_classes() -> Artifact:

@@ -237,6 +237,7 @@ class Layout:
             "subspaces": mode == "exact" and is_gaussian and (one or self.has_pairs),
             "subspace_expansion": "subspaces" in self.sections and one,
             "input_map": mode != "ensemble",
+            "build_plan": mode != "ensemble",
         }.get(name, name in ("feature_names", "plan", "outputs", "categories", "vectorizers", "dtypes"))
 
     # --- sections, each by its name
@@ -285,7 +286,7 @@ class Layout:
     def feature_names(self) -> None:
         self.texts(self.h.n_raw_features)
 
-    plan = vectorizers = dtypes = utf8
+    plan = vectorizers = dtypes = build_plan = utf8
 
     def class_counts(self) -> None:
         self.take("I", self.h.n_labels, "number")

@@ -44,7 +44,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.runtime.evaluator import BOUNDS, CERTIFIED, EXPANSION_STAGES, STAGE_NUMBERS, STAGES, VALUES, Evaluator
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
@@ -168,7 +168,7 @@ class Evidence:
         return None if self.against is None else self.against.speed.seconds_per_row / self.speed.seconds_per_row
 
 
-@in_default_error_state
+@in_own_error_state
 def gather(
     compiled: Compiled,
     X: Any,

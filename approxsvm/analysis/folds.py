@@ -1,8 +1,14 @@
 """Figures of cross-validation folds, and their table."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 from rich.table import Table
 
 
@@ -23,6 +29,72 @@ class Fold:
     certified: float  # share of rows proven by the first stage's bound
     speed_ratio: float  # time of the source's predict on one thread, divided by the compiled model's
     compile_seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class FoldAnswers:
+    """Answers of a compiling estimator's trained and compiled model for the test rows of a fold."""
+
+    truth: npt.NDArray[Any]
+    exact: npt.NDArray[Any]
+    compiled: npt.NDArray[Any]
+    certified: npt.NDArray[np.bool_]
+    exact_seconds: float
+    compiled_seconds: float
+    compile_seconds: float
+
+    @classmethod
+    def of(cls, fitted: Any, X: Any, y: Any) -> FoldAnswers:
+        """Ask both models of a fitted CompiledClassifier or CompiledRegressor."""
+        exact, exact_seconds = _timed(fitted.estimator_.predict, X)
+        compiled, compiled_seconds = _timed(fitted.compiled_.predict, X)
+        certified = fitted.compiled_.certified(X)
+        return cls(y, exact, compiled, certified, exact_seconds, compiled_seconds, fitted.compiled_.compilation.seconds)
+
+    @classmethod
+    def joined(cls, parts: Sequence[FoldAnswers]) -> FoldAnswers:
+        """Join the answers of all folds."""
+        arrays = ("truth", "exact", "compiled", "certified")
+        seconds = ("exact_seconds", "compiled_seconds", "compile_seconds")
+        joined: list[Any] = [np.concatenate([getattr(part, name) for part in parts]) for name in arrays]
+        return cls(*joined, *(sum(getattr(part, name) for part in parts) for name in seconds))
+
+    def summary(self, n_train: int, is_classifier: bool) -> Fold:
+        """Compute the figures of these rows."""
+        truth, exact, compiled = self.truth, self.exact, self.compiled
+
+        def share(predicted: npt.NDArray[Any]) -> float | None:
+            return float((predicted == truth).mean()) if is_classifier else None
+
+        def mse(predicted: npt.NDArray[Any]) -> float | None:
+            return None if is_classifier else float(np.mean((predicted - truth) ** 2))
+
+        def r2(predicted: npt.NDArray[Any]) -> float | None:
+            if is_classifier or not np.ptp(truth) > 0:
+                return None
+            return float(1.0 - np.sum((predicted - truth) ** 2) / np.sum((truth - truth.mean()) ** 2))
+
+        return Fold(
+            n_train=n_train,
+            n_test=len(truth),
+            exact_accuracy=share(exact),
+            compiled_accuracy=share(compiled),
+            exact_mse=mse(exact),
+            compiled_mse=mse(compiled),
+            exact_r2=r2(exact),
+            compiled_r2=r2(compiled),
+            differences=int((exact != compiled).sum()) if is_classifier else None,
+            largest_difference=None if is_classifier else float(np.abs(exact - compiled).max()),
+            certified=float(self.certified.mean()),
+            speed_ratio=self.exact_seconds / self.compiled_seconds,
+            compile_seconds=self.compile_seconds,
+        )
+
+
+def _timed(predict: Callable[[Any], Any], rows: Any) -> tuple[npt.NDArray[Any], float]:
+    start = time.perf_counter()
+    predicted = predict(rows)
+    return predicted, time.perf_counter() - start
 
 
 def fold_table(folds: Sequence[Fold], total: Fold) -> Table:

@@ -12,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.analysis.compilation import Compilation
 from approxsvm.analysis.source_answers import SourceAnswers, as_source_rows, doubt, rows_at, source_answers
 from approxsvm.analysis.summary import shown
 from approxsvm.artifact.views import Artifact
@@ -20,11 +19,12 @@ from approxsvm.errors import InputError
 from approxsvm.frames.rows import check_sparse, with_global_row, zero_unused
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
+from approxsvm.ir.compilation import Compilation
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
@@ -127,13 +127,19 @@ class Verification:
             texts["certified_fraction"] = "not applicable: every row is exact"
         return [(name.replace("_", " "), text) for name, text in texts.items()]
 
+    def __str__(self) -> str:
+        """Return a table of names and values, one a line."""
+        rows = self.rows()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON, the verdict last; the tolerance is None if none was given."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
 
-@in_default_error_state
+@in_own_error_state
 def verify(
     compiled: Compiled,
     against: Any,

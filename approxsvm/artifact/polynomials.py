@@ -11,6 +11,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import storage_order
 from approxsvm.expansion.polynomial_form import PolynomialForm
 from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.ir.plan import Plan
 from approxsvm.ir.schema import Mode
 from approxsvm.reference.definition import ProductDefinition
 
@@ -21,7 +22,7 @@ def build_polynomial(
     form: PolynomialForm | None = None,  # None in mode "exact"
     *,
     tolerance: float | None = None,  # promised error of values; rows that miss it are rejected
-    plan: str = "",
+    plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a model with a polynomial or sigmoid kernel, as `build` does for Gaussian ones.
 
@@ -39,8 +40,7 @@ def build_polynomial(
     }
     if mode != "approximate":
         sections |= writer.support_vector_sections(model)
-    if plan:
-        sections["plan"] = plan.encode()
+    sections |= writer.plan_sections(plan)
     return writer.assemble(model, header, sections)
 
 

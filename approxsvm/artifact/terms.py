@@ -10,6 +10,7 @@ from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import FloatArray, norms_above
+from approxsvm.ir.plan import Plan
 from approxsvm.ir.schema import DECISION_NUMBERS, MAX_PHASE
 from approxsvm.ir.single_model import TermsModel
 
@@ -30,7 +31,7 @@ def build_terms(
     model: TermsModel,
     *,
     tolerance: float | None = None,  # promised error of values; rows that miss it are rejected
-    plan: str = "",
+    plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a linear model on random Fourier features, in mode "exact".
 
@@ -50,8 +51,7 @@ def build_terms(
         "cosines": numbers.astype("<f8").tobytes(),
         "exact_check_rows": _check_rows(model, header),
     }
-    if plan:
-        sections["plan"] = plan.encode()
+    sections |= writer.plan_sections(plan)
     return writer.assemble(model, header, sections)
 
 

@@ -18,7 +18,7 @@ from approxsvm.artifact.categories import unpack_categories
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
-from approxsvm.errors import ArtifactError
+from approxsvm.errors import ArtifactError, InputError
 from approxsvm.frames.dtypes import SAME, RowDtypes
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import TextColumn
@@ -26,6 +26,7 @@ from approxsvm.frames.texts import TextRows
 from approxsvm.ir import schema
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
+from approxsvm.ir.plan import Plan
 
 _ROUTER: Final = schema.record("router")
 _SUBSPACES: Final = schema.record("subspaces")
@@ -35,7 +36,6 @@ _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
 # Names of dtypes of labels that are numbers, and of texts.
 _NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
 _STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native message if the magic is wrong
 
 
@@ -71,10 +71,7 @@ class Artifact(SealedBytes):
             kind = _native.file_kind(bytes(data)) if is_foreign else ""
             if not kind:
                 raise
-            what = "this is " + kind
-            if bytes(data[:3]) == _BYTE_ORDER_MARK:
-                what = "a byte order mark is in front of it, as if the file were text"
-            raise ArtifactError(f"{_FOREIGN}{what}; {str(error).removeprefix(_FOREIGN)}") from None
+            raise ArtifactError(f"{_FOREIGN}this is {kind}; {str(error).removeprefix(_FOREIGN)}") from None
         if type(data) is bytes:
             self.data = data
         self._describe(memoryview(self.native))
@@ -130,7 +127,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def labels(self) -> npt.NDArray[Any]:
-        """Class labels with the dtype of the source model; empty for other tasks."""
+        """Class labels with the dtype of the source model, read-only; empty for other tasks."""
         content, kind, count = self._sections.get("labels", b""), self.header["label_kind"], self.header["n_labels"]
         if kind == schema.NO_LABELS:
             return np.empty(0)
@@ -141,7 +138,9 @@ class Artifact(SealedBytes):
         for k, label in enumerate(labels):
             if not _holds(name, label, longest):
                 raise ArtifactError(f"label_dtype is {name!r}, expected a type that holds label {k} of section labels")
-        return np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
+        array = np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
+        array.flags.writeable = False  # all predictions take their labels from it
+        return array
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:
@@ -375,6 +374,21 @@ class Artifact(SealedBytes):
     def plan(self) -> str:
         """Reason for the compiler's choice, in a sentence; empty if it had none."""
         return bytes(self._sections.get("plan", b"")).decode()
+
+    @property
+    def build_plan(self) -> Plan | None:
+        """Plan that the compiler built, of each member for an ensemble; None if the artifact does not contain it."""
+        if self.members:
+            plans = [member.build_plan for member in self.members]
+            known = tuple(plan for plan in plans if plan is not None)
+            return Plan("ensemble", mode=known[0].mode, members=known) if len(known) == len(plans) else None
+        content = self._sections.get("build_plan")
+        if content is None:
+            return None
+        try:
+            return replace(Plan.from_json(bytes(content)), reason=self.plan)
+        except InputError as error:
+            raise ArtifactError(f"section build_plan does not follow models/FORMAT.md: {error}") from None
 
     @property
     def source(self) -> str:

@@ -24,6 +24,7 @@ from approxsvm.frames.texts import TextRows
 from approxsvm.ir import schema
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.plan import Plan
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.ir.taylor_model import TaylorModel
 from approxsvm.reference.definition import GaussianDefinition
@@ -101,14 +102,14 @@ def build(
     exact: Mapping[str, bytes] | None = None,
     tolerance: float = np.inf,
     tolerance_asked: bool = False,
-    plan: str = "",
+    plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a compiled model.
 
     `frame` is the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` are optional
     sections by name; `exact` holds the sections of the exact model, if an artifact of the same model and frame exists
     (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
-    `tolerance_asked`, rows that miss it are rejected. `plan` explains the choice in a sentence.
+    `tolerance_asked`, rows that miss it are rejected. `plan` is what was built, with its reason.
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
     """
@@ -133,9 +134,16 @@ def build(
     if mode != "approximate":
         sections |= exact or _exact_sections(model, header, frame.center, decisions["intercept"])
     sections |= others or {}
-    if plan:
-        sections["plan"] = plan.encode()
+    sections |= plan_sections(plan)
     return assemble(model, header, sections)
+
+
+def plan_sections(plan: Plan | None) -> dict[str, bytes]:
+    """Return the plan, and its reason, as sections; none without a plan."""
+    if plan is None:
+        return {}
+    reason = {"plan": plan.reason.encode()} if plan.reason else {}
+    return reason | {"build_plan": replace(plan, reason="").to_json().encode()}
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
@@ -251,7 +259,9 @@ def _cut(source: str) -> bytes:
     return source.encode()[:32].decode(errors="ignore").encode()
 
 
-def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: str = "") -> Artifact:
+def build_taylor(
+    model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: Plan | None = None
+) -> Artifact:
     """Lay out a Gaussian times a polynomial: an expansion about the origin, in mode "approximate".
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
@@ -268,8 +278,7 @@ def build_taylor(model: TaylorModel, expansion: Expansions, certificates: Certif
     expanded = Expanded(origin[np.newaxis], model.degree, (expansion,), (certificates,))
     sections = {"center": origin.astype("<f4").tobytes(), "decisions": pack_decisions(decisions)}
     sections |= _expansion_sections(model, header, frame, expanded, model.intercept)
-    if plan:
-        sections["plan"] = plan.encode()
+    sections |= plan_sections(plan)
     return assemble(model, header, sections)
 
 

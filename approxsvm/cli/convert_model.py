@@ -7,10 +7,12 @@ import click
 from rich.console import Console
 
 import approxsvm
+from approxsvm.artifact.views import Artifact
 from approxsvm.cli.group import INPUT, OUTPUT, Command
 from approxsvm.cli.options import RowsFormat, SourceFormat, choice, report_option, rows_options, source_options
 from approxsvm.cli.report import write_report
 from approxsvm.errors import InputError
+from approxsvm.ir.schema import IDENTITY
 from approxsvm.system.progress_bar import compiling
 
 
@@ -62,6 +64,11 @@ from approxsvm.system.progress_bar import compiling
     help="Number of rows that the model will answer in all: more rows allow a longer search for a faster plan. "
     "Default: a million.",
 )
+@click.option(
+    "--plan",
+    type=INPUT,
+    help="Build this plan, from a JSON file or an artifact, without a search: for a model that was trained again.",
+)
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Maximum size of the artifact in bytes.")
 @click.option(
     "--target-error",
@@ -92,6 +99,7 @@ def convert_model(
     centers: int | None,
     labels_by: Any,
     n_features: int | None,
+    plan: Path | None,
     report: Path | None,
     source_format: SourceFormat,
     rows_format: RowsFormat,
@@ -121,6 +129,7 @@ def convert_model(
             degree=degree or "auto",
             n_centers=centers or "auto",
             labels=labels_by,
+            plan=None if plan is None else read_plan(plan),
             progress=show,
             **options,
         )
@@ -138,6 +147,20 @@ def convert_model(
         truth = rows_format.truth(data, fast.n_features_in_)
         name = f"{data}, the sample that the plan was made from"
         write_report(report, fast, rows, truth, against, title=output.name, rows_name=name)
+
+
+def read_plan(path: Path) -> approxsvm.Plan:
+    """Read a plan from JSON or from an artifact."""
+    content = path.read_bytes()
+    try:
+        if not content.startswith(IDENTITY["magic"].to_bytes(8, "little")):
+            return approxsvm.Plan.from_json(content)
+        plan = Artifact(content).build_plan
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    if plan is None:
+        raise InputError(f"{path}: the artifact has no plan: it was written without one")
+    return plan
 
 
 def _compare_sizes(n_bytes: int, source: Path) -> str:

@@ -1,14 +1,16 @@
 """``approxsvm cross-validate``: compare the exact and the compiled model by cross-validation."""
 
 import json
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from rich.console import Console
 
 import approxsvm
-from approxsvm.analysis.folds import fold_table
 from approxsvm.cli.group import INPUT, Command
 from approxsvm.cli.options import RowsFormat, check_rows, choice, dense_options
 from approxsvm.errors import InputError
@@ -45,12 +47,6 @@ from approxsvm.system.progress_bar import progress_bar
 @choice("--center", "mean origin", "mean", "See convert-model.")
 @click.option("--tolerance", type=click.FloatRange(min=0.0, min_open=True), help="See convert-model.")
 @choice("--effort", "low normal high", "normal", "See convert-model.")
-@choice(
-    "--trainer",
-    "auto sklearn libsvm",
-    "auto",
-    "Library to train with; auto is LIBSVM if libsvm-official is installed, else scikit-learn.",
-)
 @click.option("--n-features", type=click.IntRange(min=1), help="Number of features, if no row uses the last ones.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @dense_options
@@ -63,11 +59,10 @@ def cross_validate(
     epsilon: float,
     folds: int,
     seed: int,
-    trainer: Any,
     n_features: int | None,
     as_json: bool,
     rows_format: RowsFormat,
-    **options: Any,  # options of `cross_validate`
+    **options: Any,  # options of `compile`
 ) -> None:
     """Compare exact and compiled models by folds.
 
@@ -85,26 +80,58 @@ def cross_validate(
     else:
         X, y = approxsvm.read_libsvm_data(data, n_features=n_features)
     X = check_rows(X, data)
-    training = approxsvm.Training(svm_type, cost, gamma, nu, epsilon, trainer)
-    with progress_bar() as bar:
-        task = bar.add_task("Folds", total=folds)
-        result = approxsvm.cross_validate(
-            X,
-            y,
-            training,
-            n_folds=folds,
-            random_state=seed,
-            progress=lambda done: bar.update(task, completed=done),
-            **options,
-        )
+    training = {"svm_type": svm_type, "C": cost, "gamma": gamma, "nu": nu, "epsilon": epsilon}
+    for name, value in training.items():
+        if isinstance(value, float) and not math.isfinite(value):  # LIBSVM would train with it
+            raise InputError(f"{name} is {value}, but must be a finite number")
+    training["gamma"] = 1.0 / X.shape[1] if gamma is None else gamma
+    results, total = _compare_folds(X, np.asarray(y), training, folds, {**options, "random_state": seed})
     if as_json:
-        click.echo(json.dumps(result.as_dict()))
+        figures = {"folds": [asdict(fold) for fold in results], "total": asdict(total), "training": training}
+        click.echo(json.dumps(figures))
         return
-    used = result.training
+    from approxsvm.analysis.folds import fold_table
+
     console = Console(highlight=False)
-    console.print(
-        f"{used.svm_type}, gamma {used.gamma:.6g}, trained by {used.trainer}, mode {options['mode']}", soft_wrap=True
-    )
+    console.print(f"{svm_type}, gamma {training['gamma']:.6g}, mode {options['mode']}", soft_wrap=True)
     if not console.is_terminal:
         console.width = max(console.width, 160)  # no line breaks in files and pipes
-    console.print(fold_table(result.folds, result.total))
+    console.print(fold_table(results, total))
+
+
+def _compare_folds(X: Any, y: Any, training: dict[str, Any], n_folds: int, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Run scikit-learn's cross_validate with a compiling estimator; return the figures of the folds and of all rows."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.model_selection import cross_validate as by_folds
+    from sklearn.svm import SVC, SVR, NuSVC, NuSVR
+
+    from approxsvm.analysis.folds import FoldAnswers  # imported here because they are slow to import
+
+    if n_folds > X.shape[0]:
+        raise InputError(f"{n_folds} folds of {X.shape[0]} rows: at least 2 folds with a row each are needed")
+    C, gamma, nu, epsilon = (training[name] for name in ("C", "gamma", "nu", "epsilon"))
+    estimator = {
+        "c-svc": SVC(C=C, gamma=gamma),
+        "nu-svc": NuSVC(nu=nu, gamma=gamma),
+        "epsilon-svr": SVR(C=C, gamma=gamma, epsilon=epsilon),
+        "nu-svr": NuSVR(C=C, gamma=gamma, nu=nu),
+    }[training["svm_type"]]
+    is_classifier = isinstance(estimator, (SVC, NuSVC))
+    if is_classifier and y.dtype.kind == "f" and (y == np.rint(y)).all():
+        y = y.astype(np.int64)
+    compiling: Any = approxsvm.CompiledClassifier if is_classifier else approxsvm.CompiledRegressor
+    splitter = StratifiedKFold if is_classifier else KFold
+    answers: list[FoldAnswers] = []
+    with progress_bar() as bar:
+        task = bar.add_task("Folds", total=n_folds)
+
+        def compare(fitted: Any, rows: Any, truth: Any) -> float:
+            answers.append(FoldAnswers.of(fitted, rows, truth))
+            bar.update(task, completed=len(answers))
+            return float((answers[-1].compiled == truth).mean())
+
+        folds = splitter(n_folds, shuffle=True, random_state=options["random_state"])
+        by_folds(compiling(estimator, **options), X, y, cv=folds, scoring=compare, error_score="raise")
+    results = [part.summary(len(y) - len(part.truth), is_classifier) for part in answers]
+    n_train = round(sum(fold.n_train for fold in results) / n_folds)
+    return results, FoldAnswers.joined(answers).summary(n_train, is_classifier)

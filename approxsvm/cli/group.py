@@ -22,6 +22,7 @@ _SHELL_WORDS = {
     r"labels='probability'": "--labels-by probability",
     r"\bmax_bytes\b": "--max-bytes",
     r"\btarget_error\b": "--target-error",
+    r"\bbut n_features is (\d+)": r"but the model has \1 features",
     r"\bn_jobs\b": "--jobs",
     r"\brandom_state\b": "--seed",
     r"\btolerance is\b": "--tolerance is",
@@ -103,25 +104,21 @@ class Group(click.Group):
             click.echo("approxsvm: interrupted", err=True)
             return ctx.exit(_INTERRUPTED)
         command = self.commands.get(ctx.invoked_subcommand or "")
-        has_width = any(argument.startswith("--n-features") for argument in ctx.meta[_ARGUMENTS])
-        text = _in_shell_words(" ".join(text.split()), command, has_width)
-        click.echo(f"approxsvm: {text}", err=True)
+        click.echo(f"approxsvm: {_in_shell_words(' '.join(text.split()), command)}", err=True)
         return ctx.exit(1)
 
 
-def _in_shell_words(text: str, command: click.Command | None, has_width: bool) -> str:
-    """Replace names of the Python API in an error message by options and arguments of a command.
-
-    `has_width` says that --n-features was given; otherwise the number of features is the model's.
-    """
-    words = _SHELL_WORDS | {
-        r"\bn_features is (\d+)": r"--n-features is \1" if has_width else r"the model has \1 features"
-    }
+def _in_shell_words(text: str, command: click.Command | None) -> str:
+    """Replace names of the Python API in an error message by options and arguments of a command."""
+    words = dict(_SHELL_WORDS)
     for param in () if command is None else command.params:
         if param.name in _DATA:
             words[_DATA[param.name]] = _label(param)
+    options = {} if command is None else {name for param in command.params for name in param.opts}
     for pattern, word in words.items():
-        text = re.sub(pattern, word, text)
+        option = re.search(r"--[a-z][a-z-]*", word)
+        if option is None or option[0] in options:
+            text = re.sub(pattern, word, text)
     return text
 
 

@@ -1,5 +1,8 @@
 """``approxsvm inspect``: show the contents of an artifact."""
 
+import json
+import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,8 @@ from approxsvm.cli.group import INPUT, Command
 
 @click.command(cls=Command)
 @click.argument("artifact", type=INPUT)
-def inspect(artifact: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the facts, and the plan for --plan.")
+def inspect(artifact: Path, as_json: bool) -> None:
     """Show the model, mode, size and plan of ARTIFACT.
 
     \b
@@ -22,10 +26,24 @@ def inspect(artifact: Path) -> None:
     from approxsvm.analysis.summary import summarize  # imported here because it needs NumPy
 
     opened = open_artifact(artifact)
+    if as_json:
+        click.echo(_as_json(opened))
+        return
     table = Table(show_header=False, box=None, pad_edge=False)
     for name, value in summarize(opened.artifact, opened.rows_per_stage, opened.exact_count).rows():
         table.add_row(name, value)
     Console(highlight=False).print(table)
+
+
+def _as_json(opened: Any) -> str:
+    """Return facts and plan; infinity, which JSON lacks, becomes null."""
+    from approxsvm.analysis.summary import summarize  # imported here because it needs NumPy
+
+    facts = asdict(summarize(opened.artifact, opened.rows_per_stage, opened.exact_count))
+    numbers = {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in facts.items()}
+    plan = opened.artifact.build_plan
+    numbers |= {"reason": numbers["plan"], "plan": None if plan is None else json.loads(plan.to_json())}
+    return json.dumps(numbers, indent=2)
 
 
 def open_artifact(path: Path) -> Any:

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -40,13 +41,13 @@ class RowsFormat:
         """Return whether a file is dense text; a delimiter implies it unless the suffix says otherwise."""
         return self.dense or (self.delimiter is not None and path.suffix.lower() not in _TABLES)
 
-    def read(self, path: Path, n_features: int | None) -> Any:
-        """Read the rows of a file."""
+    def read(self, path: Path, n_features: int | None, names: Sequence[str] | None = None) -> Any:
+        """Read the rows of a file; `names` are the columns if the user chose none."""
         if not self.is_dense(path):
             rows = approxsvm.read_rows(
                 path,
                 n_features=n_features,
-                columns=column_names(self.columns),
+                columns=names if self.columns is None else column_names(self.columns),
                 target=self.target,
                 delimiter=character(self.delimiter),
                 header=self.header,
@@ -64,12 +65,13 @@ class RowsFormat:
 
         raw = RawColumns.of(model)
         is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
-        rows = self.read(path, None if is_found_by_name else raw.n_columns)
+        sought = raw.names if self._reads_no_names(path) else None
+        rows = self.read(path, None if is_found_by_name else raw.n_columns, sought)
         names = frame_names(rows)
         refused = getattr(getattr(model, "row_dtypes", None), "refused", {})
         if hasattr(rows, "tocsr") and any("sparse" in kind for kind in refused):
             rows = rows.toarray()
-        if path.suffix.lower() == ".csv" and refused:
+        if path.suffix.lower() == ".csv" and refused and hasattr(rows, "dtypes"):
             # Numbers in a text file have no dtype, and the source may compute in the integers that pandas makes of
             # them.
             rows = rows.astype({name: float for name, dtype in rows.dtypes.items() if dtype.kind in "iu"})
@@ -84,6 +86,14 @@ class RowsFormat:
             rows = rows[numbered] if set(numbered) <= set(names) else rows
         return rows.to_numpy()
 
+    def _reads_no_names(self, path: Path) -> bool:
+        """Return whether the rows of a file lose their names, so that the reader has to find the model's columns."""
+        if path.suffix.lower() != ".csv" or self.is_dense(path) or find_spec("pandas") is not None:
+            return False
+        from approxsvm.frontends.data import csv_names  # imported here because it needs NumPy
+
+        return csv_names(path, character(self.delimiter), self.header) is not None
+
     def truth(self, path: Path, n_features: int) -> Any:
         """Read the true labels or targets; None if the file has none."""
         if self.is_dense(path) and not self.labels:
@@ -95,7 +105,8 @@ class RowsFormat:
         if self.target is None:
             return None
         delimiter = character(self.delimiter)
-        return approxsvm.read_rows(path, columns=[self.target], delimiter=delimiter, header=self.header).iloc[:, 0]
+        rows = approxsvm.read_rows(path, columns=[self.target], delimiter=delimiter, header=self.header)
+        return rows.iloc[:, 0] if hasattr(rows, "iloc") else rows[:, 0]
 
     def read_dense(self, path: Path, n_features: int | None) -> Any:
         """Read rows and labels of dense text."""
@@ -189,8 +200,8 @@ _SOURCE_OPTIONS = (
         "--range",
         "range_file",
         type=INPUT,
-        help="Range file that svm-scale -s wrote for the training rows, or the scale file of R's write.svm. The "
-        "artifact then takes unscaled rows and scales them itself.",
+        help="Range file that svm-scale -s wrote for the training rows, the scale file of R's write.svm, or the file "
+        "rescale of GRASS GIS's i.svm.train. The artifact then takes unscaled rows and scales them itself.",
     ),
     click.option(
         "--restore-target",

@@ -54,6 +54,9 @@ ROWS: Final = 256
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Most bytes of a group of centers' coefficients at_i.
 _GROUP_BYTES: Final = 384 << 20
+# Centers whose products are computed together. BLAS rounds products of other shapes differently, so with this fixed
+# number a center's energies depend neither on the other centers nor on earlier passes.
+_CENTERS_TOGETHER: Final = 16
 
 # Work in multiply-adds of a large matrix product (some 4e10 per second and core): for a pair of support vectors, and
 # for each contraction of each center.
@@ -115,7 +118,8 @@ def kernel_sums(
     very many support vectors, those for contractions below 1/2 do. `progress` receives the share of the work done.
     """
     shape = n_centers, len(CONTRACTIONS)
-    contractions = CONTRACTIONS[1 : 2 if is_large(function.n_sv) else None] if contracted else ()
+    roots = CONTRACTIONS[1 : 2 if is_large(function.n_sv) else None]
+    contractions = roots if contracted else ()
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (4 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
     starts = range(0, max(1, n_centers), group)  # one walk even without centers, for `values`
@@ -128,10 +132,11 @@ def kernel_sums(
             def report(share: float, step: int = step) -> None:
                 progress((step + share) / len(starts))
 
-            total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, report)
-            for column, (of_theta, energy) in enumerate(zip(faded, energies, strict=True), 1):
-                contracted_sq[first:last, column] = energy
-                faded_moduli[first:last, column] = of_theta.moduli * of_theta.unit
+            total_sq, moduli_sq, values, energies = _walk(pool, rows, faded, len(roots), report)
+            for of_theta, energy in zip(faded, energies, strict=True):
+                mine = slice(first + of_theta.first, min(first + of_theta.first + _CENTERS_TOGETHER, last))
+                contracted_sq[mine, 1 + of_theta.column] = energy[: mine.stop - mine.start]
+                faded_moduli[mine, 1 + of_theta.column] = (of_theta.moduli * of_theta.unit)[: mine.stop - mine.start]
     contracted_sq[:, 0], faded_moduli[:, 0] = total_sq, np.abs(function.coef).sum()
     path = _sum_path(function.n_sv)
     return KernelSums(total_sq, moduli_sq, values, contracted_sq, faded_moduli, rows.sq_radius, path)
@@ -201,12 +206,16 @@ class _Rows:
 
 
 class _Faded:
-    """Coefficients at_i of some centers for one theta, in float32 and in units of each center."""
+    """Coefficients at_i of `_CENTERS_TOGETHER` centers for one theta, in float32 and in units of each center.
 
-    def __init__(self, theta: float, n_centers: int, n_padded: int) -> None:
-        self.theta, self.unit = theta, np.ones(n_centers)
-        self.coef = np.zeros((n_centers, n_padded), np.float32)
-        self.moduli: FloatArray = np.zeros(n_centers)  # sum_i |at_i|, in units
+    `first` is the first center, and `column` the position of theta. Coefficients of missing centers are 0.
+    """
+
+    def __init__(self, theta: float, column: int, first: int, n_padded: int) -> None:
+        self.theta, self.column, self.first = theta, column, first
+        self.unit = np.ones(_CENTERS_TOGETHER)
+        self.coef = np.zeros((_CENTERS_TOGETHER, n_padded), np.float32)
+        self.moduli: FloatArray = np.zeros(_CENTERS_TOGETHER)  # sum_i |at_i|, in units
 
     def fill(self, c: int, coef: FloatArray) -> None:
         """Set the coefficients of a center."""
@@ -231,8 +240,9 @@ def _faded(
     point_of: Callable[[int], ExpansionPoint],
     contractions: tuple[float, ...],
 ) -> list[_Faded]:
-    """Compute the coefficients at_i for each of these contractions."""
-    faded = [_Faded(theta, len(numbers), n_padded) for theta in contractions]
+    """Compute the coefficients at_i for each of these contractions, a few centers at a time."""
+    starts = range(0, len(numbers), _CENTERS_TOGETHER)
+    faded = [_Faded(theta, k, first, n_padded) for k, theta in enumerate(contractions) for first in starts]
     if not faded:
         return faded
 
@@ -244,7 +254,8 @@ def _faded(
             for first, block in function.blocks_about(about.center, ROWS):
                 exponent[first : first + len(block)] = -function.gamma * np.einsum("ij,ij->i", block, block)
             for of_theta in faded:
-                of_theta.fill(c, function.coef * np.exp((1.0 - of_theta.theta) * exponent))
+                if of_theta.first <= c < of_theta.first + _CENTERS_TOGETHER:
+                    of_theta.fill(c - of_theta.first, function.coef * np.exp((1.0 - of_theta.theta) * exponent))
 
     for _ in mapped_in_order(pool, fill, range(len(numbers))):
         pass
@@ -252,14 +263,17 @@ def _faded(
 
 
 def _walk(
-    pool: ThreadPoolExecutor, rows: _Rows, faded: list[_Faded], progress: Callable[[float], None]
+    pool: ThreadPoolExecutor, rows: _Rows, faded: list[_Faded], n_roots: int, progress: Callable[[float], None]
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
-    """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads."""
+    """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads.
+
+    Kernel values come from the same root with and without centers, so that W has the same bits.
+    """
     moduli_sq = 0.0
     values = np.zeros(rows.n_padded)
-    n_centers, d = len(faded[0].unit) if faded else 0, rows.function.n_features
-    sums = [np.zeros((2, n_centers)) for _ in faded]  # of at_i at_j R_ij, and of their moduli
-    linear = [np.zeros((n_centers, 1 + d)) for _ in faded]
+    d = rows.function.n_features
+    sums = [np.zeros((2, _CENTERS_TOGETHER)) for _ in faded]  # of at_i at_j R_ij, and of their moduli
+    linear = [np.zeros((_CENTERS_TOGETHER, 1 + d)) for _ in faded]
     workspace = Workspace()
 
     def strip(first: int) -> tuple[float, FloatArray, FloatArray, list[FloatArray], list[FloatArray]]:
@@ -271,13 +285,15 @@ def _walk(
             row_sums = np.empty(n_left)
             modulus = 0.0
             # Products with half of the matrix, before and after the change of sign
-            products = [np.zeros((2, n_centers, n_left)) for _ in faded]
+            products = [np.zeros((2, _CENTERS_TOGETHER, n_left)) for _ in faded]
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)
                 block = slice(second, second + right.shape[0])
                 shape = n_left, right.shape[0]
                 gram = rows.gram(left, right, workspace.matrix("gram", *shape))
-                remainders = [workspace.matrix(k, *shape, np.float32) for k in range(len(faded))]
+                remainders: list[Any] = [None] * n_roots
+                if faded:
+                    remainders = [workspace.matrix(k, *shape, np.float32) for k in range(n_roots)]
                 twice = 1.0 if first == second else 2.0
                 modulus += twice * _native.kernel_block(
                     gram,
@@ -291,7 +307,8 @@ def _walk(
                 )
                 own += row_sums
                 change = min(max(rows.function.n_first, second), block.stop)
-                for of_theta, remainder, product in zip(faded, remainders, products, strict=True):
+                for of_theta, product in zip(faded, products, strict=True):
+                    remainder = remainders[of_theta.column]
                     for of_sign, start, stop in zip(product, (second, change), (change, block.stop), strict=True):
                         if start < stop:
                             coef, columns = of_theta.coef[:, start:stop], remainder[:, start - second : stop - second]

@@ -66,7 +66,8 @@ class KnownSums:
     """Cache of the sums over a model's support vectors, for further expansions about the same centers.
 
     The planner tries some of the centers at one degree after another, and finally all of them are expanded. Sums over
-    the kernel matrix are the same for all degrees, and sums about a center need not be computed again.
+    the kernel matrix are the same for all degrees, and sums about a center need not be computed again. An expansion
+    only takes sums that it would compute itself, so its last bits do not depend on earlier expansions.
     """
 
     def __init__(self) -> None:
@@ -94,15 +95,12 @@ class _Moments(NamedTuple):
     in_float64: int  # number of degrees, from 0 on, that were added up in float64
 
 
-_NO_MOMENTS: Final = _Moments([], 0)
-
-
 class _OfFunction:
     """Sums of one decision function by center, as bytes; for a single center, nothing is contracted."""
 
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
-        self.moments: dict[bytes, _Moments] = {}
+        self.moments: dict[tuple[bytes, int, int], _Moments] = {}  # by center, degree and highest moment
         self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # by center, degree and directions
         self._n_bytes = 0
 
@@ -173,13 +171,12 @@ def expand_and_certify(
         return taylor.moments_about(here.function, here.center, last, degree + 1, dtype) if last > degree else []
 
     def expand(c: int) -> tuple[ExpansionPoint, _Moments]:
-        here, highest = point_of(c), last or degree
+        here = point_of(c)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
-            moments = mine.moments.get(names[c], _NO_MOMENTS)
-            if len(moments.sums) <= highest or moments.in_float64 <= degree:
+            moments = mine.moments.get((names[c], degree, last))
+            if moments is None:
                 kept = taylor.moments_about(here.function, here.center, degree)
                 moments = _Moments(kept + dropped_moments(here, np.float32), degree + 1)
-            moments = _Moments(moments.sums[: highest + 1], moments.in_float64)
             coefficients = taylor.coefficients_of(here.function, moments.sums[: degree + 1])
             for part, of_degree in zip(parts, coefficients, strict=True):
                 part[c] = of_degree
@@ -198,13 +195,12 @@ def expand_and_certify(
             return sums, moments
 
     def keep(c: int, found: CenterSums, moments: _Moments) -> None:
-        """Keep sums for further expansions, in the order of the centers: they affect the last bits of later results."""
+        """Keep sums for further expansions."""
         if last:
-            before = mine.moments.get(names[c], _NO_MOMENTS)
-            if len(moments.sums) > len(before.sums) or moments.in_float64 > before.in_float64:
+            if (names[c], degree, last) not in mine.moments:
                 known.work += of_center
                 if mine.has_room(*moments.sums):
-                    mine.moments[names[c]] = moments
+                    mine.moments[names[c], degree, last] = moments
             return
         name = (names[c], degree, directions)
         if name not in mine.gram:
@@ -287,9 +283,8 @@ def _sums_over_kernel(
         mine.energies.update((names[c], (found.contracted_sq[k], found.faded_moduli[k])) for k, c in enumerate(missing))
     known.wholes.setdefault(decision, whole)
     contracted_sq, faded_moduli = np.full((2, len(names), len(CONTRACTIONS)), np.inf)
-    for c, name in enumerate(names):
-        if name in mine.energies:
-            contracted_sq[c], faded_moduli[c] = mine.energies[name]
+    for c in needed:
+        contracted_sq[c], faded_moduli[c] = mine.energies[names[c]]
     contracted_sq[:, 0], faded_moduli[:, 0] = whole.total_sq, np.abs(function.coef).sum()
     return replace(whole, contracted_sq=contracted_sq, faded_moduli=faded_moduli)
 

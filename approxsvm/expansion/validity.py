@@ -14,6 +14,7 @@ import numpy.typing as npt
 from approxsvm.errors import InputError
 from approxsvm.frames.rows import check_sparse, sparse_sq_distances
 from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.system.options import one_of
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
@@ -61,8 +62,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
     >>> approxsvm.gamma_max(np.array([[3.0, 4.0], [0.0, 1.0]]))
     0.01
     """
-    if center not in ("origin", "mean"):
-        raise InputError(f"center must be 'origin' or 'mean', not {center!r}")
+    center = one_of(center, "center", ("origin", "mean"))
     train = _rows(X)
     test = train if X_test is None else _rows(X_test)
     if test.shape[1] != train.shape[1]:
@@ -86,7 +86,12 @@ def _used_columns(*matrices: Any) -> list[Any]:
 
 
 def _rows(X: Any) -> Any:
-    rows = check_sparse(X) if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+    try:
+        rows = check_sparse(X) if hasattr(X, "tocsr") else np.asarray(X, dtype=np.float64)
+    except InputError:
+        raise
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InputError(f"X is not a matrix of real numbers: {error}") from None
     if rows.ndim != 2 or rows.shape[0] == 0:
         raise InputError(f"expected a matrix with at least one row, got shape {rows.shape}")
     if not np.isfinite(rows if isinstance(rows, np.ndarray) else rows.data).all():

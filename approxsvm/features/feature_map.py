@@ -25,8 +25,8 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def is_number(value: Any, kind: type) -> bool:
-    """Return whether a parameter is a number of this kind; bool does not count."""
-    return isinstance(value, kind) and not isinstance(value, bool)
+    """Return whether a parameter is a number of this kind; bool and NumPy's time spans do not count."""
+    return isinstance(value, kind) and not isinstance(value, (bool, np.timedelta64))
 
 
 # With a larger gamma, a row whose squares underflow could not be treated as the origin.

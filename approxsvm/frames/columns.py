@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ColumnsByPositionWarning, InputError
+from approxsvm.frames.dtypes import frame_dtypes
 from approxsvm.frames.raw_columns import RawColumns
-from approxsvm.frames.text_columns import NONE
+from approxsvm.frames.text_columns import NONE, is_nan
 
 # Names of a model's features, in its order; None for unused ones.
 Features = tuple[str | None, ...]
@@ -169,9 +170,9 @@ def _frame_labels(X: Any) -> list[Any] | None:
 def known_rows(X: Any, model: RawColumns | None = None) -> Any:
     """Convert rows to a container that scikit-learn knows: Arrow record batches to tables, other arrays to NumPy.
 
-    Raises InputError if NumPy cannot read an array, such as a tensor in GPU memory. With a `model`, also raises it for
-    a list of rows with names if the model has names, because the list would go by position, and for frame columns that
-    NumPy would convert to other numbers: dates, times, and Arrow dictionaries with nulls.
+    Raises InputError for structured arrays, and if NumPy cannot read an array, such as a tensor in GPU memory. With a
+    `model`, also raises it for a list of rows with names if the model has names, because the list would go by position,
+    and for frame columns that NumPy would convert to other numbers: dates, times, and Arrow dictionaries with nulls.
     """
     if model is not None and (labels := _frame_labels(X)) is not None:
         _check_kinds(X, labels, model)
@@ -187,7 +188,13 @@ def known_rows(X: Any, model: RawColumns | None = None) -> Any:
         from pyarrow import Table
 
         return Table.from_batches([X])
+    if getattr(getattr(X, "dtype", None), "names", None):
+        raise InputError(
+            f"X is a structured array with the fields {list(X.dtype.names)}: pass pandas.DataFrame(X), or "
+            "numpy.lib.recfunctions.structured_to_unstructured(X)"
+        )
     is_array = hasattr(X, "__dlpack__") or hasattr(X, "__array_namespace__")
+    is_array |= hasattr(X, "__array__") and not hasattr(X, "dtype") and _frame_labels(X) is None
     if not is_array or isinstance(X, np.ndarray) or hasattr(X, "to_pylist"):
         return X
     try:
@@ -323,6 +330,7 @@ def _numbers(
 ) -> npt.NDArray[Any]:
     """Convert numeric columns, pairs (model column, position); InputError names the first non-numeric value."""
     _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
+    _check_missing(table, pairs, model)
     try:
         return np.asarray(as_numbers(_select(table, [place for _, place in pairs])))
     except (TypeError, ValueError, OverflowError) as error:
@@ -335,7 +343,10 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
         taken = np.asarray(_select(table, [place]))
         if taken.dtype.kind in "fb":
             continue
-        for row, value in enumerate(taken.ravel().astype(object)):
+        values = taken.ravel().astype(object)
+        if {*map(type, values)} <= {float, bool}:
+            continue
+        for row, value in enumerate(values):
             if is_fine(value):
                 continue
             if isinstance(value, np.longdouble):
@@ -343,6 +354,35 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
                     f"row {row}: {model.name_of(column)} holds {value!r}, which float64 rounds; pass float(value)"
                 )
             raise model.wrong_value(row, column, "a number", value)
+
+
+def _check_missing(table: Any, pairs: list[tuple[int, int]], model: RawColumns) -> None:
+    """Raise InputError for a Python value that the source does not take for the missing value of its column.
+
+    Columns of another dtype than object have one missing value.
+    """
+    told = [pair for pair in pairs if pair[0] in model.telling_nan or pair[0] in model.knowing_none]
+    kinds = frame_dtypes(table) if told else None
+    for column, place in told:
+        values = np.asarray(_select(table, [place])).ravel()
+        if values.dtype.kind in "fiub" or (kinds is not None and kinds[place].kind != "O"):
+            continue
+        is_missing, name = (_is_none, "None") if column in model.knowing_none else (is_nan, "NaN")
+        for row, value in enumerate(values.tolist()):
+            if not is_missing(value) and (is_nan(value) or not _is_real(value)):
+                error = model.wrong_value(row, column, f"a number or {name}", value)
+                raise InputError(f"{error}, which the source does not take for {name}")
+
+
+def _is_none(value: Any) -> bool:
+    return value is None
+
+
+def _is_real(value: Any) -> bool:
+    """Return whether a value is a finite or infinite real number of any type, and not a text or a duration."""
+    if isinstance(value, Decimal):
+        return not value.is_nan()
+    return isinstance(value, (Real, np.bool_)) and not isinstance(value, np.timedelta64)
 
 
 def check_exact(rows: Any, model: RawColumns) -> None:

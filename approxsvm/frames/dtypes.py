@@ -21,8 +21,12 @@ EXTENDED: Final = "extended"
 # accept other integers. All other rows behave like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
+# Kinds of values in columns of objects: those that are neither numbers nor NaN, such as None, which the source does not
+# take for NaN; and those that are neither numbers nor None, where None is the missing value.
+NO_NUMBER: Final = "no_number"
+NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
-KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED)
+KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED, NO_NUMBER, NOT_NONE)
 # Names that differ from NumPy's: Arrow's names, and Polars' in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
@@ -78,6 +82,10 @@ class RowDtypes:
         refused = {kind: plain(effect) for kind, effect in self.refused.items()}
         content = {"refused": refused, "rounded": plain(self.rounded), "by_column": self.by_column}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
+
+    def columns_of(self, kind: str) -> tuple[int, ...]:
+        """Return the raw columns in which values of a kind are rejected."""
+        return (self.refused[kind].columns or ()) if kind in self.refused else ()
 
     def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
         """Raise InputError if the source computes different answers for an array of this dtype."""
@@ -158,7 +166,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     if not narrow:
         check_extended(rows)
         return rows.astype(np.float64, copy=False)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         narrowed = rows.astype(np.float32)
     changed = (narrowed != rows) & ~np.isnan(rows)
     unused = np.ones(rows.shape[1], np.bool_)

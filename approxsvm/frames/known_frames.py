@@ -35,7 +35,8 @@ def row_reader(artifact: Any, columns: RawColumns, *, needs_real: bool) -> _nati
         role = _UNUSED if k not in used else _TEXT if k in columns.texts else _NUMBER
         role = _LOOKED_UP if role == _NUMBER and k in columns.looked_up else role
         null = NONE if k in columns.texts and columns.texts[k].null == NONE else math.nan
-        records.append((name, role, null if k in missing else None, columns.refused.get(k, ())))
+        refused = (NONE,) if k in columns.telling_nan else (math.nan,) if k in columns.knowing_none else ()
+        records.append((name, role, null if k in missing else None, columns.refused.get(k, refused)))
     has_names = columns.names is not None
     return _native.RowReader(artifact, records, by_column=columns.by_column, has_names=has_names, needs_real=needs_real)
 
@@ -111,7 +112,7 @@ class KnownFrames:
         dtype: Any = getattr(values, "dtype", None)
         if isinstance(values, list) or dtype == _OBJECT:
             return self._make_reader().fill(column, values, out, none_is_null)
-        if dtype is None or getattr(dtype, "kind", "O") not in _PLAIN_KINDS or dtype.itemsize > 8:
+        if getattr(dtype, "kind", "O") not in _PLAIN_KINDS or getattr(dtype, "itemsize", 0) > 8:
             return False
         if not isinstance(values, np.ndarray):  # extension dtypes of pandas
             if column in self._columns.looked_up or not hasattr(dtype, "numpy_dtype"):

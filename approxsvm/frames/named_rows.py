@@ -70,5 +70,6 @@ def _with_missing(
     """Return names and values of a record; absent and null columns get the source's missing value if they accept it."""
     for k in model.takes_null.tolist():
         if record.get(column_names[k]) is None:
-            record[column_names[k]] = None if k in model.texts and model.texts[k].null == NONE else np.nan
+            is_none = model.texts[k].null == NONE if k in model.texts else k in model.knowing_none
+            record[column_names[k]] = None if is_none else np.nan
     return list(record), list(record.values())

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
+from approxsvm.frames.dtypes import NO_NUMBER, NOT_NONE
 from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_other_missing
 
 # Maximum number of characters of a value in a message.
@@ -37,6 +38,10 @@ class RawColumns:
     knowing_nan: frozenset[int] = frozenset()  # string columns in which NaN differs from other unknown values
     # Positions of numeric columns that are looked up unconverted: "1" is not 1
     looked_up: frozenset[int] = frozenset()
+    # Numeric columns in which the source tells None, Decimal("NaN"), NaT, pandas.NA and texts among Python values from
+    # NaN; and those in which None is the missing value, told from NaN
+    telling_nan: frozenset[int] = frozenset()
+    knowing_none: frozenset[int] = frozenset()
     multiplies: bool = False  # whether the source forms products, for which the order of entries in sparse rows matters
 
     @classmethod
@@ -55,7 +60,12 @@ class RawColumns:
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
         multiplies = any(one is not None and one.multiplies for one in maps)
         names, taking = model.feature_names, _columns_accepting_nan(maps)
-        return cls(n_columns, names, used, by_column, taking, texts, refused, na, nan, looked_up, multiplies)
+        # All members of an ensemble hold the same effects of dtypes.
+        dtypes = model.row_dtypes if hasattr(model, "row_dtypes") else model.members[0].row_dtypes
+        told, none = (frozenset(dtypes.columns_of(kind)) - {*texts} for kind in (NO_NUMBER, NOT_NONE))
+        return cls(
+            n_columns, names, used, by_column, taking, texts, refused, na, nan, looked_up, told, none, multiplies
+        )
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -64,8 +74,8 @@ class RawColumns:
 
     @property
     def has_categories(self) -> bool:
-        """Whether values are inspected one by one: strings, or numbers that are looked up."""
-        return bool(self.texts or self.looked_up)
+        """Whether values are inspected one by one: strings, or numbers that are looked up or compared with NaN."""
+        return bool(self.texts or self.looked_up or self.telling_nan or self.knowing_none)
 
     @property
     def uses_all(self) -> bool:
@@ -92,6 +102,14 @@ class RawColumns:
             if is_other_missing(values[row]):
                 raise self.wrong_value(row, column, "a text, None or NaN", values[row])
         return codes
+
+    def code_of(self, column: int | str, value: Any) -> float:
+        """Return the code of one value in a string column, by its name or position; InputError as `codes`."""
+        place = self.column_names.index(column) if column in self.column_names else column
+        if isinstance(place, str) or place not in self.texts:
+            known = [self.column_names[k] for k in sorted(self.texts)]
+            raise InputError(f"column {column!r} holds no strings, only {known} do")
+        return float(self.codes(place, [value])[0])
 
     def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
         """Return the error for a value of the wrong kind."""

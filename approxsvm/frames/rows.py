@@ -16,7 +16,8 @@ _CHUNK_NUMBERS = 1 << 22
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, overflow gives NaN."""
-    sq_norm = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    rows = rows.astype(np.float64, copy=False)  # squares of integers would wrap
+    sq_norm = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
 
 
@@ -142,6 +143,11 @@ def _in_order(X: Any, columns: RawColumns | None) -> Any:
         raise InputError(
             f"row {twice} of X has several entries in one column, which not every step and estimator of scikit-learn "
             "adds up; add them up first: X.sum_duplicates()"
+        )
+    if X.has_sorted_indices:
+        raise InputError(
+            f"the entries of row {row} of X are not in the order of their columns, but X.has_sorted_indices says that "
+            "they are, which scikit-learn believes: sort them by X.has_sorted_indices = False; X.sort_indices()"
         )
     if columns is not None and columns.multiplies:
         raise InputError(

@@ -11,12 +11,13 @@ from approxsvm.frontends import libsvm, sklearn
 from approxsvm.frontends.formats import READERS
 from approxsvm.frontends.opencv_storage import beginning
 from approxsvm.frontends.sklearn.remedies import refuse_what_holds_estimators
+from approxsvm.frontends.sklearn.trained_inside import trained_inside
 from approxsvm.frontends.skops import load_skops
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
@@ -65,7 +66,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     return model
 
 
-@in_default_error_state
+@in_own_error_state
 def read_any(
     source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:
@@ -96,6 +97,7 @@ def read_any(
     refuse_what_holds_estimators(source, "model")
     if libsvm.is_svm_model(source):
         source = libsvm.read_svm_model(source)
+    source = trained_inside(source)
     known = isinstance(source, (KernelModel, FeatureModel, Ensemble))
     model: SingleModel | Ensemble = source if known else sklearn.read_estimator(source)
     if n_features not in (None, model.n_raw_features):

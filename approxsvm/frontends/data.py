@@ -4,6 +4,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,6 +14,7 @@ from approxsvm.errors import DataFormatError, InputError
 from approxsvm.frames.first_line import first_cells, has_names, refuse_other_delimiter
 from approxsvm.frames.rows import check_sparse
 from approxsvm.frontends.libsvm import read_libsvm_data
+from approxsvm.frontends.plain_tables import numbers_of, read_cells, table_of
 
 _MAX_DEFLATE_RATIO = 1032  # bytes per byte: the longest match of the method is 258 bytes for two bits
 _MAX_EMPTY_ROWS = 1 << 20  # limit for the rows without a number in a sparse matrix
@@ -51,6 +53,7 @@ def read_rows(
     Returns
     -------
     ndarray, csr_array or pandas.DataFrame of shape (n_rows, n_features)
+        A .csv file is read without pandas if it is not installed: to an array, whose columns have no names.
 
     Raises
     ------
@@ -70,7 +73,11 @@ def read_rows(
         return read_libsvm_data(path, n_features=n_features)[0]
     try:
         _check_some(path)
-        rows = _csv(path, delimiter, header) if suffix == ".csv" else _READERS[suffix](path)
+        if suffix == ".csv" and not _has_pandas():
+            rows = _plain_csv(path, delimiter, header, columns, target)
+            columns = target = None
+        else:
+            rows = _csv(path, delimiter, header) if suffix == ".csv" else _READERS[suffix](path)
     except (OSError, DataFormatError):
         raise
     except InputError as error:
@@ -90,12 +97,16 @@ def read_rows(
 
 def _select_columns(table: Any, columns: Sequence[str] | None, target: str | None, name: str) -> Any:
     """Select the feature columns of a table."""
-    by_name = {str(column): column for column in table.columns}
+    return table[[table.columns[k] for k in _positions(list(map(str, table.columns)), columns, target, name)]]
+
+
+def _positions(names: list[str], columns: Sequence[str] | None, target: str | None, name: str) -> list[int]:
+    """Return the positions of the feature columns; DataFormatError for one that the file lacks."""
+    places = {column: k for k, column in enumerate(names)}
     for wanted in [*(columns or ()), *([] if target is None else [target])]:
-        if wanted not in by_name:
-            raise DataFormatError(f"{name}: has no column {wanted!r}, only {', '.join(list(by_name)[:20])}")
-    chosen = [by_name[column] for column in (by_name if columns is None else columns) if column != target]
-    return table[chosen]
+        if wanted not in places:
+            raise DataFormatError(f"{name}: has no column {wanted!r}, only {', '.join(names[:20])}")
+    return [places[column] for column in (places if columns is None else columns) if column != target]
 
 
 def _npy(path: str | os.PathLike[str]) -> Any:
@@ -167,17 +178,37 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
 
-def _csv(path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None) -> Any:
-    pandas = _pandas(path)
+def csv_names(
+    path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None
+) -> list[str] | None:
+    """Return the column names in a .csv file; None if it has none."""
     first, second = first_cells(path, delimiter or ",")
     if delimiter is None:
         refuse_other_delimiter(first, os.fspath(path))
-        delimiter = ","
     _check_cells(path, len(first))
-    if has_names(first, second, header):
-        return pandas.read_csv(path, sep=delimiter, **_exact_numbers(pandas))
-    table = pandas.read_csv(path, sep=delimiter, header=None, **_exact_numbers(pandas))
-    return table.rename(columns=lambda column: column + 1)
+    return first if has_names(first, second, header) else None
+
+
+def _csv(path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None) -> Any:
+    pandas = _pandas(path)
+    is_named = csv_names(path, delimiter, header) is not None
+    names = {} if is_named else {"header": None}
+    table = pandas.read_csv(path, sep=delimiter or ",", **names, **_exact_numbers(pandas))
+    return table if is_named else table.rename(columns=lambda column: column + 1)
+
+
+def _plain_csv(
+    path: str | os.PathLike[str],
+    delimiter: str | None,
+    header: bool | None,
+    columns: Sequence[str] | None,
+    target: str | None,
+) -> Any:
+    """Read the chosen columns of a .csv file without pandas."""
+    is_named = csv_names(path, delimiter, header) is not None
+    cells = read_cells(path, delimiter or ",", is_named=False)
+    names = cells.pop(0) if is_named else [str(k + 1) for k in range(len(cells[0]))]
+    return table_of(cells, _positions(names, columns, target, os.fspath(path)))
 
 
 def _check_some(path: str | os.PathLike[str]) -> None:
@@ -196,6 +227,10 @@ def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
         raise DataFormatError(
             f"{os.fspath(path)}: {n_lines} lines of {n_columns} columns are more than {n_bytes} bytes can hold"
         )
+
+
+def _has_pandas() -> bool:
+    return find_spec("pandas") is not None
 
 
 def _pandas(path: str | os.PathLike[str]) -> Any:
@@ -270,14 +305,15 @@ def _dense_table(
 ) -> tuple[Any, int]:
     """Return all columns as float64, NaN for cells that are not numbers, and the number of their first line."""
     try:
-        import pandas
-    except ImportError:
-        raise DataFormatError("reading dense text needs pandas: pip install pandas") from None
-    try:
         _check_some(path)
         first, second = first_cells(path, delimiter)
         _check_cells(path, len(first))
         is_named = has_names(first, second, header)
+        if not _has_pandas():
+            columns = zip(*read_cells(path, delimiter, is_named=is_named), strict=True)
+            return np.column_stack([numbers_of(column) for column in columns]), 2 if is_named else 1
+        import pandas
+
         separator = {"sep": delimiter} if delimiter is not None else {"sep": r"\s+"}
         table = pandas.read_csv(
             path,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
-from approxsvm.frontends import e1071
+from approxsvm.frontends import e1071, grass
 from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.frontends.sklearn.kernel_machines import restored, rounded_float
 from approxsvm.ir.input_map import InputMap
@@ -98,9 +98,10 @@ def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
             raise DataFormatError(f"{name}, line {at}: the limits of y do not ascend")
         target = (y_lower, y_upper, y_min, y_max)
     if at >= len(lines) or lines[at] != ["x"]:
-        divides = bool(lines) and all(len(line) == 1 for line in lines)  # as i.svm of GRASS writes its rescale file
-        remedy = "; if each line is a divisor R, write '0 R' instead, a center and a scale" if divides else ""
-        raise DataFormatError(f"{name}, line {at + 1}: expected x; this is not a range file of svm-scale{remedy}")
+        raise DataFormatError(
+            f"{name}, line {at + 1}: expected x; this is neither a range file of svm-scale nor a file of scales of "
+            "e1071 (two numbers a line) or GRASS (one number a line)"
+        )
     at += 1
     lower, upper = numbers(2)
     if not upper > lower:
@@ -131,7 +132,8 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
     model : KernelModel, fitted estimator, or path
         Trained on the output of svm-scale; any model that `read_any` reads.
     path : str or path
-        The range file that svm-scale saved, or the scale file of e1071's write.svm (R).
+        The range file that svm-scale saved, the scale file of e1071's write.svm (R), or the file rescale of a signature
+        of GRASS GIS's i.svm.train.
     restore_target : bool
         Also restore values of a regression to the units of the raw target, by the y section of the file, or by the file
         of e1071 that ends in .yscale; svm-predict does not do this.
@@ -168,6 +170,8 @@ def _scaled(model: KernelModel, path: str | os.PathLike[str], restore_target: bo
         if restore_target and model.task == "regression":
             center, scale = e1071.target_scale(path)
             unit = Fraction(scale), Fraction(center)
+    elif grass.is_rescale_file(path):
+        map_, unit = grass.input_map(path, model.n_features), None
     else:
         scaling = read_range_file(path)
         n_features = max(model.n_features, max(scaling.features, default=0) + 1 - model.first_index)

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from approxsvm.artifact.views import Artifact
+from approxsvm.errors import InputError
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
@@ -14,7 +16,7 @@ from approxsvm.ir.shared_kernels import difference, of_functions
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.planning.cost import SUM_COST, Constants
 from approxsvm.planning.gaussian import of_several
-from approxsvm.planning.request import Built, Request
+from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.runtime.evaluator import Evaluator
 
 
@@ -27,7 +29,7 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
     while k < len(built):
         run: list[KernelModel] = []
         for member, one_built in zip(ensemble.members[k:], built[k:], strict=True):
-            machine = _machine(ensemble, member, one_built, request)
+            machine = _machine(ensemble, member) if _may_merge(ensemble, one_built, request) else None
             if machine is None or difference([*run[:1], machine]):
                 break
             run.append(machine)
@@ -40,7 +42,7 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
         one = of_functions(run) if len(run) > 1 else None
         if one is not None and _cost(one, constants) < sum(map(_cost, run, [constants] * len(run), separate)):
             members.append(one)
-            results.append((of_several(one, request, by_sign=ensemble.of_targets and request.tolerance is None), ()))
+            results.append((_merged(ensemble, one, request, len(run)), ()))
             k += len(run)
             continue
         many = max(1, len(run))
@@ -50,13 +52,52 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
     return replace(ensemble, members=tuple(members)), results
 
 
-def _machine(ensemble: Ensemble, member: SingleModel, built: Built, request: Request) -> KernelModel | None:
-    """Convert a member to a regression with a target's value, or a value above 0 for its label; None if impossible."""
-    if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
-        return None
+def replayed(ensemble: Ensemble, request: Request, build: Lowering) -> tuple[Ensemble, list[Built]]:
+    """Build the members by the request's plan, merged as the plan says; raise InputError if it does not fit."""
+    plan = request.plan
+    assert plan is not None
+    n_planned = sum(member.n_functions for member in plan.members)
+    if n_planned != len(ensemble.members):
+        raise InputError(f"plan: members are for {n_planned} models, but the ensemble has {len(ensemble.members)}")
+    members: list[SingleModel] = []
+    results: list[Built] = []
+    k = 0
+    for planned in plan.members:
+        run, mine = ensemble.members[k : k + planned.n_functions], replace(request, plan=planned, center=planned.center)
+        k += planned.n_functions
+        machines = [machine for member in run if (machine := _machine(ensemble, member)) is not None]
+        of_machines = planned.engine == "exact" and len(machines) == len(run)
+        if of_machines and ensemble.asks_for_signs and len(run) == 1:
+            members.append(machines[0])
+            results.append((of_several(machines[0], mine, by_sign=True), ()))
+        elif len(run) == 1:
+            members.append(run[0])
+            results.append(build(run[0], mine))
+        else:
+            differ = not of_machines or any(difference([machines[0], machine]) for machine in machines[1:])
+            one = None if differ else of_functions(machines)
+            if one is None:
+                raise InputError(f"plan: n_functions is {len(run)}, but these members have no kernels in common")
+            members.append(one)
+            results.append((_merged(ensemble, one, mine, len(run)), ()))
+    return replace(ensemble, members=tuple(members)), results
+
+
+def _merged(ensemble: Ensemble, one: KernelModel, request: Request, n_functions: int) -> Artifact:
+    by_sign = ensemble.of_targets and request.tolerance is None
+    return of_several(one, request, by_sign=by_sign, n_functions=n_functions)
+
+
+def _may_merge(ensemble: Ensemble, built: Built, request: Request) -> bool:
+    """Return whether a member, as built, could as well go to the exact engine."""
     may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
     may_be_exact = may_be_exact and not ensemble.asks_for_signs and any(tried.chosen for tried in built[1])
-    if not may_be_exact and (built[0].mode != "exact" or built[0].section("subspaces")):
+    return may_be_exact or (built[0].mode == "exact" and not built[0].section("subspaces"))
+
+
+def _machine(ensemble: Ensemble, member: SingleModel) -> KernelModel | None:
+    """Convert a member to a regression with a target's value, or a value above 0 for its label; None if impossible."""
+    if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
         return None
     if member.task == "regression" and (ensemble.asks_for_signs or ensemble.is_plain):
         return member

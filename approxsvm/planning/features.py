@@ -21,7 +21,9 @@ def build_taylor(model: TaylorModel, request: Request) -> Built:
         raise InputError(
             f"a {model.source} is an expansion of degree {model.degree} about 1 center; neither can be chosen"
         )
-    plan = "the model itself is an expansion about the origin, so nothing is truncated"
+    request.check_plan(model, "expansions")
+    reason = "the model itself is an expansion about the origin, so nothing is truncated"
+    plan = request.plan_of(model, "expansions", reason, n_centers=1, degree=model.degree)
     return writer.build_taylor(model, *taylor_features.expand_and_certify(model), plan=plan), ()
 
 
@@ -32,7 +34,9 @@ def build_terms(model: TermsModel, request: Request) -> Built:
     if (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):
         raise UnsupportedModelError(f"a {model.source} has no expansion: leave degree and n_centers out")
     request.check_positive_tolerance()
-    plan = f"the model is a sum of {model.n_terms:,} {model.kernel}s and is evaluated directly"
+    request.check_plan(model, "exact")
+    reason = f"the model is a sum of {model.n_terms:,} {model.kernel}s and is evaluated directly"
+    plan = request.plan_of(model, "exact", reason)
     return terms.build_terms(model, tolerance=request.tolerance, plan=plan), ()
 
 

@@ -9,16 +9,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact import writer
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.certificate import least_tolerance
-from approxsvm.expansion.stack import WORK_PER_SECOND, value_range
+from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, value_range
+from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
-from approxsvm.planning import planner
-from approxsvm.planning.planner import Plan
+from approxsvm.ir.plan import MAX_CENTERS, Plan
+from approxsvm.planning import building, planner
+from approxsvm.planning.building import NORM_WORK, Prepared
+from approxsvm.planning.planner import Choice
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Built, Lowering, Progress, Request
 from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
@@ -37,33 +39,40 @@ _TYPICAL_ROWS: Final = 256
 def build(model: KernelModel, request: Request) -> Built:
     """Plan, expand and certify a model, and write its artifact."""
     writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
+    if request.plan is not None:
+        limits = replace(request.limits, random_state=request.plan.seed)
+        request = replace(request, center=request.plan.center, limits=limits)
     with one_thread_inside("blas"):
         if model.has_several and request.mode == "exact":
             return of_several(model, request), ()
         problem = _problem(model, request)
-        plan = _choose(problem, request.progress)
+        if request.plan is not None:
+            _check_plan(problem, request)
+            return building.build(model, problem, request.plan, request), ()
+        choice = _choose(problem, request.progress)
         before = problem.known_sums.work
-        artifact = _written(model, problem, plan, request)
+        artifact = building.build(model, problem, *_plan_of(problem, choice, request))
         seconds = (problem.known_sums.work - before) / WORK_PER_SECOND
-        return artifact, tuple(replace(p, work=p.work + seconds) if p.chosen else p for p in plan.tried)
+        return artifact, tuple(replace(p, work=p.work + seconds) if p.chosen else p for p in choice.tried)
 
 
-def of_several(model: KernelModel, request: Request, *, by_sign: bool = False) -> Artifact:
+def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n_functions: int = 1) -> Artifact:
     """Build the exact engine alone, which computes each kernel value once for all functions.
 
     With `by_sign`, only the signs of values matter, as labels. No tolerance is then promised, so that the cheapest
-    stage that determines the sign suffices.
+    stage that determines the sign suffices. The functions may be those of `n_functions` members of an ensemble.
     """
-    plan = "the exact engine alone"
+    request.check_plan(model, "exact")
+    reason = "the exact engine alone"
     if model.n_decisions > 1:
-        plan += f": {model.n_decisions} functions of the same {model.n_sv:,} kernels"
+        reason += f": {model.n_decisions} functions of the same {model.n_sv:,} kernels"
     return writer.build(
         model,
         "exact",
         writer.Frame.of(model, request.center),
         tolerance=math.inf if by_sign else max(_promise(model, request), _least(model, request)),
         tolerance_asked=request.tolerance is not None,
-        plan=plan,
+        plan=request.plan_of(model, "exact", reason, n_functions=n_functions),
     )
 
 
@@ -95,19 +104,15 @@ def _problem(model: KernelModel, request: Request) -> Problem:
     )
 
 
-def _choose(problem: Problem, progress: Progress) -> Plan:
+def _choose(problem: Problem, progress: Progress) -> Choice:
     limits = problem.limits
     look_for = partial(choose_subspaces, problem, partial(progress, "Looking for subspaces"))
-    # Subspaces settle labels by votes, and values. They suit rows with many non-zero features; for other rows,
+    # Subspaces suit rows with many non-zero features; for other rows,
     # expansions are tried first to show how much there is to gain.
-    may_have_subspaces = (
-        problem.mode == "certified"
-        and limits.degree == limits.n_centers == "auto"
-        and (problem.model.n_decisions == 1 or problem.majority_only)
-    )
+    may_have_subspaces = _may_have_subspaces(problem) and limits.degree == limits.n_centers == "auto"
     come_first = may_have_subspaces and goes_by_many_features(problem)
     subspaces = look_for() if come_first else None
-    plan = Plan(None, "")
+    plan = Choice(None, "")
     if problem.mode != "exact":
         cost = None if subspaces is None else subspaces.cost
         plan = planner.choose(problem, partial(progress, "Planning"), cost)
@@ -125,21 +130,64 @@ def _choose(problem: Problem, progress: Progress) -> Plan:
     return plan
 
 
-def _with_subspaces(plan: Plan, subspaces: Subspaces) -> Plan:
+def _with_subspaces(plan: Choice, subspaces: Subspaces) -> Choice:
     others = tuple(replace(other, chosen=False) for other in plan.tried)
-    return Plan(None, subspaces.reason, (*others, replace(subspaces.tried, chosen=True)), subspaces)
+    return Choice(None, subspaces.reason, (*others, replace(subspaces.tried, chosen=True)), subspaces)
 
 
-def _written(model: KernelModel, problem: Problem, plan: Plan, request: Request) -> Artifact:
-    write = partial(writer.build, model, tolerance_asked=request.tolerance is not None, plan=plan.reason)
-    if plan.candidate is not None:
-        expanded = planner.build_expanded(problem, plan.candidate, partial(request.progress, "Expanding"))
-        return write(problem.mode, problem.frame, expanded, tolerance=problem.tolerance)
-    subspaces = plan.subspaces
-    others = {} if subspaces is None else subspaces.sections
-    if model.has_pairs and math.isinf(problem.tolerance):
-        others |= speculate(problem, None if subspaces is None else subspaces.speculated_cost)
-    return write("exact", problem.frame, others=others, tolerance=problem.tolerance)
+def _plan_of(problem: Problem, choice: Choice, request: Request) -> tuple[Plan, Request, Prepared]:
+    """Return the chosen plan as data, and the parts that the search has built."""
+    make = partial(request.plan_of, problem.model, reason=choice.reason)
+    candidate, subspaces = choice.candidate, choice.subspaces
+    if candidate is not None:
+        points, work = candidate.points, NORM_WORK[request.limits.effort]
+        plan = make(
+            "expansions",
+            n_centers=min(points.n_requested, MAX_CENTERS) if len(points.centers) > 1 else 1,  # there are fewer rows
+            degree=candidate.degree,
+            varying=None if points.varying is None else tuple(points.varying.tolist()),
+            norm_work=None if work == USUAL_WORK else int(work),
+        )
+        return plan, request, Prepared(points, candidate.expanded)
+    landmarks, network = None, None
+    if problem.model.has_pairs and math.isinf(problem.tolerance):
+        landmarks, network = speculate(problem, None if subspaces is None else subspaces.speculated_cost)
+    if subspaces is None:
+        return make("exact", landmarks=landmarks), request, Prepared(network=network)
+    plan = make(
+        "subspaces",
+        subspaces=subspaces.coordinates,
+        degree=subspaces.degree,
+        basis=subspaces.basis,
+        landmarks=landmarks,
+    )
+    return plan, request, Prepared(subspaces=subspaces.sections, network=network)
+
+
+def _check_plan(problem: Problem, request: Request) -> None:
+    """Raise InputError if the plan does not fit the model."""
+    plan, model = request.plan, problem.model
+    assert plan is not None
+    engines = {"approximate": ["expansions"], "exact": ["exact"], "certified": ["expansions", "exact"]}[request.mode]
+    if request.mode == "certified" and _may_have_subspaces(problem):
+        engines.append("subspaces")
+    request.check_plan(model, *engines)
+    if plan.landmarks is not None and not (model.has_pairs and math.isinf(problem.tolerance)):
+        raise InputError(
+            f"plan: landmarks is {plan.landmarks}, but only the labels of several classes by votes are speculated"
+        )
+    for name, numbers, most in (
+        ("varying", plan.varying or (), model.n_features - 1),
+        ("subspaces", plan.subspaces, model.n_features),
+        ("basis", (plan.basis,), model.n_features),
+    ):
+        if any(number > most for number in numbers):
+            raise InputError(f"plan: {name} has {max(numbers)}, but the model has {model.n_features} features")
+
+
+def _may_have_subspaces(problem: Problem) -> bool:
+    """Return whether the model has stages in subspaces, which settle labels by votes, and values."""
+    return problem.mode == "certified" and (problem.model.n_decisions == 1 or problem.majority_only)
 
 
 def _promise(model: KernelModel, request: Request) -> float:

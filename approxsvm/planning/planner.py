@@ -18,22 +18,23 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact import writer
 from approxsvm.artifact.writer import Expanded
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.kernel_sums import energy_work, is_large, pass_work
 from approxsvm.expansion.monomials import n_monomials
-from approxsvm.expansion.router import Router, route
-from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, expand_and_certify, sum_ahead, work_of
+from approxsvm.expansion.router import route
+from approxsvm.expansion.stack import WORK_PER_SECOND, sum_ahead, work_of
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
-from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
+from approxsvm.planning.building import NORM_WORK, build_expanded, part_of
 from approxsvm.planning.calls import EFFORT, ROWS_EXPECTED, SAME, WORTHWHILE, CallCosts, Cost, work_of_cost
-from approxsvm.planning.centers import choose_centers, varying_features
+from approxsvm.planning.centers import varying_features
 from approxsvm.planning.cost import Size
+from approxsvm.planning.placing import PROBE_ROWS, Placement, Points
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort
 from approxsvm.planning.subspaces import Subspaces
@@ -45,16 +46,10 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "normal": (1, 16, 64, 256),
     "high": (1, 16, 64, 256, 1024, 4096),
 }
-# Most sample rows, and the share of them that is held out to evaluate the candidates.
-MAX_SAMPLE_ROWS: Final = 40_000
-HELD_OUT_SHARE: Final = 0.25
-# Most numbers in a dense sample, unless it has few rows.
-_MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Minimum and maximum number of centers to expand when trying a candidate, but at least a twentieth and at most a
 # quarter of them, and maximum number of rows to try it on. Between these limits, `Planner._worth` decides.
 _LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
-_PROBE_ROWS: Final = 4_000
 # Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
 _PLACING_WORK: Final = 320.0
 # Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
@@ -69,8 +64,6 @@ _ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
 _SHARE_OF_SAVINGS: Final = 0.125
 # Higher degrees about a single center wait for plans with more centers if trying one takes more work than this.
 _LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
-# Work that the norms of a plan may take, at each level of effort.
-NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
 # Minimum number of rows per center: with fewer, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
 # Most coefficients of an expansion about a single center, and about each of many; most bytes of all expansions.
@@ -91,54 +84,6 @@ _SHARE_OF_ONE_CENTER: Final = 0.1
 _SHARE_OF_THE_REST: Final = 0.5
 _SHARE_OF_SUMS_AHEAD: Final = 0.3
 _UNKNOWN_COST: Final = Cost(math.inf, math.inf, math.inf)
-# Minimum number of rows of which a center in an approximate artifact is the mean, so that it discloses none of them.
-_ROWS_BEHIND_A_CENTER: Final = 5
-
-
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows that place the centers, and held-out rows that evaluate them."""
-
-    fit: Any
-    held_out: Any
-    are_support_vectors: bool
-
-    @property
-    def name(self) -> str:
-        """Description of the rows, for messages."""
-        if self.are_support_vectors:
-            return "support vectors, which lie nearer the boundary than ordinary rows (sample rows X are better)"
-        return "sample rows"
-
-
-@dataclass(frozen=True, eq=False)
-class Points:
-    """Centers, the router to them, and statistics of the rows near each.
-
-    Attributes
-    ----------
-    centers : ndarray of shape (n_centers, n_features), float32
-    router : Router, optional
-        Present if there are several centers.
-    typical_s : ndarray of shape (n_centers,)
-        2 gamma ||z - center||^2 of a typical row.
-    majority_classes : ndarray of shape (n_centers,), optional
-        Most frequent class of the rows near each center, if there are several classes.
-    varying : ndarray of shape (n_varying,), optional
-        Columns in which rows may differ from their center.
-    """
-
-    centers: npt.NDArray[np.float32]
-    router: Router | None
-    typical_s: FloatArray
-    majority_classes: npt.NDArray[np.intp] | None = None
-    varying: npt.NDArray[np.intp] | None = None
-
-    @property
-    def size(self) -> Size:
-        """Numbers of centers and features that determine the size of the expansions."""
-        n_centers, n_features = self.centers.shape
-        return Size(n_centers, n_features if self.varying is None else len(self.varying))
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +120,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Choice:
     """Choice of what to build: expansions, subspaces, or the exact engine alone."""
 
     candidate: Candidate | None
@@ -184,7 +129,7 @@ class Plan:
     subspaces: Subspaces | None = None
 
 
-def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Cost | None = None) -> Plan:
+def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Cost | None = None) -> Choice:
     """Choose what to expand, if anything.
 
     Parameters
@@ -198,7 +143,7 @@ def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Co
 
     Returns
     -------
-    Plan
+    Choice
 
     Raises
     ------
@@ -213,34 +158,14 @@ def choose(problem: Problem, progress: Callable[[float], None], cost_to_beat: Co
     return Planner(problem, cost_to_beat).plan(progress)
 
 
-def _draw_sample(problem: Problem) -> Sample:
-    """Draw at most 40,000 rows (fewer if they are wide and dense) and hold out a quarter of them.
-
-    The rows come from X or, without X, from the support vectors.
-    """
-    rows, most = problem.typical_rows, MAX_SAMPLE_ROWS
-    if isinstance(rows, np.ndarray):
-        most = min(most, max(_MAX_SAMPLE_NUMBERS // rows.shape[1], _PROBE_ROWS))
-    chosen = np.random.default_rng(problem.limits.random_state).permutation(rows.shape[0])[:most]
-    n_held_out = int(len(chosen) * HELD_OUT_SHARE)
-    return Sample(_taken(rows, chosen[n_held_out:]), _taken(rows, chosen[:n_held_out]), problem.rows is None)
-
-
-def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
-    """Take the chosen rows in ascending order, giving sparse ones the 32-bit indices that scikit-learn requires."""
-    part = rows[np.sort(chosen)]
-    if not isinstance(part, np.ndarray):
-        part.indices, part.indptr = part.indices.astype(np.int32), part.indptr.astype(np.int32)
-    return part
-
-
 class Planner:
     """Search over candidates for a problem, using a sample of its rows; the parameters are described in `choose`."""
 
     def __init__(self, problem: Problem, cost_to_beat: Cost | None = None) -> None:
         self._problem = problem
         self._model, self._mode, self._limits = problem.model, problem.mode, problem.limits
-        self._sample = _draw_sample(problem)
+        self._placement = Placement(problem)
+        self._sample = self._placement.sample
         few_work = problem.exact.native.few_values_work if problem.mode == "certified" else 0.0
         self._costs = costs = CallCosts.of(self._model, self._sample.held_out, self._limits.rows_per_call, few_work)
         self._engine_cost = costs.exact
@@ -260,7 +185,7 @@ class Planner:
         self._ahead: dict[int, Points] = {}  # centers of further plans, some of which have been summed up
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
-    def plan(self, progress: Callable[[float], None]) -> Plan:
+    def plan(self, progress: Callable[[float], None]) -> Choice:
         """Try candidates from few centers to many, for as long as more could still be better."""
         numbers = self._numbers_of_centers()
         tried: list[Candidate] = []
@@ -275,14 +200,14 @@ class Planner:
             if n_centers not in self._ahead and not self._is_worth_placing(size):
                 continue
             if n_centers == 1:
-                self._sum_ahead(numbers[1:], _part(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
+                self._sum_ahead(numbers[1:], part_of(progress, 0.0, _SHARE_OF_SUMS_AHEAD))
                 done = _SHARE_OF_SUMS_AHEAD if self._ahead else 0.0
             points = self._ahead.get(n_centers) or self._points(n_centers)
             if tried and len(points.centers) <= max(len(c.points.centers) for c in tried):
                 break  # there are too few distinct rows for more centers
             degrees = self._degrees(points.size)
             share = _SHARE_OF_ONE_CENTER if n_centers == 1 else _SHARE_OF_THE_REST * (1.0 - done)
-            part = _part(progress, done, done + share)
+            part = part_of(progress, done, done + share)
             waits = len(points.centers) > 1 or (len(degrees) > 1 and self._takes_long(points.size, degrees[1]))
             tried += self._try_degrees(points, degrees[:1] if waits else degrees, part, [])
             done += share
@@ -296,7 +221,7 @@ class Planner:
             for candidate in waiting[waiting.index(best) :]:
                 least = min(c.cost for c in tried)
                 degrees = self._degrees(candidate.points.size)[1:]
-                further = self._try_degrees(candidate.points, degrees, _part(progress, done, 1.0), [candidate])
+                further = self._try_degrees(candidate.points, degrees, part_of(progress, done, 1.0), [candidate])
                 tried += further
                 if candidate is not best and min((c.cost for c in further), default=math.inf) > least:
                     break
@@ -344,7 +269,7 @@ class Planner:
                 continue
             if not self._is_worth_trying(candidate, hopeful):
                 continue
-            part = _part(progress, k / len(fitting), (k + 1) / len(fitting))
+            part = part_of(progress, k / len(fitting), (k + 1) / len(fitting))
             last = tried[-1] if tried else None
             # The same centers as for the degree below, so that the comparison is fair
             n_probed = before[-1].n_probed if before else self._n_probed(candidate, hopeful)
@@ -374,10 +299,11 @@ class Planner:
 
         Each step is assumed at best to leave the square of the share that the step before it left. A first degree
         counts as a step from nothing. The effect of a first number of centers is unknown: the next may leave nothing.
+        A lower degree, the highest that fits about more centers, is no step.
         """
-        last, more_degrees = lower[-1], degree - lower[-1].degree
+        last, more_degrees = lower[-1], max(degree - lower[-1].degree, 0)
         before = lower[-2] if len(lower) > 1 else None
-        if before is None or (more_degrees and before.degree == last.degree):  # no step between degrees is known
+        if before is None or (more_degrees and before.degree >= last.degree):  # no step between degrees is known
             return (1.0 - last.certified) ** (2.0 * more_degrees) if more_degrees else 0.0
         ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
         steps = more_degrees / (last.degree - before.degree) if more_degrees else 1.0
@@ -554,35 +480,35 @@ class Planner:
         asked, least = self._limits.rows_per_call, min(self._exact.alone, *(c.costs.alone for c in tried))
         return [c for c in tried if not c.costs.is_slow_alone(least, asked)]
 
-    def _best_certified(self, tried: list[Candidate]) -> Plan:
+    def _best_certified(self, tried: list[Candidate]) -> Choice:
         n_tried = len(tried)
         if not self._is_forced:
             tried = self._quick_alone(tried) or tried
         best = self._chosen(tried, self._bytes)
         if self._is_forced:
-            return Plan(best, f"{best.name}, as requested")
+            return Choice(best, f"{best.name}, as requested")
         least = min(tried, key=lambda c: c.cost)
         if math.isinf(least.cost):
             chosen = None if self._is_free else best
             name = "the exact engine alone" if chosen is None else f"{best.name}, as far as requested"
-            return Plan(chosen, f"{name}: {self._too_few}")
+            return Choice(chosen, f"{name}: {self._too_few}")
         if self._is_free and not least.costs.is_worthwhile(self._exact, self._limits.rows_per_call):
             reason = (
                 f"the exact engine alone: the best expansion tried, {least.name}, certifies {least.certified:.1%} and "
                 f"would take {least.costs.asked / self._exact.asked:.0%} of its time, {self._judgement}"
             )
-            return Plan(None, reason)
+            return Choice(None, reason)
         share = best.costs.share_of(self._engine_cost, self._limits.rows_per_call)
         reason = (
             f"{best.name}{f', the fastest of {n_tried} plans tried' if n_tried > 1 else ''}: "
             f"certifies {best.certified:.1%} and should take {share}, {self._judgement}"
         )
-        return Plan(best, reason)
+        return Choice(best, reason)
 
-    def _best_approximate(self, tried: list[Candidate]) -> Plan:
+    def _best_approximate(self, tried: list[Candidate]) -> Choice:
         target = self._limits.target_error
         if target is None:
-            return Plan(tried[0], f"{tried[0].name}, as requested or by default")
+            return Choice(tried[0], f"{tried[0].name}, as requested or by default")
         if self._sample.held_out.shape[0] == 0:
             raise UnsupportedModelError(f"target_error cannot be judged: {self._too_few}")
         good = [c for c in tried if c.error <= target]
@@ -593,7 +519,7 @@ class Planner:
                 f"{closest.error:.3g}, {self._judgement}"
             )
         best = min(good, key=self._bytes)
-        return Plan(best, f"{best.name}, the smallest with at most {target:g} of labels wrong, {self._judgement}")
+        return Choice(best, f"{best.name}, the smallest with at most {target:g} of labels wrong, {self._judgement}")
 
     # --- candidates
 
@@ -639,52 +565,7 @@ class Planner:
         return (2, *(r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most))
 
     def _points(self, n_centers: int) -> Points:
-        gamma = self._model.gamma
-        if n_centers > 1:
-            min_rows = _ROWS_BEHIND_A_CENTER if self._mode == "approximate" else 1
-            varying = self._varying(n_centers)
-            centers, router = choose_centers(
-                self._sample.fit, n_centers, self._limits.random_state, min_rows=min_rows, varying=varying
-            )
-            if len(centers) > 1:
-                typical_s, majority_classes = self._typical_s(centers, router), self._majority_classes(centers, router)
-                return Points(centers, router, typical_s, majority_classes, varying)
-        center = self._problem.frame.center[np.newaxis]
-        return Points(center, None, np.array([2.0 * gamma * self._spread()]), self._majority_classes(center, None))
-
-    def _spread(self) -> float:
-        """Return the mean squared distance of held-out rows to the only center."""
-        norms = row_norms(self._sample.held_out, self._problem.frame.center)
-        return float(np.mean(norms**2)) if len(norms) else 0.0
-
-    def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
-        """Return the most frequent class of each center's rows, or the center's own class if it has no rows."""
-        if not self._model.has_pairs:
-            return None
-        rows = self._sample.fit
-        nearest = np.zeros(rows.shape[0], np.intp) if router is None else route(router, centers, rows)
-        counts = np.zeros((len(centers), len(self._model.labels)), np.intp)
-        np.add.at(counts, (nearest, self._fit_classes), 1)
-        alone = self._problem.winners(centers)
-        majority_classes: npt.NDArray[np.intp] = np.where(counts.any(axis=1), counts.argmax(axis=1), alone)
-        return majority_classes
-
-    @cached_property
-    def _fit_classes(self) -> npt.NDArray[np.intp]:
-        return self._problem.winners(self._sample.fit)
-
-    def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
-        """Return 1.5 times the mean of 2 gamma ||z - center||^2 over the rows of each center."""
-        rows = self._sample.fit
-        nearest = route(router, centers, rows)
-        total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))
-        for first in range(0, rows.shape[0], 4096):
-            part, mine = rows[first : first + 4096], nearest[first : first + 4096]
-            dense = part if isinstance(part, np.ndarray) else part.toarray()
-            with np.errstate(over="ignore"):
-                np.add.at(total, mine, ((dense - centers[mine]) ** 2).sum(axis=1))
-        mean = total.sum() / max(rows.shape[0], 1)
-        return 3.0 * self._model.gamma * np.where(count > 1, total / np.maximum(count, 1), mean)
+        return self._placement.points(n_centers, self._varying(n_centers))
 
     def _bytes(self, candidate: Candidate) -> int:
         """Estimate the size of the artifact in bytes."""
@@ -754,7 +635,14 @@ class Planner:
             return candidate
         n_centers, known = len(candidate.points.centers), self._problem.known_sums
         work_before = known.work
-        expanded = build_expanded(self._problem, replace(candidate, points=points), progress, n_centers)
+        expanded = build_expanded(
+            self._problem,
+            points,
+            candidate.degree,
+            progress,
+            norm_work=NORM_WORK[self._limits.effort],
+            of_centers=n_centers,
+        )
         if points is candidate.points:
             candidate = replace(candidate, expanded=expanded)
         self._work_of[candidate.key] = known.work - work_before
@@ -816,17 +704,17 @@ class Planner:
         varying = points.varying if len(probed) > 1 else None  # with one center, a row may be on another slice
         return rows[chosen], Points(centers[probed], router, points.typical_s[probed], majority_classes, varying)
 
-    def _without_candidates(self) -> Plan:
+    def _without_candidates(self) -> Choice:
         if self._was_too_much_work:
             rows = self._limits.rows_expected or ROWS_EXPECTED
-            return Plan(
+            return Choice(
                 None, f"the exact engine alone: a search for expansions would take longer than {rows:,} rows do"
             )
         if self._limits.max_bytes is None or not self._may_pay(1):
-            return Plan(None, "the exact engine alone: an expansion would cost more even if it certified every row")
+            return Choice(None, "the exact engine alone: an expansion would cost more even if it certified every row")
         limit = self._limits.max_bytes
         if self._mode == "certified" and self._is_free:
-            return Plan(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
+            return Choice(None, f"the exact engine alone: no expansion fits max_bytes = {limit:,}")
         raise UnsupportedModelError(f"no requested plan fits max_bytes = {limit:,}")
 
 
@@ -837,53 +725,4 @@ def _least_probed(size: Size) -> int:
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """Choose rows for a trial, evenly spread over the data, which may drift with time."""
-    return rows[np.linspace(0, len(rows) - 1, min(len(rows), _PROBE_ROWS)).astype(np.intp)]
-
-
-def _part(progress: Callable[[float], None], first: float, last: float) -> Callable[[float], None]:
-    """Map the progress of one part, from 0 to 1, to the range from `first` to `last` of the whole."""
-    return lambda share: progress(first + (last - first) * share)
-
-
-def build_expanded(
-    problem: Problem, candidate: Candidate, progress: Callable[[float], None], of_centers: int | None = None
-) -> Expanded:
-    """Expand and certify a candidate about all its centers: all functions, or only the pairs of majority classes.
-
-    If these centers are only some of the plan's, `of_centers` is the number of all of them.
-    """
-    if candidate.expanded is not None:
-        return candidate.expanded
-    model, points, expansions, certificates = problem.model, candidate.points, [], []
-    forms = None
-    if problem.majority_only:
-        assert points.majority_classes is not None
-        forms = writer.majority_forms(len(model.labels), points.majority_classes)
-    decisions = range(model.n_decisions) if forms is None else np.unique(forms)
-    for n_done, k in enumerate(decisions):
-        mine = slice(None) if forms is None else (forms == k).any(axis=1)
-        found = expand_and_certify(
-            model,
-            points.centers[mine],
-            candidate.degree,
-            decision=int(k),
-            typical_s=points.typical_s[mine],
-            varying=points.varying,
-            directions=problem.mode == "certified" and model.n_decisions == 1,
-            progress=_part(progress, n_done / len(decisions), (n_done + 1) / len(decisions)),
-            known=problem.known_sums,
-            of_centers=of_centers,
-            most_work=NORM_WORK[problem.limits.effort],
-        )
-        expansions.append(found[0])
-        certificates.append(found[1])
-    return Expanded(
-        points.centers,
-        candidate.degree,
-        tuple(expansions),
-        tuple(certificates),
-        points.router,
-        points.majority_classes,
-        points.varying,
-        forms,
-    )
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), PROBE_ROWS)).astype(np.intp)]

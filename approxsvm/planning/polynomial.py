@@ -18,15 +18,24 @@ def build(model: KernelModel, request: Request) -> Built:
         form = polynomial_form.sum_up(model)
         if not form.is_finite:
             raise UnsupportedModelError(f"the form of this {model.source} exceeds the range of float64")
-        return polynomials.build_polynomial(model, "approximate", form, plan=summed_up), ()
-    form_to_add = polynomial_form.sum_up(model) if polynomial_form.is_cheaper(model) else None
+        request.check_plan(model, "form")
+        plan = request.plan_of(model, "form", summed_up)
+        return polynomials.build_polynomial(model, "approximate", form, plan=plan), ()
+    request.check_plan(model, "form", "exact")
+    is_cheaper = polynomial_form.is_cheaper(model) if request.plan is None else request.plan.engine == "form"
+    form_to_add = polynomial_form.sum_up(model) if is_cheaper else None
     if form_to_add is not None and form_to_add.is_finite:
         artifact = polynomials.build_polynomial(
-            model, "certified", form_to_add, tolerance=request.tolerance, plan=summed_up
+            model,
+            "certified",
+            form_to_add,
+            tolerance=request.tolerance,
+            plan=request.plan_of(model, "form", summed_up),
         )
-        if request.limits.max_bytes is None or artifact.n_bytes <= request.limits.max_bytes:
+        if request.plan is not None or request.limits.max_bytes is None or artifact.n_bytes <= request.limits.max_bytes:
             return artifact, ()
-    plan = f"the exact engine alone: the kernel is {kernel}, and a form of all its terms would cost more"
+    reason = f"the exact engine alone: the kernel is {kernel}, and a form of all its terms would cost more"
+    plan = request.plan_of(model, "exact", reason)
     return polynomials.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
 
 
@@ -35,7 +44,8 @@ def build_sigmoid(model: KernelModel, request: Request) -> Built:
     if request.mode == "approximate":
         raise UnsupportedModelError("a sigmoid kernel has no expansion: compile it with mode='certified' or 'exact'")
     request.check_positive_tolerance()
-    plan = "the exact engine alone: the kernel is sigmoid, which has no expansion"
+    request.check_plan(model, "exact")
+    plan = request.plan_of(model, "exact", "the exact engine alone: the kernel is sigmoid, which has no expansion")
     return polynomials.build_polynomial(model, "exact", tolerance=request.tolerance, plan=plan), ()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
-from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.taylor import CenterChoice
+from approxsvm.ir.compilation import TriedPlan
+from approxsvm.ir.plan import Engine, Plan
 from approxsvm.ir.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, real_number, whole_number
 
@@ -63,6 +64,7 @@ class Request:
     limits: Limits
     progress: Progress
     rows: Any = None
+    plan: Plan | None = None  # to build without a search
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", one_of(self.mode, "mode", MODES))
@@ -76,11 +78,53 @@ class Request:
             raise InputError("mode 'exact' has no expansion: leave degree and n_centers out")
         if self.tolerance is not None and mode == "approximate":
             raise InputError("mode 'approximate' cannot promise a tolerance, because it has no fallback")
+        if self.plan is not None and not isinstance(self.plan, Plan):
+            raise InputError(f"plan is {self.plan!r}, but must be a Plan, such as Plan.from_json(text)")
         target = limits.target_error
         if target is not None and not (mode == "approximate" and 0.0 <= target <= 1.0):
             raise InputError(
                 f"target_error needs mode 'approximate' and must be from 0 to 1; got {target} and {mode!r}"
             )
+
+    def check_options_with_plan(self) -> None:
+        """Raise InputError for options that guide a search if there is a plan, which contains the result of one."""
+        if self.plan is None:
+            return
+        options, default = {"center": self.center, **asdict(self.limits)}, {"center": "mean", **asdict(Limits())}
+        for name in options.keys() - {"max_bytes"}:
+            if options[name] != default[name]:
+                raise InputError(f"{name} is {options[name]!r}, but the plan replaces it: leave it out")
+
+    def check_plan(self, model: Any, *engines: str) -> None:
+        """Raise InputError if there is a plan that was made for another model or mode, or has none of these engines."""
+        plan = self.plan
+        if plan is None:
+            return
+        sizes = {"kernel": model.kernel, "n_features": model.n_features, "n_classes": len(model.labels)}
+        for name, value in {**sizes, "mode": self.mode}.items():
+            planned = getattr(plan, name)
+            if planned is not None and planned != value:
+                whose = "the option mode is" if name == "mode" else "the model has"
+                raise InputError(f"plan: made for {name} {planned!r}, but {whose} {value!r}")
+        if plan.engine not in engines:
+            allowed = " or ".join(map(repr, engines))
+            raise InputError(f"plan: engine is {plan.engine!r}, but must be {allowed} for this model and mode")
+
+    def plan_of(self, model: Any, engine: Engine, reason: str, **choices: Any) -> Plan:
+        """Return a plan for the model, with the choices of its engine; the given plan, if there is one."""
+        if self.plan is not None:
+            return self.plan
+        return Plan(
+            engine,
+            mode=self.mode,
+            kernel=model.kernel,
+            n_features=model.n_features,
+            n_classes=len(model.labels),
+            center=self.center,
+            seed=self.limits.random_state,
+            reason=reason,
+            **choices,
+        )
 
     def check_positive_tolerance(self) -> None:
         """Raise InputError if the tolerance is not positive, for models that can keep any positive one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -13,15 +13,17 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.analysis.compilation import TriedPlan
 from approxsvm.artifact.subspaces import subspace_sections
 from approxsvm.artifact.views import Artifact
 from approxsvm.artifact.writer import Expanded, Frame, build, input_scale_for
+from approxsvm.errors import InputError
 from approxsvm.expansion.gram import InOrder
 from approxsvm.expansion.kernel_sums import mapped_in_order
 from approxsvm.expansion.stack import expand_and_certify
-from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceStage
+from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, SubspaceStage
+from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.ir.plan import Plan
 from approxsvm.planning.calls import EFFORT, SAME, Calls, Cost, tail_of, work_of_cost
 from approxsvm.planning.cost import Constants, Products, SubspaceCosts
 from approxsvm.planning.problem import Problem
@@ -73,6 +75,9 @@ class Subspaces:
     """Stages in few coordinates, and the cost of rows with them."""
 
     sections: dict[str, bytes]  # sections of the artifact
+    coordinates: tuple[int, ...]  # of the stages
+    degree: int  # of the expansion that replaces the first sums, or 0
+    basis: int  # coordinates of the basis
     cost: Cost  # average cost of a row, including the exact engine after the stages
     speculated_cost: float  # cost without speculating on the class
     reason: str  # the choice in words
@@ -81,7 +86,7 @@ class Subspaces:
     @property
     def n_bytes(self) -> int:
         """Approximate size in an artifact."""
-        return sum(map(len, self.sections.values())) + len(self.reason) + 256
+        return sum(map(len, self.sections.values())) + len(self.reason) + 512
 
 
 def goes_by_many_features(problem: Problem) -> bool:
@@ -123,13 +128,8 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
     model, rows, d = problem.model, problem.typical_rows, problem.model.n_features
     if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
         return None
-    few_work = problem.exact.native.few_values_work
-    blocks, alone = (
-        SubspaceCosts.of(model, rows, constants, few_work) for constants in (Constants.here(), Constants.alone())
-    )
-    if _are_on_grid(problem):
-        blocks, alone = (replace(costs, of_coordinate=costs.constants.on_grid) for costs in (blocks, alone))
-    costs = _CallCosts(blocks, alone, Calls(problem.limits.rows_per_call, blocks.constants.width))
+    costs = _CallCosts.of(problem)
+    blocks = costs.blocks
     exact = costs.exact
     if cost_of_plan is not None and cost_of_plan.asked < _GOOD_ENOUGH * exact.asked:
         return None
@@ -175,6 +175,25 @@ def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cos
         return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share))
 
 
+def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], None]) -> dict[str, bytes]:
+    """Build the sections of a plan that was made before; raise InputError if the model has no such stages."""
+    model, lists = problem.model, Lists.of(problem.model)
+    wrong = InputError(f"plan: subspaces is {list(plan.subspaces)}, but this model has no such sums: search again")
+    is_possible = model.gamma > 0.0 and model.n_sv > 0 and problem.typical_rows.shape[0] > 0
+    if not (is_possible and all(group.have_one_sign() and len(group.members) for group in lists)):
+        raise wrong
+    with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        trial = _Trial(problem, lists, _CallCosts.of(problem), plan.basis, partial(mapped_in_order, pool))
+        groups = trial.groups(plan.subspaces, progress)
+        expansion = None
+        if plan.degree and groups is not None:
+            trial.draw_rows()
+            expansion = trial.expansion(plan.subspaces[0], plan.degree)
+    if groups is None:
+        raise wrong
+    return subspace_sections(groups, expansion)
+
+
 def _are_on_grid(problem: Problem) -> bool:
     """Return whether coordinates are rounded to 16 bits, which changes values and is acceptable only for labels."""
     return math.isinf(problem.tolerance)
@@ -187,6 +206,18 @@ class _CallCosts:
     blocks: SubspaceCosts
     alone: SubspaceCosts
     calls: Calls
+
+    @classmethod
+    def of(cls, problem: Problem) -> _CallCosts:
+        """Estimate the costs of the problem's rows."""
+        few_work = problem.exact.native.few_values_work
+        blocks, alone = (
+            SubspaceCosts.of(problem.model, problem.typical_rows, constants, few_work)
+            for constants in (Constants.here(), Constants.alone())
+        )
+        if _are_on_grid(problem):
+            blocks, alone = (replace(costs, of_coordinate=costs.constants.on_grid) for costs in (blocks, alone))
+        return cls(blocks, alone, Calls(problem.limits.rows_per_call, blocks.constants.width))
 
     @property
     def exact(self) -> Cost:
@@ -274,11 +305,11 @@ class _Trial:
             return False
         self._certified[_Step(k, 0)] = self._decided(k)
         for degree in self._degrees(k) if self.pays(k) else ():
-            step, group = _Step(k, degree), self._groups[0]
-            projected = group.projected(self._rows, k)
-            typical_s = 2.0 * self._model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
-            self._expansions[step] = _expanded(group, self._stages[k][0], degree, self._model.gamma, typical_s)
-            self._certified[step] = self._decided(k, _values(self._expansions[step], projected))
+            step, projected = _Step(k, degree), self._groups[0].projected(self._rows, k)
+            expanded = self.expansion(k, degree)
+            assert expanded is not None  # its sums have a stage
+            self._expansions[step] = expanded
+            self._certified[step] = self._decided(k, _values(expanded, projected))
             if float(self._certified[step].mean()) >= self.decided_by_sums(k) - _ABOUT:
                 break  # the residual leaves the other rows undecided
         return True
@@ -307,15 +338,9 @@ class _Trial:
 
     def built(self, steps: tuple[_Step, ...], cost: Cost, progress: Callable[[float], None]) -> Subspaces | None:
         """Build these stages for all groups."""
-        chosen, most, n_groups = [], steps[-1].n_coordinates, len(self._lists)
-        for w in range(n_groups):
-            group = self._groups.get(w) or self._group(w, most)
-            candidates = [self._stages[k].get(w) or self._stage(group, k) for k, _ in steps]
-            stages = [stage for stage in candidates if stage is not None]
-            if len(stages) < len(steps):
-                return None
-            chosen.append(group.group(stages, self._input_scale))
-            progress((w + 1) / n_groups)
+        groups = self.groups([step.n_coordinates for step in steps], progress)
+        if groups is None:
+            return None
         decided = float(np.logical_or.reduce([self._certified[step] for step in steps]).mean())
         name = f"{', then '.join(step.name for step in steps)} of {self._model.n_features} coordinates"
         reason = (
@@ -324,8 +349,32 @@ class _Trial:
         )
         exact, speculated = self._costs.exact, cost.asked - self._costs.fixed.asked
         tried = TriedPlan(name, cost.asked / exact.asked, decided, share_alone=cost.alone / exact.alone)
-        sections = subspace_sections(chosen, self._expansions.get(steps[0]))
-        return Subspaces(sections, cost, speculated, reason, tried)
+        sections = subspace_sections(groups, self._expansions.get(steps[0]))
+        coordinates = tuple(step.n_coordinates for step in steps)
+        return Subspaces(sections, coordinates, steps[0].degree, self._most, cost, speculated, reason, tried)
+
+    def groups(self, coordinates: Sequence[int], progress: Callable[[float], None]) -> list[SubspaceGroup] | None:
+        """Build stages of these numbers of coordinates for all groups; None if float32 cannot hold one."""
+        built, n_groups = [], len(self._lists)
+        for w in range(n_groups):
+            group = self._groups.get(w) or self._group(w, coordinates[-1])
+            candidates = [self._stages.get(k, {}).get(w) or self._stage(group, k) for k in coordinates]
+            stages = [stage for stage in candidates if stage is not None]
+            if len(stages) < len(coordinates):
+                return None
+            built.append(group.group(stages, self._input_scale))
+            progress((w + 1) / n_groups)
+        return built
+
+    def expansion(self, k: int, degree: int) -> Artifact | None:
+        """Expand the only function in k coordinates; None if float32 cannot hold it."""
+        group = self._groups[0]
+        stage = self._stages.get(k, {}).get(0) or self._stage(group, k)
+        if stage is None:
+            return None
+        projected = group.projected(self._rows, k)
+        typical_s = 2.0 * self._model.gamma * float(np.einsum("ij,ij->i", projected, projected).mean())
+        return _expanded(group, stage, degree, self._model.gamma, typical_s)
 
     def _stage(self, group: GroupInSubspace, k: int) -> SubspaceStage | None:
         return group.stage(k, self._input_scale, self._in_order)

@@ -31,42 +31,83 @@ _RIDGE: Final = 1e-6
 def speculate(
     problem: Problem,  # with several classes
     speculated_cost: float | None = None,  # cost of a row with a speculated class, if subspaces come first
-) -> dict[str, bytes]:
-    """Fit networks with increasing numbers of landmarks; return the cheapest as section speculation.
+) -> tuple[int | None, dict[str, bytes]]:
+    """Fit networks with increasing numbers of landmarks; return the cheapest number and its section speculation.
 
-    The result is empty if rows use all pairs, as few-valued ones do, if all pairs are cheaper, or if no fit succeeds.
+    The result is None and empty if rows use all pairs, as few-valued ones do, if all pairs are cheaper, or if no fit
+    succeeds.
     """
-    model, rows, center = problem.model, problem.typical_rows, problem.frame.center
-    costs = PairCosts.of(model, rows)
+    model = problem.model
+    costs = PairCosts.of(model, problem.typical_rows)
     goes_by_all_pairs = costs.stays_sparse or problem.exact.native.few_values_work > 0.0
-    if (goes_by_all_pairs and speculated_cost is None) or model.gamma == 0.0:
-        return {}
-    random = np.random.default_rng(problem.limits.random_state)
-    n_rows = min(_MAX_ROWS, _MAX_NUMBERS // model.n_features)
-    rows = rows[np.sort(random.permutation(rows.shape[0])[:n_rows])]
-    landmarks = random.permutation(model.n_sv)[: min(_NUMBERS_OF_LANDMARKS[-1], model.n_sv // 4)]
-    held_out = np.arange(rows.shape[0]) % round(1 / _HELD_OUT_SHARE) == 0
-    if not held_out.any() or held_out.all():
-        return {}
-    classes = problem.winners(rows)
-    hits = np.eye(len(model.labels))[classes]
-    frequency = hits.mean(axis=0)
-    winner_cost = costs.of_winner(frequency) if speculated_cost is None else speculated_cost
-    best, least = {}, costs.all_pairs if speculated_cost is None else math.inf
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        network = _Network(_dense(rows) - center, _dense(model.support_vectors[landmarks]) - center, model.gamma)
-        gram, products = network.normal_equations(~held_out, hits)
-        for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(landmarks)):
-            if costs.speculating(n) + winner_cost >= least:
-                break
-            weights = network.solved(gram, products, n)
-            if not np.isfinite(weights).all():
-                continue
-            missed = float((network.scores(held_out, weights).argmax(axis=1) != classes[held_out]).mean())
-            cost = costs.speculating(n) + (1.0 + missed) * winner_cost
-            if cost < least:
-                best, least = {"speculation": _packed(landmarks[:n], weights)}, cost
+    if goes_by_all_pairs and speculated_cost is None:
+        return None, {}
+    fit = _Fit.of(problem)
+    if fit is None:
+        return None, {}
+    winner_cost = costs.of_winner(fit.hits.mean(axis=0)) if speculated_cost is None else speculated_cost
+    best: tuple[int | None, dict[str, bytes]] = (None, {})
+    least = costs.all_pairs if speculated_cost is None else math.inf
+    for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(fit.landmarks)):
+        if costs.speculating(n) + winner_cost >= least:
+            break
+        weights = fit.weights(n)
+        if not np.isfinite(weights).all():
+            continue
+        cost = costs.speculating(n) + (1.0 + fit.missed(weights)) * winner_cost
+        if cost < least:
+            best, least = (n, {"speculation": _packed(fit.landmarks[:n], weights)}), cost
     return best
+
+
+def build_network(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
+    """Fit the network with this number of landmarks, or as many as there are; empty if no fit succeeds."""
+    fit = _Fit.of(problem)
+    if fit is None:
+        return {}
+    n = min(n_landmarks, len(fit.landmarks))
+    weights = fit.weights(n)
+    return {"speculation": _packed(fit.landmarks[:n], weights)} if np.isfinite(weights).all() else {}
+
+
+class _Fit:
+    """Networks fitted to the winners of sample rows, some of which are held out."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Fit | None:
+        """Draw rows and landmarks; None if there are too few rows, or if rows are all the same to the kernel."""
+        n_rows = problem.typical_rows.shape[0]
+        return None if problem.model.gamma == 0.0 or min(n_rows, _most_rows(problem)) < 2 else cls(problem)
+
+    def __init__(self, problem: Problem) -> None:
+        model, center = problem.model, problem.frame.center
+        random = np.random.default_rng(problem.limits.random_state)
+        rows = problem.typical_rows
+        rows = rows[np.sort(random.permutation(rows.shape[0])[: _most_rows(problem)])]
+        self.landmarks = random.permutation(model.n_sv)[: min(_NUMBERS_OF_LANDMARKS[-1], model.n_sv // 4)]
+        self._held_out = np.arange(rows.shape[0]) % round(1 / _HELD_OUT_SHARE) == 0
+        self._classes = problem.winners(rows)
+        self.hits = np.eye(len(model.labels))[self._classes]  # (n_rows, n_classes): 1 for the winner
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            landmarks = _dense(model.support_vectors[self.landmarks]) - center
+            self._network = _Network(_dense(rows) - center, landmarks, model.gamma)
+            # All landmarks at once, as the last bits of a part of the sums depend on the whole
+            self._equations = self._network.normal_equations(~self._held_out, self.hits)
+
+    def weights(self, n_landmarks: int) -> npt.NDArray[np.float32]:
+        """Return the weights with the first landmarks; not finite if no fit succeeds."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            return self._network.solved(*self._equations, n_landmarks)
+
+    def missed(self, weights: npt.NDArray[np.float32]) -> float:
+        """Return the share of held-out rows whose winner is speculated wrongly."""
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            speculated = self._network.scores(self._held_out, weights).argmax(axis=1)
+        return float((speculated != self._classes[self._held_out]).mean())
+
+
+def _most_rows(problem: Problem) -> int:
+    return min(_MAX_ROWS, _MAX_NUMBERS // problem.model.n_features)
 
 
 def _packed(landmarks: npt.NDArray[np.intp], weights: npt.NDArray[np.float32]) -> bytes:

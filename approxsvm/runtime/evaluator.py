@@ -17,7 +17,7 @@ from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError, UnsortedIndicesError
 from approxsvm.frames.columns import check_exact, known_rows, numpy_rows
-from approxsvm.frames.dtypes import FLOAT32, SPARSE, WIDE_SPARSE, check_extended
+from approxsvm.frames.dtypes import FLOAT32, NO_NUMBER, NOT_NONE, SPARSE, WIDE_SPARSE, check_extended
 from approxsvm.frames.known_frames import KnownFrames, row_reader
 from approxsvm.frames.named_rows import is_one_row_frame, row_by_name
 from approxsvm.frames.rows import as_row, chunks, one_row, with_global_row
@@ -83,7 +83,7 @@ class Evaluator:
         columns = artifact.raw_columns
         self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
         # The core takes only float32 and float64, and lists of integers become float64.
-        looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE}
+        looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE, NO_NUMBER, NOT_NONE}
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
@@ -129,8 +129,9 @@ class Evaluator:
     def _evaluate_rows(self, rows: Any, want: int, values: Values, as_part: bool) -> Any:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
-            flags = rows.flags
-            if not (flags.aligned and (flags.c_contiguous or all(s % rows.itemsize == 0 for s in rows.strides))):
+            flags, strides, size = rows.flags, rows.strides, rows.itemsize
+            # A single row counts as contiguous whatever its first stride is.
+            if not (flags.aligned and strides[0] % size == 0 and (flags.c_contiguous or strides[1] % size == 0)):
                 rows = rows.copy(order="C")
             return self.native.dense(rows, threads, want, values, as_part)
         try:
@@ -156,8 +157,8 @@ class Evaluator:
             try:
                 position = self.native.one(rows)
             except InputError:
-                pass  # the general path below converts the row, or names the fault
-            else:
+                position = None  # the general path below names the fault
+            if position is not None:
                 return np.array(self._labels[position : position + 1])
         if self._task == "regression":
             return self._in_shape(self.evaluate(rows))
@@ -173,10 +174,15 @@ class Evaluator:
         """Predict a single row in a plain array, with as little overhead as Python allows."""
         if self._reads_values and row.dtype != _FLOAT64:
             row = self._encoded(row)
-        if not self._has_one_answer:
-            return self.predict(as_row(row))[0]
-        answer = self.native.one(row)
+        answer = self.native.one(row) if self._has_one_answer else None
+        if answer is None:
+            return self.predict(self._one_row(row))[0]
         return answer if self._by_position is None else self._by_position[answer]
+
+    def _one_row(self, row: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return an array as a matrix of one row of real numbers."""
+        rows = as_row(row)
+        return rows if rows.dtype.kind in "fiub" else numpy_rows(rows, self.artifact.raw_columns, stacklevel=4)
 
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
         """Predict a single row in any container; `outputs` asks for a dict of answers, `rows_of` converts frames."""

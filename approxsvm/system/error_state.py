@@ -10,12 +10,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def in_default_error_state(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function to run in NumPy's default error state: numbers that underflow are no errors there."""
+def in_own_error_state(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function so that overflow, underflow and NaN are no errors and give no warnings in it."""
 
     @wraps(function)
     def inner(*args: P.args, **kwargs: P.kwargs) -> T:
-        with np.errstate(divide="warn", over="warn", invalid="warn", under="ignore"):
+        with np.errstate(all="ignore"):
             return function(*args, **kwargs)
 
     return inner

@@ -28,7 +28,8 @@ def whole_number(value: Any, name: str, least: int, most: int | None = None, *, 
 
 def real_number(value: Any, name: str) -> float:
     """Return a real number of any type as a float; InputError, with its name, for anything else, and for NaN."""
-    is_other = isinstance(value, (str, bytes, bytearray, bool, np.bool_)) or getattr(value, "shape", ()) != ()
+    others = (str, bytes, bytearray, bool, np.bool_, np.datetime64, np.timedelta64)
+    is_other = isinstance(value, others) or getattr(value, "shape", ()) != ()
     try:
         number = math.nan if is_other else float(value)
     except (TypeError, ValueError, OverflowError):

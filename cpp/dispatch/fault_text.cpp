@@ -123,17 +123,13 @@ std::string subject(const ArtifactFault& fault) {
     return section.empty() ? text : text + " of section " + section;
 }
 
-bool is_of_file(const ArtifactFault& fault) {
-    return fault.member == no_member && !fault.in_subspace_expansion && fault.section == 0;
-}
-
 // Explains a wrong file size; the text follows both numbers.
 std::string why_size(const ArtifactFault& fault) {
-    if (!is_of_file(fault)) return "";
+    if (fault.member != no_member || fault.in_subspace_expansion || fault.section != 0) return "";
     const std::uint64_t found = fault.found.whole(), expected = fault.expected.low.whole();
     if (fault.field == field::any_size) return found < expected ? ": it is truncated" : "";
     if (fault.field != field::header_file_bytes) return "";
-    return found > expected ? ": the file is truncated" : ": something follows the artifact in the file";
+    return found > expected ? ": it is truncated" : ": something follows the artifact in the file";
 }
 
 std::string statement(const ArtifactFault& fault) {
@@ -145,9 +141,6 @@ std::string statement(const ArtifactFault& fault) {
     if (fault.field == field::header_checksum)
         return "checksum is " + checksum_text(fault.found.whole()) + ", expected " +
                checksum_text(expected.low.whole()) + ": the file is damaged";
-    if (fault.field == field::header_file_bytes && is_of_file(fault) && expected.rule == Rule::equal)
-        return "the file has " + std::to_string(expected.low.whole()) + " bytes, expected " +
-               std::to_string(fault.found.whole()) + " (file_bytes)";
     if (expected.rule == Rule::none_in_mode || expected.rule == Rule::needed_in_mode) {
         const char* const what = expected.rule == Rule::none_in_mode ? " is found in" : " is missing from";
         return subject(fault) + what + " a " + names_of_task[fault.found.whole()] + " artifact of mode " +
@@ -157,6 +150,9 @@ std::string statement(const ArtifactFault& fault) {
         return "version is " + text_of(fault.found) + ", which approxsvm " +
                std::to_string(expected.high.whole() >> 8) + "." + std::to_string(expected.high.whole() & 0xFF) +
                " and later read, expected " + text_of(expected.low);
+    // The size that the file states is the one that it should have.
+    if (fault.field == field::header_file_bytes && fault.member == no_member)
+        return "the file has " + text_of(expected.low) + " bytes, expected " + text_of(fault.found);
     if (fault.field == field::any_size)
         return subject(fault) + " has " + text_of(fault.found) + " bytes, expected " + text_of(expected);
     const bool is_text = fault.field == field::any_label && fault.found.is_whole();

@@ -77,7 +77,8 @@ class PyPredictor {
     }
 
     // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a time.
-    // Returns the position of the label, or a regression's value.
+    // Returns the position of the label, or a regression's value; None for another layout or dtype, which Python
+    // converts.
     py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -87,11 +88,10 @@ class PyPredictor {
         if (n < 0) raise("InputError", "expected one row: an array of shape (n_features,) or (1, n_features)");
         check_n_features(n);
         constexpr int needed = py::array::c_style | py::detail::npy_api::NPY_ARRAY_ALIGNED_;
-        if ((row.flags() & needed) != needed) raise("InputError", "expected a C-contiguous, aligned row");
+        const Reals reals = reals_of(row);
+        if ((row.flags() & needed) != needed || reals == Reals::neither) return py::none();
         Fault fault{};
         double value = 0.0;
-        const Reals reals = reals_of(row);
-        if (reals == Reals::neither) raise("InputError", "the row must be float32 or float64");
         const Status status =
             reals == Reals::float32
                 ? predictor_->decide_one(static_cast<const float*>(row.data()), value, workspace_, &fault, &counts_,
@@ -124,7 +124,8 @@ class PyPredictor {
     enum class Reals { float32, float64, neither };
     static Reals reals_of(const py::array& array) {
         const py::dtype type = array.dtype();
-        if (type.byteorder() != '=') return Reals::neither;
+        // The native order, which artifacts require to be little-endian, is '=', or '<' after `newbyteorder`.
+        if (type.byteorder() == '>') return Reals::neither;
         return type.num() == py::detail::npy_api::NPY_FLOAT_    ? Reals::float32
                : type.num() == py::detail::npy_api::NPY_DOUBLE_ ? Reals::float64
                                                                 : Reals::neither;

@@ -43,11 +43,13 @@ RowReader::RowReader(std::shared_ptr<PyArtifact> artifact, const py::list& colum
                       !fields[2].is_none(),
                       false,
                       false,
+                      false,
                       fields[2].is_none() ? nan_value : py::cast<double>(fields[2]),
                       CategoryIndex(texts_of(model, columns_.size()))};
         for (const double code : py::cast<std::vector<double>>(fields[3])) {
             column.refuses_unknown |= code == unknown_category;
             column.refuses_none |= code == none_category;
+            column.refuses_nan |= std::isnan(code);
         }
         columns_.push_back(std::move(column));
     }
@@ -108,7 +110,11 @@ bool RowReader::read_row_of_table(const py::list& values, bool none_is_null, dou
 }
 
 bool RowReader::read_cell(const Column& column, PyObject* value, bool none_is_null, double& out) const {
-    if (!(none_is_null && value == Py_None && column.role == Role::text)) return read_value(column, value, out);
+    if (!(none_is_null && value == Py_None)) return read_value(column, value, out);
+    if (column.role != Role::text) {
+        out = column.role == Role::unused ? 0.0 : nan_value;
+        return true;
+    }
     out = column.texts.texts().null;
     return !(column.refuses_none && out == none_category);
 }
@@ -130,7 +136,7 @@ bool RowReader::read_value(const Column& column, PyObject* value, double& out) c
     }
     if (is_float) {
         out = PyFloat_AS_DOUBLE(value);
-        return true;
+        return !(column.refuses_nan && std::isnan(out));
     }
     if (PyLong_Check(value)) {  // includes bool
         if (!PyLong_CheckExact(value) && !PyBool_Check(value)) return false;
@@ -140,7 +146,7 @@ bool RowReader::read_value(const Column& column, PyObject* value, double& out) c
         return beyond == 0 && (column.role == Role::number || (whole <= largest_exact && whole >= -largest_exact));
     }
     out = nan_value;
-    return value == Py_None;
+    return value == Py_None && !column.refuses_none;
 }
 
 bool RowReader::fill(std::size_t column, const py::object& values, py::array_t<double> out, bool none_is_null) const {

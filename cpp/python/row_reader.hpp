@@ -19,7 +19,8 @@ class RowReader {
   public:
     enum class Role { unused, number, looked_up, text };
 
-    // Each column is (name, role, code of a missing value or None if it is rejected, codes that the source rejects).
+    // Each column is (name, role, code of a missing value or None if it is rejected, codes that the source rejects). In
+    // columns of numbers, the code of None, or NaN, says that the source tells this value from the missing one.
     // `by_column`: ignore further names. `has_names`: names come from the source, instead of f0, f1, ...
     // `needs_real`: leave rows of only integers or bools to Python, because of their dtype.
     RowReader(std::shared_ptr<PyArtifact> artifact, const pybind11::list& columns, bool by_column, bool has_names,
@@ -39,7 +40,7 @@ class RowReader {
     struct Column {
         pybind11::object name;
         Role role;
-        bool takes_missing, refuses_unknown, refuses_none;
+        bool takes_missing, refuses_unknown, refuses_none, refuses_nan;
         double missing;
         CategoryIndex texts;
     };

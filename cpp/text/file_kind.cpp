@@ -126,9 +126,13 @@ FileKind kind_of_text(std::string_view text) {
 }  // namespace
 
 FileKind kind_of(std::string_view bytes) {
+    const bool is_marked = bytes.size() != without_byte_order_mark(bytes).size();
     bytes = without_byte_order_mark(bytes);
     const std::string_view head = bytes.substr(0, max_looked_at);
     if (head.empty()) return {"an empty file", ""};
+    if (is_marked && starts_with(head, magics[0].bytes)) {
+        return {"an approxsvm artifact after a byte order mark", "remove its first three bytes (tail -c +4 FILE)"};
+    }
     const auto* const found = std::find_if(std::begin(magics), std::end(magics),
                                            [&](const Magic& magic) { return starts_with(head, magic.bytes); });
     if (found != std::end(magics)) return found->kind;

@@ -246,10 +246,11 @@ class HeaderParser {
             if (!parse_whole(token, value)) {
                 const bool is_key = std::find(key_names.begin(), key_names.end(), token) != key_names.end();
                 if (token.empty() || is_key || n_values(values) == n_expected) break;
+                double real;
+                const bool is_name = parse_real(token.data(), token.data() + token.size(), real) == nullptr;
+                const char* const remedy = "; LIBSVM's labels are integers: write a number for each class in this line";
                 reader_.fail(reader_.next(), key_name(key_) + " has " + quote(token) + " for a number" +
-                                                 (key_ == Key::label ? ": labels of LIBSVM are integers; number the "
-                                                                       "classes in this line, and translate predictions"
-                                                                     : ""));
+                                                 (key_ == Key::label && is_name ? remedy : ""));
             }
             check_value(token, value, limits...);
             values.push_back(value);

@@ -63,8 +63,7 @@ direction: bytes, #
 dual_coef: bytes, a multiple of #
 exact_check_rows: bytes, # to #; bytes, a multiple of #
 feature_names: bytes, #; bytes, at least #
-header: file_bytes, #; identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at
-    least #
+header: identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at least #
 higher: bytes, #
 input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_ops, # to #; number of features at the end, #;
     parts, #
@@ -73,7 +72,7 @@ labels: bytes, #; bytes, at least #; label # is text #, another than label #; la
     text #, #
 linear: bytes, #
 majority_classes: bytes, #
-members: bytes, at least #; file_bytes #, #; file_bytes #, # to #; file_bytes #, a multiple of #
+members: bytes, at least #
 outputs: bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, # to #; decision_shape,
     #; density mark #, at least #; knot #, more than #; label_rule, #; label_rule, at least #; n_calibrators, #;
     positive, #; positive, # to #; probability, #; probability, at least #; slope before knot #, # to #; sum of the

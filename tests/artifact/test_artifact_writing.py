@@ -6,6 +6,7 @@ import copy
 import itertools
 import os
 import pickle
+import re
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from artifact_changes import INF, MODES, classifier, compiled, regressor
-from conftest import random_model
+from conftest import GOLDEN, random_model
 
 import approxsvm
 from approxsvm import Artifact, ArtifactError, KernelModel, UnsupportedModelError, _native
@@ -366,3 +367,26 @@ def test_no_support_vectors_is_a_constant(mode: Any, target: str) -> None:
     fast = estimator_for(compiled(random_model(3, task="regression", **changes), mode))
     assert (fast.predict(np.ones((3, 7))) == 1.5).all()
     assert fast.artifact.support_vectors().shape == (0, 7)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data[:-64], r"the file has (\d+) bytes, expected (\d+): it is truncated$"),
+        (lambda data: data + bytes(64), r"the file has (\d+) bytes, expected (\d+): something follows the artifact"),
+        (
+            lambda data: data[:-9] + bytes([data[-9] ^ 1]) + data[-8:],
+            "checksum is .*, expected .*: the file is damaged$",
+        ),
+        (lambda data: b"\xef\xbb\xbf" + data, "this is an approxsvm artifact after a byte order mark; magic is"),
+    ],
+)
+def test_damaged_files_are_named_for_what_they_are(tmp_path, change, words):
+    """The number that the file has comes first, then the one that it should have."""
+    data = (GOLDEN / "breast_cancer.asvm").read_bytes()
+    path = tmp_path / "m.asvm"
+    path.write_bytes(change(data))
+    with pytest.raises(ArtifactError, match=words) as caught:
+        approxsvm.load(path)
+    found = re.search(words, str(caught.value))
+    assert found.groups() in ((), (str(path.stat().st_size), str(len(data))))

@@ -247,7 +247,8 @@ def test_byte_order_marks_and_comments_in_headers_change_nothing(files: Files, m
 
 
 @pytest.mark.parametrize(
-    ("change", "why"), [("cut", "(file_bytes)"), ("flip", "checksum is"), ("head", "64 bytes, expected at least 192")]
+    ("change", "why"),
+    [("cut", "it is truncated"), ("flip", "the file is damaged"), ("head", "64 bytes, expected at least 192")],
 )
 def test_damaged_artifacts_are_refused(files: Files, change: str, why: str) -> None:
     files.save_rows()

@@ -192,3 +192,38 @@ def test_messages_of_what_is_no_fitted_estimator() -> None:
     assert refusal_of(search).startswith(
         "this GridSearchCV has no best_estimator_: it was fitted with refit=False; fit"
     )
+
+
+class OfAnotherProgram:
+    """A wrapper like those of PyOD (detector_), Orange (skl_model) and mne (estimators_)."""
+
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+    def predict(self, X: Any) -> Any:
+        raise NotImplementedError
+
+
+_TRAINED = make_pipeline(preprocessing.StandardScaler(), SVC()).fit(*make_classification(random_state=0))
+
+
+@pytest.mark.parametrize(
+    ("held", "line"),
+    [
+        ({"detector_": _TRAINED[-1]}, "detector_"),
+        ({"base": SVC(), "skl_model": _TRAINED}, "skl_model"),  # the first is not trained
+        ({"estimators_": [_TRAINED[0], _TRAINED]}, "estimators_[1]"),
+        ({"parts": {"svm": _TRAINED}}, "parts['svm']"),
+    ],
+)
+def test_objects_of_other_programs_name_the_line_to_write(held: dict[str, Any], line: str) -> None:
+    model = OfAnotherProgram(**held)
+    with pytest.raises(UnsupportedModelError) as caught:
+        approxsvm.compile(model)
+    assert str(caught.value).endswith(f": compile(model.{line})")
+    assert approxsvm.read_any(eval(f"model.{line}")).n_raw_features == 20
+
+
+def test_other_objects_hold_nothing_to_compile() -> None:
+    with pytest.raises(UnsupportedModelError, match=r"docs/sources\.md"):
+        approxsvm.compile(OfAnotherProgram(cluster=KNeighborsClassifier().fit([[0.0], [1.0]], [0, 1]), base=SVC()))

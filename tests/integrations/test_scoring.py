@@ -15,10 +15,8 @@ import sys
 import textwrap
 import threading
 
-import duckdb
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from click.testing import CliRunner
 from conftest import GOLDEN
@@ -172,46 +170,24 @@ def test_a_first_row_with_a_hole_is_no_line_of_names(tmp_path):
     assert (scored.n_rows, scored.bad_rows) == (2, [f"{tmp_path / 'rows.csv'}, row 0: column '2' is null"])
 
 
-@by_position
-def test_truth_values_are_numbers_only_among_themselves(tmp_path):
-    """As in pandas, which reads a column of true and numbers as objects."""
-    lines = ["a,b,c,d", "5.1,True,1.4,0.2", "6.7,false,5.2,2.3", "6.7,,5.2,2.3"]
-    (tmp_path / "rows.csv").write_text("\n".join(lines[:3]) + "\n")
-    approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "a.csv")
-    expected = IRIS.predict([[5.1, 1, 1.4, 0.2], [6.7, 0, 5.2, 2.3]])
-    assert read(tmp_path / "a.csv").column("label").to_pylist() == expected.tolist()
-    (tmp_path / "rows.csv").write_text("\n".join([*lines, "6.7,0.5,5.2,2.3"]) + "\n")
-    scored = approxsvm.score_dataset(IRIS, tmp_path / "rows.csv", tmp_path / "b.csv", on_error="null")
-    words = "holds 'True', which is not a number", "holds 'false', which is not a number", "is null"
-    assert [row.partition("'b' ")[2] for row in scored.bad_rows] == list(words)
-
-
-@by_position
-@pytest.mark.parametrize("task", ["text", "bool", "number"])
-def test_a_null_in_the_only_column_of_a_csv_file_is_a_row(tmp_path, task):
-    """Readers skip empty lines, and all answers after one would move."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(30, 3))
-    y = {"text": np.where(rows[:, 0] > 0, "a\n\nb", "c"), "bool": rows[:, 0] > 0, "number": rows[:, 0]}[task]
-    fast = approxsvm.compile((SVR() if task == "number" else SVC()).fit(rows, y))
-    fast.save(tmp_path / "m.asvm")
-    table, holes = pd.DataFrame(rows, columns=list("abc")), [0, 3, 4, 29]
-    table.iloc[holes, 1] = np.nan
-    table.to_csv(tmp_path / "rows.csv", index=False)
-    expected = fast.predict(np.delete(rows, holes, axis=0)).tolist()
-    for batch_rows in (1, 4, None):
-        approxsvm.score_dataset(
-            tmp_path / "m.asvm", tmp_path / "rows.csv", tmp_path / "a.csv", on_error="null", batch_rows=batch_rows
-        )
-        for answers in (
-            pd.read_csv(tmp_path / "a.csv").iloc[:, 0].tolist(),
-            pl.read_csv(tmp_path / "a.csv").to_series().to_list(),
-            [row for (row,) in duckdb.sql(f"select * from read_csv('{tmp_path / 'a.csv'}')").fetchall()],
-        ):
-            assert [k for k, answer in enumerate(answers) if answer in (None, "") or answer != answer] == holes
-            # Polars and DuckDB take a column with "" for strings.
-            given = [answer for k, answer in enumerate(answers) if k not in holes]
-            assert [str(answer).lower() for answer in given] == [str(answer).lower() for answer in expected]
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"II*\0" + bytes(60), "a TIFF image"),
+        (b"\x89HDF\r\n\x1a\n" + bytes(60), "an HDF5 file"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(60), "a PNG image"),
+        (b"\x93NUMPY\x01\0" + bytes(60), "a NumPy array"),
+        (b"% a comment\n@RELATION iris\n", ""),
+        (b"@RELATION iris\n", "an ARFF file"),
+        (gzip.compress(b"X\n" + bytes(60), mtime=0), "a file compressed by gzip"),
+    ],
+)
+def test_files_of_other_kinds_are_named(tmp_path, content, kind):
+    """They were taken for LIBSVM text."""
+    (tmp_path / "rows.any").write_bytes(content)
+    with pytest.raises((InputError, DataFormatError), match=f"rows.any.*{kind}"):
+        approxsvm.score_dataset(MODEL, tmp_path / "rows.any", tmp_path / "a.csv")
+    assert not (tmp_path / "a.csv").exists()
 
 
 @by_position
@@ -837,3 +813,78 @@ def test_memory_does_not_depend_on_the_size(tmp_path):
         peaks.append(int(found.stdout))
     assert peaks[1] - peaks[0] < 44_000, peaks  # kilobytes; what more the larger group holds is 48,000
     assert pd.read_csv(tmp_path / "answers.csv").shape == (500_000, 1)
+
+
+# --- a CSV file with one column
+
+
+@pytest.mark.parametrize("kind", ["text", "integer", "boolean", "value"])
+def test_nulls_of_a_single_column_are_lines_that_readers_keep(kind, tmp_path):
+    """An empty line would be skipped by pandas, Polars, DuckDB, R and `score`, and answers would move up."""
+    names = {"text": ["b\n\n", "a"], "integer": [3, 4], "boolean": [False, True]}.get(kind)
+    target = ROWS[:, 0] if names is None else np.array(names)[(ROWS[:, 0] > 0).astype(int)]
+    source = (SVR if names is None else SVC)(gamma=0.01).fit(ROWS, target)
+    table = TABLE.slice(0, 6).to_pandas()
+    table.loc[[0, 2, 3, 5], "f1"] = np.nan
+    table.to_csv(tmp_path / "rows.csv", index=False)
+    out = tmp_path / "out.csv"
+    model = approxsvm.compile(source).artifact
+    rows = tmp_path / "rows.csv"
+    approxsvm.score_dataset(model, rows, out, on_error="null")
+    expected = source.predict(ROWS[[1, 4]])
+    assert out.read_bytes().count(b'""\n') == 4
+    (name,) = arrow_csv.read_csv(io.BytesIO(out.read_bytes().split(b"\n")[0] + b"\n0\n")).column_names
+    for labels in (read_by(out, name) for read_by in READ_BY.values()):
+        assert len(labels) == 6
+        assert [label in (None, "") or label != label for label in labels] == [True, False, True, True, False, True]
+        if kind == "value":
+            np.testing.assert_allclose([float(labels[1]), float(labels[4])], expected, atol=1e-5)
+        else:
+            assert [str(labels[k]).lower().removesuffix(".0") for k in (1, 4)] == [
+                str(label).lower() for label in expected
+            ]
+
+
+def _by_polars(path, name):
+    return pytest.importorskip("polars").read_csv(path)[name].to_list()
+
+
+def _by_duckdb(path, name):
+    found = pytest.importorskip("duckdb").sql(f"select * from read_csv('{path}', header=true, quote='\"')").fetchall()
+    return [label for (label,) in found]
+
+
+READ_BY = {
+    "pandas": lambda path, name: pd.read_csv(path)[name].tolist(),
+    "polars": _by_polars,
+    "duckdb": _by_duckdb,
+    "arrow": lambda path, name: arrow_csv.read_csv(
+        path,
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(strings_can_be_null=True),
+    )[name].to_pylist(),
+}
+
+
+# --- truth values in CSV files
+
+
+@by_position
+@pytest.mark.parametrize("spelling", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])
+def test_truth_values_among_numbers_are_bad_rows(spelling, tmp_path):
+    """As in pandas, a column holds truth values alone, or the row is bad; the first row tells."""
+    source = SVC().fit(np.column_stack([ROWS[:, 0] > 0, ROWS[:, 1]]), LABELS)
+    model, path, out = approxsvm.compile(source).artifact, tmp_path / "rows.csv", tmp_path / "out.csv"
+    flags = [spelling[0], spelling[1], spelling[0], "", "1", "yes", spelling[1]]
+    path.write_text("a,b\n" + "".join(f"{flag},{ROWS[k, 1]}\n" for k, flag in enumerate(flags)))
+    approxsvm.score_dataset(model, path, out, on_error="null")
+    found = pd.read_csv(out)["label"]
+    whole = np.array([[1, ROWS[0, 1]], [0, ROWS[1, 1]], [1, ROWS[2, 1]], [0, ROWS[6, 1]]])
+    assert found[[0, 1, 2, 6]].tolist() == source.predict(whole).tolist()
+    assert found[[3, 4, 5]].isna().all()
+    path.write_text("a,b\n" + "".join(f"{flag},1\n" for flag in [*flags[:3], spelling[0], "1"]))
+    with pytest.raises(InputError, match=r"row 4: column 'a' holds '1', but true or false in the first row"):
+        approxsvm.score_dataset(model, path, out)
+    path.write_text(f"a,b\n1,0.5\n{spelling[0]},0.5\n0,0.5\n")
+    with pytest.raises(InputError, match=rf"row 1: column 'a' holds '{spelling[0]}', which is not a number"):
+        approxsvm.score_dataset(model, path, out)

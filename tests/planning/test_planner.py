@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from typing import Any
 
@@ -167,10 +168,10 @@ def test_never_slower_than_the_exact_engine(
     gentle: tuple[SVC, Any], steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By predicted cost: what is chosen freely promises three quarters of the exact engine's at most."""
-    plans: list[tuple[Cost, planner.Plan]] = []
+    plans: list[tuple[Cost, planner.Choice]] = []
     original = planner.Planner.plan
 
-    def noted(self: planner.Planner, progress: Any) -> planner.Plan:
+    def noted(self: planner.Planner, progress: Any) -> planner.Choice:
         plans.append((self._exact, original(self, progress)))
         return plans[-1][1]
 
@@ -212,7 +213,7 @@ def test_more_centers_are_tried_while_they_may_help(
         found = Cost(cost * self._exact.asked, self._exact.alone, 0.0)
         return dataclasses.replace(candidate, costs=found, certified=1.0 - cost, share=share)
 
-    plans: list[planner.Plan] = []
+    plans: list[planner.Choice] = []
     original = planner.Planner.plan
     monkeypatch.setattr(planner.Planner, "_tried", known)
     monkeypatch.setattr(planner.Planner, "plan", lambda *a: plans.append(original(*a)) or plans[-1])
@@ -272,6 +273,17 @@ def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPat
     assert (64, 4) in many
     assert (16, 4) not in many
     assert (fast.artifact.n_centers, fast.artifact.header["degree"]) == (64, 4)
+
+
+@pytest.mark.parametrize("certified", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("degrees", list(itertools.product((1, 2, 3), repeat=3)), ids=str)
+def test_any_order_of_degrees_leaves_a_share_of_the_rows(degrees: tuple[int, int, int], certified: float) -> None:
+    """Wide rows and many centers lower the degree that fits into an artifact."""
+    *lower, degree = degrees
+    points: Any = None  # not read
+    plans = [planner.Candidate(tried, points, certified=certified) for tried in lower]
+    for n_plans in (1, 2):
+        assert 0.0 <= planner.Planner._hopeful_rest(degree, plans[-n_plans:]) <= 1.0
 
 
 def test_a_small_model_is_not_worth_an_expansion() -> None:
@@ -444,9 +456,9 @@ def test_degenerate_models(changes: dict[str, Any], n_centers: Any) -> None:
 def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Limits] = []
 
-    def choose(problem: Problem, *_: Any) -> planner.Plan:
+    def choose(problem: Problem, *_: Any) -> planner.Choice:
         seen.append(problem.limits)
-        return planner.Plan(None, "because")
+        return planner.Choice(None, "because")
 
     monkeypatch.setattr(planner, "choose", choose)
     options: dict[str, Any] = {"degree": 3, "n_centers": 4, "max_bytes": 10**6, "effort": "high", "random_state": 5}

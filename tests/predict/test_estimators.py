@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import second_order
-from conftest import random_model
+from conftest import GOLDEN, random_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
@@ -95,10 +95,8 @@ def test_wrong_shapes_name_both_numbers():
         fast.predict_one(np.zeros((2, 7)))
     with pytest.raises(InputError, match="X has 6 features, but the model expects 7"):
         fast.predict_one(np.zeros(6))
-    with pytest.raises(InputError, match="float32 or float64"):
-        fast.predict_one(np.zeros(7, int))
-    with pytest.raises(InputError, match="C-contiguous"):
-        fast.predict_one(np.zeros(14)[::2])
+    with pytest.raises(InputError, match="X has 6 features, but the model expects 7"):
+        fast.predict_one(np.zeros(12, int)[::2])
 
 
 def test_broken_csr_matrices_do_not_crash():
@@ -282,3 +280,24 @@ def test_scores_of_constant_outlier_detectors(kernel):
     else:
         np.testing.assert_allclose(fast.score_samples(X), source.score_samples(X), atol=1e-12)
         assert fast.offset_ == pytest.approx(source.offset_[0])
+
+
+@pytest.mark.parametrize("made", [approxsvm.load, approxsvm.Predictor])
+def test_rows_of_unusual_kinds(made):
+    """Arrays of objects with __array__ alone are read; what holds no real numbers is an InputError."""
+    fast = made(GOLDEN / "iris_classes.asvm")
+    X = np.array([[5.1, 3.5, 1.4, 0.2], [6.5, 3.0, 5.5, 1.8]])
+
+    class Array:
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(X, dtype)
+
+    np.testing.assert_array_equal(fast.predict(Array()), fast.predict(X))
+    table = np.zeros(2, dtype=[(name, float) for name in "abcd"])
+    for rows in (table, table.view(np.recarray), [[10**400, 1, 2, 3]], [[1j, 1, 2, 3]]):
+        with pytest.raises(InputError):
+            fast.predict(rows)
+    with pytest.raises(ValueError, match="read-only"):
+        fast.artifact.labels[0] = 7
+    with pytest.raises(InputError):
+        approxsvm.compile(random_model(1), [[10**400] * 7])

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC
 
@@ -39,7 +40,7 @@ ODD_TEXTS = [
 NUMBER_TYPES = [
     *("float64", "float64", "float64", "float32", "float16", "longdouble", "int64", "int32", "uint8", "uint64", "bool"),
     *("object", "object", "Float64", "Int64", "boolean", "Float32", "double[pyarrow]", "int64[pyarrow]", "category"),
-    *("bool[pyarrow]", "float[pyarrow]"),
+    *("bool[pyarrow]", "float[pyarrow]", "Sparse[float64]"),
 ]
 TEXT_TYPES = [
     "object",
@@ -70,6 +71,7 @@ WITH_NONE.loc[3::9, "t1"] = np.nan
 WITH_NAN = WITH_NONE.assign(t0=WITH_NONE["t0"].where(WITH_NONE["t0"].notna(), np.nan))
 IMPUTED = make_pipeline(SimpleImputer(), StandardScaler())
 ENCODER = OneHotEncoder(handle_unknown="ignore")
+GAPS = make_union(SimpleImputer(strategy="most_frequent"), MissingIndicator(features="all"))
 FREQUENT = make_pipeline(SimpleImputer(strategy="most_frequent"), ENCODER)
 ORDINAL = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
 RARE = OneHotEncoder(min_frequency=0.2, handle_unknown="infrequent_if_exist")
@@ -83,6 +85,10 @@ SOURCES = {
     "target": (make_column_transformer((TargetEncoder(random_state=0), ["t0"]), (StandardScaler(), ["n1"])), WITH_NAN),
     "infrequent": (make_column_transformer((MinMaxScaler(), ["n0", "n1"]), (RARE, ["t1"])), FULL),
     "numbers": (make_column_transformer((IMPUTED, ["n0", "n1"])), WITH_NONE),
+    "compared": (
+        make_column_transformer((GAPS, ["n0", "n1"]), (ENCODER, ["k"])),
+        WITH_NAN.assign(k=WITH_NAN["n0"] // 9),
+    ),
     "in order": (IMPUTED, WITH_NONE[["n0", "n1", "k"]]),
     "in order, texts": (ENCODER, FULL[["t0", "t1"]]),
 }
@@ -179,7 +185,7 @@ def with_odd_cells(rng: Any, frame: Any) -> Any:
         i, j = int(rng.integers(len(other))), int(rng.integers(other.shape[1]))
         if str(other.dtypes.iloc[j]) == "object":
             other.iat[i, j] = one(rng, *(ODD_TEXTS[:-1] if isinstance(other.iat[i, j], str) else ODD_NUMBERS))
-        elif not str(other.dtypes.iloc[j]).startswith(("int", "uint", "bool")):
+        elif not str(other.dtypes.iloc[j]).startswith(("int", "uint", "bool", "Sparse")):
             other.iat[i, j] = None
     return other
 
@@ -240,6 +246,41 @@ def test_frames_go_as_the_general_way_has_them(models: Any, monkeypatch: pytest.
     for _ in range(3):
         assert outcome(pairs[1][0].predict, training).tolist() == source.predict(training).tolist()
     assert n_known > N_SCHEMAS
+
+
+EXTENSION_TYPES = {
+    **{
+        kind: kind for kind in ("float64", "uint8", "bool", "Float64", "Int8", "boolean", "double[pyarrow]", "category")
+    },
+    **{"bool[pyarrow]": "bool[pyarrow]", "Sparse of zeros": pd.SparseDtype(float, 0.0)},
+    **{f"Sparse[{kind}]": f"Sparse[{kind}]" for kind in ("float64", "int64", "bool")},
+}
+WHOLE = pd.DataFrame({"a": np.tile([0.0, 1.0, 1.0], 8), "b": np.tile([1.0, 0.0], 12)})
+OF_WHOLE = [
+    make_pipeline(step, SVC()).fit(WHOLE, np.tile(["no", "yes", "yes", "no"], 6))
+    for step in (None, SimpleImputer(strategy="most_frequent"), clone(ENCODER))
+]
+
+
+@pytest.mark.parametrize("kind", EXTENSION_TYPES)
+def test_every_column_type_serves_the_calls_after_the_first(kind: str) -> None:
+    """Each extension type beside others, in both orders: three calls, and a row alone."""
+    n_answers = 0
+    for source in OF_WHOLE:
+        fast = approxsvm.compile(source)
+        for other in ("float64", "Int8", "Sparse[float64]", "Sparse of zeros"):
+            for kinds in ({"a": kind, "b": other}, {"a": other, "b": kind}):
+                frame = WHOLE.astype({name: EXTENSION_TYPES[chosen] for name, chosen in kinds.items()})
+                expected = outcome(source.predict, frame)
+                for model in (fast, approxsvm.Predictor(fast.artifact)):
+                    calls = [outcome(model.predict, frame) for _ in range(3)]
+                    if not (isinstance(calls[0], str) or isinstance(expected, str)):
+                        n_answers += 1
+                        assert all(np.array_equal(call, expected) for call in calls), kinds
+                        assert model.predict_one(frame.iloc[:1]) == expected[0]
+                    else:
+                        assert len({*map(str, calls)}) == 1, kinds
+    assert n_answers > 8
 
 
 # --- rows of Python's own values

@@ -34,7 +34,7 @@ from approxsvm.backends.float32_rows import check_float32_rows, leading_lookup
 from approxsvm.backends.names import check_name
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.ir.outputs import class_pairs
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.output_files import write_whole
 
 # Stack used by the functions' frames in addition to their arrays (gcc for Cortex-M, -fstack-usage).
@@ -70,7 +70,7 @@ class CExport:
         )
 
 
-@in_default_error_state
+@in_own_error_state
 def export_c(
     artifact: Artifact,
     path: str | os.PathLike[str],

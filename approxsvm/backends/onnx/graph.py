@@ -29,7 +29,7 @@ from approxsvm.backends.onnx.outputs_graph import SLACK, ClassOutputs, EnsembleO
 from approxsvm.backends.onnx.rows_graph import map_rows
 from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
 from approxsvm.ir.outputs import SignAlone, class_pairs
-from approxsvm.system.error_state import in_default_error_state
+from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import one_of, whole_number
 
 InputType = Literal["float32", "float64"]
@@ -37,7 +37,7 @@ _LARGEST: Final = 1e300
 _SUM: Final = 2.0**-40  # of the absolute sum: bounds the rounding of weights and of sums of up to 1,024 members
 
 
-@in_default_error_state
+@in_own_error_state
 def onnx_model(
     artifact: Artifact,
     *,

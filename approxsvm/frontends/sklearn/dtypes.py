@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.frames.dtypes import EXTENDED, FLOAT32, SPARSE, WIDE_SPARSE, Effect, RowDtypes
+from approxsvm.frames.dtypes import EXTENDED, FLOAT32, NO_NUMBER, NOT_NONE, SPARSE, WIDE_SPARSE, Effect, RowDtypes
+from approxsvm.frames.text_columns import is_nan
 from approxsvm.frontends.sklearn.known_types import INSIDE, KNOWN, class_name, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import host_array, is_dropped
 
@@ -37,6 +38,7 @@ _RAW: Final[Mapping[str, tuple[DType, ...]]] = {
     "bool": (np.dtype(bool),),
     "small_unsigned": (np.dtype(np.uint8), np.dtype(np.uint16)),
     "unsigned": (np.dtype(np.uint64),),
+    NO_NUMBER: (_OBJECT,),
 }
 # Before NumPy 2, an operation of float32 numbers with a single float64 number is computed in float32.
 _SCALARS_WIDEN: Final = (np.ones(1, np.float32) * np.float64(1.0)).dtype == _F64
@@ -53,9 +55,10 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     arriving = {kind: dict.fromkeys(dtypes, "the vectorizer") for kind, dtypes in raw.items()}
     rows = _Rows(arriving, np.arange(n_raw_features), True)
     _follow(estimator, rows, findings, "")
-    refused = {kind: findings.effect(noted) for kind, noted in sorted(findings.refused.items())}
+    refused = {kind: findings.effect(kind, noted) for kind, noted in sorted(findings.refused.items())}
+    _check_missing(refused)
     return RowDtypes(
-        refused, None if findings.rounded is None else findings.effect(findings.rounded), findings.by_column
+        refused, None if findings.rounded is None else findings.effect(FLOAT32, findings.rounded), findings.by_column
     )
 
 
@@ -98,10 +101,22 @@ class _Findings:
         """Record a step for which rows of a kind have to be rejected."""
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
-    def effect(self, noted: _Noted) -> Effect:
+    def effect(self, kind: str, noted: _Noted) -> Effect:
         """Convert a record to an Effect, with columns if they matter."""
         words, columns = noted
-        return Effect(words, tuple(np.unique(np.concatenate(columns)).tolist()) if self.by_column else None)
+        matter = self.by_column or kind in (NO_NUMBER, NOT_NONE)
+        return Effect(words, tuple(np.unique(np.concatenate(columns)).tolist()) if matter else None)
+
+
+def _check_missing(refused: Mapping[str, Effect]) -> None:
+    """Raise UnsupportedModelError if steps disagree whether None or NaN is the missing value of a column."""
+    if NO_NUMBER in refused and NOT_NONE in refused:
+        of_nan, of_none = refused[NO_NUMBER], refused[NOT_NONE]
+        for column in sorted({*(of_nan.columns or ())} & {*(of_none.columns or ())}):
+            raise UnsupportedModelError(
+                f"None is a category of column {column} for {of_none.step}, but not the missing value of "
+                f"{of_nan.step}; refit both on rows with NaN in place of None"
+            )
 
 
 class _Behaviour(NamedTuple):
@@ -175,7 +190,9 @@ def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: 
             except UnsupportedModelError as error:
                 raise UnsupportedModelError(f"{words}: {error}") from None
             gives.setdefault(behaviour.gives, giver if behaviour.gives == dtype else words)
-            if behaviour.computes != _F64:
+            if behaviour.computes == _OBJECT:
+                _note_objects(step, words, rows, findings)
+            elif behaviour.computes != _F64:
                 findings.add(raw, behaviour.computes, is_op, words, giver, rows)
         dtypes[raw] = gives
     for raw in _differs_if_sparse(step):
@@ -184,6 +201,24 @@ def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: 
     if is_function and rows.is_raw and step.func is not None:
         findings.by_column = True  # a data frame becomes a data frame, column by column
     return replace(rows, dtypes=dtypes, is_raw=rows.is_raw and is_function)
+
+
+def _note_objects(step: Any, words: str, rows: _Rows, findings: _Findings) -> None:
+    """Record the columns in which a step, which gets objects as they are, tells None from NaN."""
+    if not hasattr(step, "categories_"):
+        findings.refuse(NO_NUMBER, words, rows)
+        return
+    for j, given in enumerate(step.categories_):
+        categories = np.asarray(given).tolist()
+        if any(isinstance(category, str) for category in categories):
+            continue  # its column holds codes, which tell None from NaN
+        own = replace(rows, columns=rows.columns[[j]]) if rows.is_raw else rows
+        if any(map(is_nan, categories)):
+            findings.refuse(NO_NUMBER, words, own)
+        if None in categories and not rows.is_raw:
+            raise UnsupportedModelError(f"{words}: None is a category of its column {j}; refit it with NaN there")
+        if None in categories:
+            findings.refuse(NOT_NONE, words, own)
 
 
 def _side_by_side(step: Any, kind: str, rows: _Rows, findings: _Findings, name: str) -> _Rows:
@@ -358,7 +393,7 @@ def _binarizer(step: Any, dtype: DType) -> _Behaviour:
 
 def _encoder(step: Any, dtype: DType) -> _Behaviour:
     given = _F64 if name_of(step) == "TargetEncoder" else np.dtype(step.dtype)
-    return _Behaviour(given, dtype if _fails_on_unknown(step, dtype) else _F64)
+    return _Behaviour(given, dtype if dtype == _OBJECT or _fails_on_unknown(step, dtype) else _F64)
 
 
 def _fails_on_unknown(step: Any, dtype: DType) -> bool:
@@ -383,9 +418,12 @@ def _fails_on_unknown(step: Any, dtype: DType) -> bool:
 def _imputer(step: Any, dtype: DType) -> _Behaviour:
     """Compare the missing value with numbers of the rows' dtype, and convert the fill value to it."""
     fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # missing before scikit-learn 1.0
+    takes_any = step.strategy in ("constant", "most_frequent")
+    if dtype == _OBJECT and (takes_any or fitted.kind == "O"):
+        return _Behaviour(_OBJECT, _OBJECT)
     if fitted.kind == "O":
         return _Behaviour(_F64)
-    taken = _checked_dtype(dtype) if step.strategy in ("constant", "most_frequent") else _checked_dtype(dtype, *_FLOATS)
+    taken = _checked_dtype(dtype) if takes_any else _checked_dtype(dtype, *_FLOATS)
     fill = getattr(step, "_fill_dtype", fitted)
     if taken.kind == "b" or (step.strategy == "constant" and not np.can_cast(fill, taken, "same_kind")):
         return _Behaviour(_F64, taken)  # the source rejects them
@@ -396,6 +434,8 @@ def _imputer(step: Any, dtype: DType) -> _Behaviour:
 
 
 def _indicator(step: Any, dtype: DType) -> _Behaviour:
+    if dtype == _OBJECT:
+        return _Behaviour(np.dtype(bool), _OBJECT)
     taken = _checked_dtype(dtype)
     holds = taken.kind != "b" and all(_holds(taken, number) for number in _plain_numbers([step.missing_values]))
     return _Behaviour(np.dtype(bool), _F64 if holds else taken)

@@ -158,10 +158,11 @@ def parameter(value: Any, name: str) -> float:
 
     For example, ``-np.uint8(1)`` is 255, and the sum of two constants of type int8 wraps.
     """
-    if type(value) in (int, float, np.float64, np.int64) and abs(value) <= 2.0**53:
+    is_plain = isinstance(value, (int, float, np.int64)) and not isinstance(value, bool)  # np.float64 is a float
+    if is_plain and abs(value) <= 2.0**53:
         return float(value)
     raise UnsupportedModelError(
-        f"{name} is {value!r}, and scikit-learn computes in the arithmetic of {type(value).__name__}: fit it again "
+        f"{name} is {value!r}, and scikit-learn computes in the arithmetic of {class_name(value)}: fit it again "
         "with a Python float"
     )
 

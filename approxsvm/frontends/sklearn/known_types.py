@@ -357,6 +357,11 @@ def full_class_name(candidate: Any) -> str:
     return _full_name(type(candidate))
 
 
+def is_compiled(candidate: Any) -> bool:
+    """Return whether an object is one of our compiled estimators, for messages only."""
+    return any(base.__module__ == "approxsvm.estimators" for base in type(candidate).__mro__)
+
+
 def library_names(candidate: Any) -> list[str]:
     """Return the names of scikit-learn's base classes of an object, nearest first, for messages only."""
     return [base.__name__ for base in type(candidate).__mro__ if base.__module__.startswith("sklearn.")]

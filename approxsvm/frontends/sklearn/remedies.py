@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any, Final
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.frontends.sklearn.known_types import class_name, full_class_name, library_names
+from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, full_class_name, is_compiled, library_names
 
 _MOST_PLACES: Final = 5
 _DEEPEST: Final = 3
@@ -21,6 +21,10 @@ _INNER: Final = "compile estimator_, which predicts for it"
 _THRESHOLD: Final = "compile estimator_ and compare its probability or decision value with"
 _SELECTOR: Final = "it selects columns and does not predict: compile a pipeline of it and an estimator"
 _OUTLIERS: Final = "train a OneClassSVM, which can be compiled"
+_TRAINED: Final = ("n_features_in_", "classes_", "estimators_")
+# Roles of classes that predict.
+_PREDICTING: Final = ("kernel machine", "linear", "pipeline", "wrapper", "search")
+_KNOWN_NAMES: Final = {(known.library, known.name) for known in KNOWN if known.role.startswith(_PREDICTING)}
 # Keyed by the names of scikit-learn's classes, from which imbalanced-learn's classes derive.
 REMEDIES: Final = {
     "AdaBoostClassifier": f"{_VOTES}, weighted by estimator_weights_",
@@ -84,12 +88,36 @@ def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple
 
 def refusal(estimator: Any, which: str = "") -> str:
     """Return why an estimator is not compiled, and a remedy; `which` restricts it to some objects of its class."""
+    if is_compiled(estimator):
+        return (
+            f"a {class_name(estimator)} is already compiled: compile its source instead; build pipelines and ensembles "
+            "around the source, or around CompiledClassifier(source), and compile the whole"
+        )
     what = f"cannot compile a {full_class_name(estimator)}{which and f' {which}'}"
     for name in library_names(estimator):
         if name in REMEDIES:
             return f"{what}; {REMEDIES[name]}"
     if hasattr(estimator, "best_estimator_"):
         return f"{what}; compile best_estimator_"
+    if held := _known_inside(estimator):
+        return f"{what}; it holds a trained {held[1]}: compile(model{held[0]})"
     if not hasattr(estimator, "predict") and any(hasattr(estimator, name) for name in ("transform", "fit_resample")):
         return f"{what}; it does not predict: compile a pipeline of it and an estimator"
     return f"{what}; docs/sources.md lists what can be compiled"
+
+
+def _known_inside(wrapper: Any) -> tuple[str, str] | None:
+    """Return the code and the class of the first trained estimator of the table in another library's object."""
+    if full_class_name(wrapper).startswith("sklearn."):
+        return None
+    held = [(f".{name}", one) for name, one in getattr(wrapper, "__dict__", {}).items()]
+    for place, one in held + [pair for name, many in held for pair in _estimators_inside(many, name)]:
+        library = full_class_name(one).partition(".")[0]
+        if (library, class_name(one)) in _KNOWN_NAMES and any(hasattr(one, name) for name in _TRAINED):
+            return place, class_name(one)
+    return None
+
+
+def _estimators_inside(many: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(many, (Mapping, list, tuple)):
+        yield from _estimators_in(many, place)

@@ -12,6 +12,7 @@ from approxsvm.frames.texts import PARAMETERS, TextRows, width_of
 from approxsvm.frontends.sklearn.dtypes import row_dtypes
 from approxsvm.frontends.sklearn.known_types import INSIDE, class_name, helper, name_of, recognise
 from approxsvm.frontends.sklearn.support_vector_machines import is_dropped, reporting_edits
+from approxsvm.frontends.sklearn.trained_inside import trained_inside
 from approxsvm.system.packages import import_package
 
 _ANALYZERS = ("word", "char", "char_wb")
@@ -20,10 +21,12 @@ _ANALYZERS = ("word", "char", "char_wb")
 def split(source: Any) -> tuple[TextRows | None, Any]:
     """Split an estimator into the vectorizers before it and the estimator of their rows; None if it takes no documents.
 
+    Compiling estimators in it are replaced by the trained ones inside them, whose answers are the reference.
     Columns of vectorizers inside estimators and unions are concatenated, and each estimator takes the columns of its
     vectorizer. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and ModelFormatError
     if fitted attributes have been edited.
     """
+    source = trained_inside(source)
     with reporting_edits(source):
         return _split(source)
 

@@ -1,7 +1,7 @@
 """Predictions for record batches, which every table engine calls."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -118,8 +118,10 @@ class Scorer:
         read = (name for names in features.values() for name in names if name is not None)
         return list(dict.fromkeys([*self.keep, *read]))
 
-    def bind(self, schema: Any, features: Mapping[str, Features], *, text: bool = False) -> "BoundScorer":
-        """Fix the columns; with `text`, columns of strings are parsed as numbers."""
+    def bind(
+        self, schema: Any, features: Mapping[str, Features], *, text: bool = False, truths: Set[str] = frozenset()
+    ) -> "BoundScorer":
+        """Fix the columns; with `text`, columns of strings are parsed as numbers, or as truth values."""
         matrices: dict[Any, Columns] = {}
         bound = {}
         for name, names in features.items():
@@ -132,7 +134,9 @@ class Scorer:
             if key not in matrices and is_text and only:
                 matrices[key] = TextRowsColumn(only, artifact.text_rows, columns)
             elif key not in matrices:
-                matrices[key] = FeatureColumns(schema, names, columns.n_columns, columns, text=text, narrow=narrow)
+                matrices[key] = FeatureColumns(
+                    schema, names, columns.n_columns, columns, text=text, truths=truths, narrow=narrow
+                )
             bound[name] = matrices[key]
         return BoundScorer(self, schema, bound)
 

@@ -2,6 +2,7 @@
 
 import math
 import threading
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 _MISSING = pa.array(MISSING_CELLS)
-_TRUTHS = pa.array(["true", "false"])
+# Texts of truth values in CSV files, as pandas reads them.
+_TRUTHS = pa.array(["False", "FALSE", "false", "True", "TRUE", "true"])
+_FIRST_TRUE = 3
 # Padding between columns of the buffer: if their distance were a power of two, they would share few cache sets.
 _PADDING = 16
 
@@ -56,9 +59,9 @@ class FeatureColumns:
     """Conversion of batches of one schema to matrices of features; any number of threads may use it.
 
     `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
-    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers. Text columns of
-    the model, as given by its raw `columns`, become codes. With `narrow`, matrices are float32 (`are_narrow`). Raises
-    InputError if a column has another type.
+    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers, and those named in
+    `truths` as truth values. Text columns of the model, as given by its raw `columns`, become codes. With `narrow`,
+    matrices are float32 (`are_narrow`). Raises InputError if a column has another type.
     """
 
     def __init__(
@@ -69,6 +72,7 @@ class FeatureColumns:
         columns: RawColumns | None = None,
         *,
         text: bool = False,
+        truths: Set[str] = frozenset(),
         narrow: bool = False,
     ) -> None:
         self.names = tuple(name for name in names if name is not None)
@@ -90,6 +94,7 @@ class FeatureColumns:
         numbers = [types[0].value_type] if self._is_list and not no_list else types
         texts = {} if self._is_list or columns is None else columns.texts
         self._looked_up = frozenset() if columns is None else columns.looked_up
+        self._truths = {k for k, name in zip(self._positions, self.names, strict=True) if name in truths}
         self._texts = {k: _CodeColumn(columns, k, text) for k in self._positions if columns and k in texts}
         for position, name, kind in zip(self._positions, self.names, numbers, strict=True):
             if position in texts and not (_is_text(kind) or pa.types.is_null(kind)):
@@ -112,7 +117,8 @@ class FeatureColumns:
         if buffer is None or buffer.shape[1] < n_rows + _PADDING:
             buffer = self._thread.buffer = np.zeros((self.n_features, n_rows + _PADDING), self._dtype)
         for k, column in zip(self._positions, columns, strict=True):
-            buffer[k, :n_rows] = self._texts[k].codes(column) if k in self._texts else _floats(column)
+            read = self._texts[k].codes if k in self._texts else _truths if k in self._truths else _floats
+            buffer[k, :n_rows] = read(column)
             if k in self._looked_up:
                 buffer[k, _rounded(column)] = math.inf  # rounding would give another category
         rows: npt.NDArray[Any] = buffer[:, :n_rows].T
@@ -148,13 +154,11 @@ class FeatureColumns:
                 if words and not (position in may_miss and words == "is null"):
                     return f"column {name!r} {words}"
                 continue
-            if isinstance(value, str) and _truths(batch.column(name)) is not None:
-                continue
             if isinstance(value, list) and len(value) != self.n_features:
                 return f"column {name!r} has {len(value)} numbers, expected {self.n_features}"
             numbers = [(k, value[k]) for k in columns.used] if isinstance(value, list) else [(position, value)]
             for k, number in numbers:
-                words = _fault(number)
+                words = _fault_of_truth(number) if k in self._truths else _fault(number)
                 if not words and k in self._looked_up and isinstance(number, int) and number != int(float(number)):
                     words = f"holds {number}, which float64 rounds"
                 if words and not (k in may_miss and words in ("is null", "is NaN")):
@@ -238,6 +242,12 @@ def _fault(value: Any) -> str:
     return "is NaN" if math.isnan(number) else "is infinite" if math.isinf(number) else ""
 
 
+def _fault_of_truth(text: str | None) -> str:
+    if text is None or text in MISSING_CELLS:
+        return "is null"
+    return "" if text in _TRUTHS.to_pylist() else f"holds {text[:40]!r}, but true or false in the first row"
+
+
 def _value_type(kind: Any) -> Any:
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
@@ -279,6 +289,15 @@ def _floats(column: Any) -> npt.NDArray[Any]:
     return numbers
 
 
+def _truths(texts: Any) -> npt.NDArray[np.float64]:
+    """Return 1 for true, 0 for false, NaN for missing values, and infinity for other texts."""
+    found = pc.index_in(texts, value_set=_TRUTHS.cast(texts.type)).fill_null(-1).to_numpy(zero_copy_only=False)
+    numbers = np.where(found < 0, math.inf, found >= _FIRST_TRUE).astype(np.float64)
+    missing = pc.or_kleene(texts.is_null(), pc.is_in(texts, value_set=_MISSING.cast(texts.type)))
+    numbers[missing.to_numpy(zero_copy_only=False)] = math.nan
+    return numbers
+
+
 def _rounded(column: Any) -> list[int]:
     """Return the rows of integers that float64 rounds."""
     if pa.types.is_dictionary(column.type):
@@ -296,23 +315,12 @@ def _parsed(texts: Any) -> Any:
         pass
     texts = pc.utf8_trim_whitespace(texts)
     texts = pc.if_else(pc.is_in(texts, value_set=_MISSING.cast(texts.type)), None, texts)
-    if (truths := _truths(texts)) is not None:
-        return truths
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
         numbers = [math.nan if text is None else _number(text) for text in texts.to_pylist()]
         given = zip(numbers, texts.to_pylist(), strict=True)
         return pa.array([math.inf if math.isnan(x) and text is not None else x for x, text in given], pa.float64())
-
-
-def _truths(texts: Any) -> Any:
-    """Return a column of true and false, in any case, as numbers; None if it has other cells, as in pandas."""
-    words = pc.utf8_lower(texts)
-    known = words.drop_null()
-    if not len(known) or not pc.all(pc.is_in(known, value_set=_TRUTHS.cast(known.type))).as_py():
-        return None
-    return pc.equal(words, "true").cast(pa.uint8()).cast(pa.float64())
 
 
 def _number(text: str) -> float:

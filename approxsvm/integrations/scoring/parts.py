@@ -3,13 +3,12 @@
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from approxsvm.errors import InputError
 from approxsvm.integrations.arrow.batches import Scorer
@@ -62,7 +61,38 @@ def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> An
         return import_package("pyarrow.parquet", "arrow", "writing Parquet files").ParquetWriter(file, schema)
     if kind == "arrow":
         return (pa.ipc.new_stream if is_stream else pa.ipc.new_file)(file, schema)
-    return import_package("pyarrow.csv", "arrow", "writing CSV files").CSVWriter(file, schema)
+    arrow_csv = import_package("pyarrow.csv", "arrow", "writing CSV files")
+    return _OneColumn(file, schema) if len(schema) == 1 else arrow_csv.CSVWriter(file, schema)
+
+
+class _OneColumn:
+    """Writer of a CSV file of one column, in which a null is "" like in pandas: readers skip an empty line."""
+
+    def __init__(self, file: Any, schema: Any) -> None:
+        self._file, self._csv = file, import_package("pyarrow.csv", "arrow", "writing CSV files")
+        self._write(pa.RecordBatch.from_pylist([], schema), with_name=True)
+
+    def __enter__(self) -> "_OneColumn":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def write_batch(self, batch: Any) -> None:
+        """Append a batch."""
+        self._write(batch, with_name=False)
+
+    def _write(self, batch: Any, *, with_name: bool) -> None:
+        column, text = batch.column(0), io.BytesIO()
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if is_text and column.null_count:  # Arrow quotes empty texts; lines within other texts stay as they are
+            batch = pa.RecordBatch.from_arrays([column.fill_null("")], schema=batch.schema)
+        self._csv.write_csv(batch, text, self._csv.WriteOptions(include_header=with_name))
+        written = text.getvalue()
+        self._file.write(re.sub(rb"(?m)^\n", b'""\n', written) if column.null_count and not is_text else written)
+
+    def close(self) -> None:
+        """Do nothing: the caller closes the file."""
 
 
 def _check_types(schema: Any, kind: str) -> None:
@@ -83,9 +113,8 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
     except pa.ArrowException:
         _check_types(schema, kind)
         raise
-    write = _with_null_lines(file, made.write_batch) if kind == "csv" and len(schema) == 1 else made.write_batch
     try:
-        yield write
+        yield made.write_batch
     except BaseException as error:
         with suppress(Exception):  # only the first failure is reported
             made.close()
@@ -94,21 +123,6 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
             raise InputError(f"a {kind} file does not support these answers: {error}") from None
         raise
     made.close()
-
-
-def _with_null_lines(file: Any, write_batch: Write) -> Write:
-    """Return a function that writes the only column of a CSV file, with ``""`` for nulls: readers skip empty lines."""
-
-    def write(batch: Any) -> None:
-        is_null = np.asarray(batch.column(0).is_null())
-        ends = [*(np.flatnonzero(np.diff(is_null)) + 1).tolist(), len(is_null)]
-        for first, end in zip([0, *ends[:-1]], ends, strict=True):
-            if end > first and is_null[first]:
-                file.write(b'""\n' * (end - first))
-            else:
-                write_batch(batch.slice(first, end - first))
-
-    return write
 
 
 class PartFolder:

@@ -223,9 +223,13 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     names = _cells(first, how)
     if reading.delimiter is None:
         refuse_other_delimiter(names, source.name)
-    is_named = has_names(names, second.decode(errors="replace").split(delimiter), reading.header)
+    below = second.decode(errors="replace").split(delimiter)
+    is_named = has_names(names, below, reading.header)
+    values = below if is_named else names
     if not is_named:
         names = [str(k + 1) for k in range(len(names))]
+    # As in pandas, a column of truth values holds nothing else; the first row tells, however blocks are cut.
+    truths = {name for name, cell in zip(names, values, strict=False) if cell.strip('"').lower() in ("true", "false")}
     features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
     ragged = array("q")  # numbers of the rows that are left out
@@ -282,7 +286,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
         if lost:
             yield Block(pa.RecordBatch.from_pylist([], schema), place(first), lost=take_lost(), share=text.share)
 
-    return scorer.bind(schema, features, text=True), blocks()
+    return scorer.bind(schema, features, text=True, truths=truths), blocks()
 
 
 def _cells(line: bytes, how: Any) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO
 
+from approxsvm import _native
 from approxsvm.errors import InputError
 
 FORMATS = ("csv", "parquet", "arrow", "libsvm")
@@ -24,6 +25,8 @@ SUFFIXES = {
 }
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 STANDARD = "-"  # input or output
+_HEAD_BYTES = 4096
+_LIBSVM = "a LIBSVM data file"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def find_sources(
     `inputs` are files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
     means its files with a known suffix, at any depth, except those that begin with "." or "_", and those in
     `without`. A file that is given by name and has another suffix has the format `unnamed`, and so has a pipe;
-    `input_format` overrides all. Raises InputError if there is no file, or the format is unknown.
+    `input_format` overrides all. Raises InputError if there is no file, or the format is unknown, as its first bytes
+    may show.
     """
     if input_format is not None and input_format not in FORMATS:
         raise InputError(f"the input format must be one of {', '.join(FORMATS)}, not {input_format!r}")
@@ -83,7 +87,8 @@ def find_sources(
         elif os.path.lexists(name) or not glob.has_magic(name):
             path = Path(name)
             path.stat()  # raises an error that names the file before anything is done
-            sources.append(Source(path, name, input_format or format_of(path) or unnamed, PurePath(path.name)))
+            known = input_format or format_of(path) or _checked(path, unnamed)
+            sources.append(Source(path, name, known, PurePath(path.name)))
         else:
             sources += _matching(name, input_format, without, unnamed)
     if sum(source.path is None for source in sources) > 1:
@@ -91,6 +96,20 @@ def find_sources(
     if not sources:
         raise InputError(f"no file to score in {', '.join(map(str, inputs)) or 'an empty list'}")
     return sources
+
+
+def _checked(path: Path, unnamed: str) -> str:
+    """Return the format of a file without a known suffix; InputError if its first bytes are of another kind."""
+    if not path.is_file() or path.suffix.lower() in COMPRESSED:
+        return unnamed
+    with open(path, "rb") as file:
+        head = file.read(_HEAD_BYTES)
+    start = head.lstrip().lower()
+    kind = "an ARFF file" if start.startswith(b"@relation") else _native.file_kind(head)
+    if kind in ("", _LIBSVM, "an empty file"):
+        return unnamed
+    remedy = "; its rows are np.load(path), for predict of approxsvm.load(model)" if "NumPy" in kind else ""
+    raise InputError(f"{path}: this is {kind}, but only CSV, Parquet, Arrow and LIBSVM text can be scored{remedy}")
 
 
 def _in_folder(folder: Path, input_format: str | None, without: Path | None) -> list[Source]:
@@ -117,7 +136,7 @@ def _matching(pattern: str, input_format: str | None, without: Path | None, unna
     for name in sorted(glob.glob(pattern, recursive=True)):
         path = Path(name)
         if path.is_file() and not _is_within(path, without):
-            known = input_format or format_of(path) or unnamed
+            known = input_format or format_of(path) or _checked(path, unnamed)
             sources.append(Source(path, name, known, path.relative_to(fixed)))
     if not sources:
         raise InputError(f"no file matches {pattern}")

@@ -143,7 +143,7 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     if (model.feature_names)
         is_text_list(names, model.feature_names, sections[section::feature_names].bytes, model.n_raw_features);
     if (names.status() != Status::ok) return names.status();
-    for (const section::Id id : {section::plan, section::vectorizers, section::dtypes}) {
+    for (const section::Id id : {section::plan, section::vectorizers, section::dtypes, section::build_plan}) {
         Check text(fault, id, id == section::plan ? Status::bad_labels : Status::bad_section);
         if (sections.at(id) && !is_utf8(text, sections.at(id), 0, sections[id].bytes)) return text.status();
     }

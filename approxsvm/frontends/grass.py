@@ -1,0 +1,49 @@
+"""Divisors of bands that GRASS GIS saves next to a model: file ``rescale`` in the signature folder of i.svm.train.
+
+Each line has the divisor of a band, in the order of the imagery group; i.svm.predict divides each cell by it in
+float64. The file ``sig`` in that folder is the LIBSVM model.
+"""
+
+import os
+
+import numpy as np
+
+from approxsvm.errors import DataFormatError
+from approxsvm.frontends.plain_numbers import plain_float
+from approxsvm.ir.compensated import FloatArray
+from approxsvm.ir.input_map import InputMap
+
+
+def is_rescale_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins with a line of one number, unlike other files of scales."""
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        tokens = file.readline(1000).split()
+    try:
+        return len([plain_float(token) for token in tokens]) == 1
+    except ValueError:
+        return False
+
+
+def read_rescale_file(path: str | os.PathLike[str]) -> FloatArray:
+    """Read the divisors, shape (n_bands,); DataFormatError names a malformed line."""
+    divisors = []
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                (divisor,) = map(plain_float, line.split())
+            except ValueError:
+                divisor = 0.0
+            if not (np.isfinite(divisor) and divisor > 0):
+                raise DataFormatError(f"{os.fspath(path)}, line {number}: expected the divisor of a band, above 0")
+            divisors.append(divisor)
+    return np.array(divisors)
+
+
+def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
+    """Return the map of cells to divided ones; DataFormatError if the model uses more bands than the file has."""
+    divisors = read_rescale_file(path)
+    if len(divisors) < n_features:
+        raise DataFormatError(
+            f"{os.fspath(path)}: has the divisors of {len(divisors)} bands, but the model uses {n_features} features"
+        )
+    return InputMap.identity(len(divisors)).then_affine(divide=divisors)
