@@ -140,41 +140,55 @@ APPROXSVM_NOINLINE inline void gaussian_by_definition(const ModelView& model, De
     for (std::size_t k = 0; k < model.n_decisions; ++k) sums.end(model, k);
 }
 
-// Evaluates the pairs of classes whose outcome their values and bounds leave unknown; others stay as they are. With
-// many classes, all pairs of a row would take most of its time. `opponents` has space for a number per class.
-APPROXSVM_NOINLINE inline void unknown_pairs_by_definition(const ModelView& model, DefinedKernels kernels,
-                                                           const DefinedSums& sums, std::uint32_t* opponents) {
-    constexpr double is_known = -1.0;  // in place of how far a value may move
-    const std::size_t n_classes = model.n_labels;
-    for (std::size_t k = 0; k < model.n_decisions; ++k) {
-        if (outcome_of(sums.values[k], sums.bounds[k]) == Outcome::unknown)
-            sums.begin(k);
-        else
-            sums.moved[k] = is_known;
-    }
-    const auto pair_of = [&](std::size_t a, std::size_t b) {
-        return a < b ? pair_position(n_classes, a, b) : pair_position(n_classes, b, a);
+// Evaluates some pairs of classes; with many classes, all of them would take most of a row's time. for_opponents(c,
+// visit) calls visit(other, pair) for those of class c. `opponents` has space for a number per class.
+template <class ForOpponents>
+APPROXSVM_NOINLINE inline void pairs_by_definition(const ModelView& model, DefinedKernels kernels,
+                                                   const DefinedSums& sums, const ForOpponents& for_opponents,
+                                                   std::uint32_t* opponents) {
+    const auto for_pairs = [&](const auto& visit) {
+        for (std::size_t c = 0; c < model.n_labels; ++c) {
+            for_opponents(c, [&](std::size_t other, std::size_t pair) {
+                if (c < other) visit(pair);
+            });
+        }
     };
-    std::size_t listed_class = n_classes, n_opponents = 0;
+    for_pairs([&](std::size_t pair) { sums.begin(pair); });
+    std::size_t listed_class = model.n_labels, n_opponents = 0;
     for_support_vectors(model, [&](std::size_t c, std::size_t s) {
         if (c != listed_class) {
             listed_class = c;
             n_opponents = 0;
-            for (std::size_t other = 0; other < n_classes; ++other) {
-                if (other != c && sums.moved[pair_of(c, other)] != is_known)
-                    opponents[n_opponents++] = static_cast<std::uint32_t>(other);
-            }
+            for_opponents(c, [&](std::size_t other, std::size_t) {
+                opponents[n_opponents++] = static_cast<std::uint32_t>(other);
+            });
         }
         if (n_opponents == 0) return kernels.skip();
         const auto kernel = kernels.next();
         for (std::size_t m = 0; m < n_opponents; ++m) {
             const std::size_t other = opponents[m];
-            sums.add(pair_of(c, other), model.dual_coef[(other < c ? other : other - 1) * model.n_sv + s], kernel);
+            sums.add(pair_of(model.n_labels, c, other),
+                     model.dual_coef[(other < c ? other : other - 1) * model.n_sv + s], kernel);
         }
     });
+    for_pairs([&](std::size_t pair) { sums.end(model, pair); });
+}
+
+// Evaluates the pairs whose outcome their values and bounds leave unknown; others stay as they are.
+inline void unknown_pairs_by_definition(const ModelView& model, const DefinedKernels& kernels, const DefinedSums& sums,
+                                        std::uint32_t* opponents) {
+    constexpr double is_known = -1.0;  // in place of how far a value may move
     for (std::size_t k = 0; k < model.n_decisions; ++k) {
-        if (sums.moved[k] != is_known) sums.end(model, k);
+        sums.moved[k] = outcome_of(sums.values[k], sums.bounds[k]) == Outcome::unknown ? 0.0 : is_known;
     }
+    const auto for_opponents = [&](std::size_t c, const auto& visit) {
+        for (std::size_t other = 0; other < model.n_labels; ++other) {
+            if (other == c) continue;
+            const std::size_t pair = pair_of(model.n_labels, c, other);
+            if (sums.moved[pair] != is_known) visit(other, pair);
+        }
+    };
+    pairs_by_definition(model, kernels, sums, for_opponents, opponents);
 }
 
 }  // namespace APPROXSVM_TARGET
