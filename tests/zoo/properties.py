@@ -120,7 +120,7 @@ def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Ta
         try:
             executor.answers(specimen, good.take(slice(n)).joined(row))
         except RefusedError as error:
-            if not re.search(rf"\brow {n}\b|^rows are", str(error)):
+            if not re.search(rf"\brow {n}\b|^rows are|is not a matrix of real numbers", str(error)):
                 yield f"the refusal of row {n} is: {error}"
         else:
             yield f"answers a row among others that the source refuses: {row.code()[:200]}"
