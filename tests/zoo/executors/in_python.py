@@ -239,7 +239,7 @@ class Later(Executor):
                 values = fitting(table.values, kinds)[: len(table.values) // (k % 2 + 1)]
                 other = Table(values, kinds, container, names if container == "frame" else None)
             else:
-                other = table.take(slice(k % 3))
+                other = table.take(slice(k % 3 + 1))
             rows = other.make()
             with contextlib.suppress(InputError):
                 model.set_params(n_jobs=k % 2 + 1).predict(rows)
