@@ -13,6 +13,7 @@ from approxsvm.frames.columns import known_rows
 from approxsvm.frames.dtypes import as_checked
 from approxsvm.ir.plan import Plan
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
+from approxsvm.system.error_state import in_own_error_state
 
 
 class _Predicts(Protocol):
@@ -86,6 +87,7 @@ class Predicting:
         """
         return self._evaluator.rows_per_stage
 
+    @in_own_error_state
     def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
         """Convert rows in any container but plain arrays to the dtype in which the source computes."""
         frames = self._evaluator.frames

@@ -3,10 +3,11 @@
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -93,18 +94,19 @@ class Artifact(SealedBytes):
 
     def _describe(self, memory: memoryview) -> None:
         self._memory = memory
-        self.header: dict[str, Any] = dict(zip(_HEADER_FIELDS, schema.HEADER.unpack_from(memory), strict=True))
-        end = schema.HEADER.size + schema.SECTION.size * self.header["n_sections"]
+        header: dict[str, Any] = dict(zip(_HEADER_FIELDS, schema.HEADER.unpack_from(memory), strict=True))
+        self.header: Mapping[str, Any] = MappingProxyType(header)  # read-only, because answers depend on it
+        end = schema.HEADER.size + schema.SECTION.size * header["n_sections"]
         self._sections = {
             _SECTION_NAMES[number]: memory[offset : offset + size]
             for number, _, offset, size in schema.SECTION.iter_unpack(memory[schema.HEADER.size : end])
         }
-        self.members = tuple(_members(self._sections["members"])) if self.header["mode"] == schema.ENSEMBLE else ()
+        self.members = tuple(_members(self._sections["members"])) if header["mode"] == schema.ENSEMBLE else ()
         self.labels  # noqa: B018  # the native reader leaves their dtype to programs that use it
         if self.members:  # summary values of all members
-            self.header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
+            header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
             for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
-                self.header[name] = max(member.header[name] for member in self.members)
+                header[name] = max(member.header[name] for member in self.members)
 
     def __repr__(self) -> str:
         what = f"{self.task}, {self.n_raw_features} features, {self.mode}, {self.n_bytes:,} bytes"
@@ -164,10 +166,10 @@ class Artifact(SealedBytes):
         return None if content is None else replace(unpack_input_map(content), texts=self.texts)
 
     @cached_property
-    def texts(self) -> dict[int, TextColumn]:
-        """Raw string columns by position; rows contain their codes."""
+    def texts(self) -> Mapping[int, TextColumn]:
+        """Raw string columns by position, read-only; rows contain their codes."""
         content = self._sections.get("categories")
-        return {} if content is None else unpack_categories(content)
+        return MappingProxyType({} if content is None else unpack_categories(content))
 
     @property
     def takes_texts(self) -> bool:

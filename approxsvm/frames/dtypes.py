@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ArtifactError, InputError
+from approxsvm.system.error_state import in_own_error_state
 
 FLOAT32: Final = "float32"
 EXTENDED: Final = "extended"
@@ -181,6 +182,7 @@ def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     return narrowed
 
 
+@in_own_error_state
 def check_extended(rows: Any) -> None:
     """Raise InputError for longdouble numbers that float64 would round."""
     stored = getattr(rows, "data", rows) if hasattr(rows, "tocsr") else rows

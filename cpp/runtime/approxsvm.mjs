@@ -118,7 +118,10 @@ export class Model {
     this.nDecisions = of("n_decisions");
     /** Number of probabilities per row, in the order of `labels`; 0 for none. */
     this.nProbabilities = of("n_probabilities");
-    /** All labels, numbers or strings, in the model's order; 1 and -1 for one-class models, none for regressions. */
+    /**
+     * All labels, numbers or strings, in the model's order; 1 and -1 for one-class models, none for regressions. Whole
+     * numbers from 2^53 on are BigInts; if one is beyond int64, all are strings of their digits.
+     */
     this.labels = Object.freeze(Array.from({ length: of("n_labels") }, (_, position) => this.#label(position)));
     Object.freeze(this);
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
@@ -14,6 +15,7 @@ from sklearn.preprocessing import KBinsDiscretizer, PowerTransformer, QuantileTr
 from sklearn.svm import SVC, SVR
 
 import approxsvm
+from approxsvm.errors import InputError
 
 X = np.random.default_rng(0).normal(size=(120, 3))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int)
@@ -60,3 +62,21 @@ def test_underflow_is_no_error(name: str, tmp_path: Any) -> None:
             fast.report(X, against=source)
         fast.save(tmp_path / "model.asvm")
         approxsvm.Predictor(tmp_path / "model.asvm").predict(X)
+
+
+@pytest.mark.parametrize("dtype", [np.longdouble, np.float64])
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame, np.ndarray.tolist, lambda rows: rows[0]])
+def test_conversions_are_no_error(dtype: Any, container: Any) -> None:
+    """The tiniest number of a type, which float64 may round to 0, is answered or rejected as in any other state."""
+    fast = approxsvm.compile(SVC().fit(X, Y), mode="exact")
+    rows = container(np.full((1, 3), np.finfo(dtype).smallest_subnormal))
+
+    def answer() -> Any:
+        try:
+            return (fast.predict_one if np.ndim(rows) == 1 else fast.predict)(rows)
+        except InputError as error:
+            return str(error)
+
+    usual = answer()
+    with np.errstate(all="raise"):
+        assert answer() == usual

@@ -299,5 +299,8 @@ def test_rows_of_unusual_kinds(made):
             fast.predict(rows)
     with pytest.raises(ValueError, match="read-only"):
         fast.artifact.labels[0] = 7
+    for what in (fast.artifact.header, approxsvm.load(GOLDEN / "iris_ensemble.asvm").artifact.members[0].header):
+        with pytest.raises(TypeError, match="item assignment"):
+            what["tolerance"] = 7.0
     with pytest.raises(InputError):
         approxsvm.compile(random_model(1), [[10**400] * 7])

@@ -18,7 +18,7 @@ from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC, OneClassSVM
 
 import approxsvm
@@ -83,3 +83,24 @@ def test_rows_whose_terms_overflow(name: str, mode: Any) -> None:
         session = onnxruntime.InferenceSession(fast.to_onnx(input_type="float64").SerializeToString())
         label, is_certain = session.run(["label", "certain"], {"X": rows})
         assert (np.ravel(label) == source.predict(rows))[np.ravel(is_certain).astype(bool)].all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mode", ["certified", "exact", "approximate"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+def test_norms_that_overflow(norm: Any, dtype: Any, mode: Any) -> None:
+    """A row divided by an infinite norm is zeros in the source."""
+    source = make_pipeline(Normalizer(norm), SVC(gamma=4.0)).fit(X, TWO)
+    fast = approxsvm.compile(source, mode=mode)
+    sizes = [1e15, 2e18, 1e20, 3e38] if dtype is np.float32 else [1e100, 1e153, 1e155, 1e308]
+    rows = np.random.default_rng(1).uniform(-1, 1, (40, 4)).astype(dtype) * np.repeat(sizes, 10)[:, np.newaxis]
+    rows = rows.astype(dtype)
+    terms = {"l1": np.abs(rows).sum(axis=1), "l2": (rows**2).sum(axis=1), "max": np.abs(rows).max(axis=1)}[norm]
+    for row, expected, is_finite in zip(rows, source.predict(rows), np.isfinite(terms), strict=True):
+        for given in (row[np.newaxis], csr_array(row[np.newaxis])):
+            if is_finite:
+                assert fast.predict(given)[0] == expected or mode == "approximate"
+            else:
+                with pytest.raises(InputError, match=f"exceeds the range of {np.dtype(dtype)}"):
+                    fast.predict(given)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 T = TypeVar("T")
+_TYPED = 0.15  # share of the numbers that get a type of NumPy
 
 
 class Draw:
@@ -31,6 +32,14 @@ class Draw:
     def power(self, low: float, high: float) -> float:
         """Ten to some power between these."""
         return float(10.0 ** self.rng.uniform(low, high))
+
+    def typed(self, value: Any) -> Any:
+        """A value; now and then, if it is a number of Python, in a type of NumPy of any width."""
+        codes = {int: "bhiqBHIQefdg", float: "efdg"}.get(type(value), "")
+        if not codes or not self.maybe(_TYPED):
+            return value
+        code = self.one(*codes)
+        return value if value < 0 and code.isupper() else np.dtype(code).type(value)
 
     def some(self, things: Sequence[T], least: int = 0) -> list[T]:
         """Some of these, in random order."""

@@ -25,7 +25,7 @@ _NUMBERS = (("values", "bounds", "slack"), ("probabilities", "probability_bounds
 # Rows that a source answers and the package refuses, as the documentation says: dtypes and containers of which steps
 # make other numbers, entries that SciPy adds up, what is beyond the range of float64.
 _REFUSED_ALONE = (
-    r"; pass |several entries in one column|X\.sort_indices|exceeds the range of float64|"
+    r"; pass |several entries in one column|X\.sort_indices|exceeds the range of float|"
     r"certain to .* in float64, and not to the tolerance|norm of a sparse row must be|"
     r"a number that a step of the pipeline does not take|a value between its limits is needed"
 )
@@ -120,7 +120,7 @@ def _refusal_faults(specimen: Specimen, executor: Executor, row: Table, good: Ta
         try:
             executor.answers(specimen, good.take(slice(n)).joined(row))
         except RefusedError as error:
-            if not re.search(rf"\brow {n}\b|^rows are", str(error)):
+            if not re.search(rf"\brow {n}\b|^rows are|is not a matrix of real numbers", str(error)):
                 yield f"the refusal of row {n} is: {error}"
         else:
             yield f"answers a row among others that the source refuses: {row.code()[:200]}"

@@ -30,6 +30,7 @@ from sklearn.utils.discovery import all_estimators
 from approxsvm.frontends.sklearn.known_types import KNOWN
 from zoo.draw import Draw
 from zoo.random_data import Data, random_labels, random_target
+from zoo.tables import CELLS
 
 Task = Literal["classification", "regression", "one_class"]
 _TAGS = {"classification": "classifier", "regression": "regressor", "one_class": "outlier_detector"}
@@ -150,6 +151,7 @@ class _Maker:
     def __init__(self, draw: Draw, task: Task, y: Any) -> None:
         self.draw, self.task, self.y = draw, task, y
         self.kinds: list[Any] = []
+        self.categories: list[list[Any]] | None = None  # explicit ones, for encoders of the rows at hand
 
     # --- one estimator
 
@@ -158,11 +160,13 @@ class _Maker:
         draw, allowed = self.draw, getattr(kind, "_parameter_constraints", {})
         for name in (name for name in kind._get_param_names() if name not in (*given, *_LEFT)):
             if draw.maybe(_CHANGED) and (values := self.values(name, allowed.get(name, "no_validation"), width)):
-                given[name] = draw.one(*values)
+                given[name] = draw.typed(draw.one(*values))
         names = kind._get_param_names()
         given |= {"n_features": 8} if "n_features" in names else {}  # not a million columns
         given |= {"random_state": 0} if "random_state" in names else {}
         given |= {"max_iter": _MAX_ITER} if "max_iter" in names and "max_iter" not in given else {}
+        if kind in _ENCODERS and self.categories and draw.maybe(0.3):
+            given["categories"] = self.categories
         if "score_func" in names:
             given["score_func"] = f_regression if self.task == "regression" else f_classif
         if "estimator" in names:
@@ -234,7 +238,16 @@ class _Maker:
             return draw.one(self._columns, self._union, self._nested)(X, depth)
         if not self.kinds or draw.maybe(0.7):
             self.kinds.append(draw.one(*_STEPS))  # later steps may be of the same class
+        self.categories = self._categories(X)
         return self.made(draw.one(*self.kinds), width)
+
+    def _categories(self, X: Any) -> list[list[Any]] | None:
+        """The numbers of each column, if they are few, and what may be taken for a missing one."""
+        try:
+            columns = [sorted(set(column)) for column in np.asarray(X, np.float64).T.tolist()]
+        except (TypeError, ValueError):
+            return None
+        return [column + self.draw.some(CELLS)[:2] for column in columns] if max(map(len, columns)) < 12 else None
 
     def _nested(self, X: Any, depth: int) -> Any:
         steps = []
@@ -287,7 +300,8 @@ class _Maker:
         draw = self.draw
         if draw.maybe(0.6):
             return None
-        return {part[0]: draw.one(0.5, 2.0, -1.0, 1e-3, 0.0) for part in parts if draw.maybe(0.7)}
+        weights = (0.5, 2.0, -1.0, 1e-3, 0.0, 1, 2, 100)
+        return {part[0]: draw.typed(draw.one(*weights)) for part in parts if draw.maybe(0.7)}
 
     # --- an entry of the zoo
 
@@ -300,7 +314,8 @@ class _Maker:
                 if name in allowed and name not in _LEFT and self.draw.maybe(_VARIED):
                     values = self.values(name, allowed[name], width)
                     if values:
-                        estimator.set_params(**{f"{place}__{name}" if place else name: self.draw.one(*values)})
+                        value = self.draw.typed(self.draw.one(*values))
+                        estimator.set_params(**{f"{place}__{name}" if place else name: value})
         return estimator
 
     def behind_steps(self, estimator: Any, data: Data) -> Any:

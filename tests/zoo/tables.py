@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,9 @@ _PANDAS = (
     *("halffloat[pyarrow]", "int64[pyarrow]", "int8[pyarrow]", "uint8[pyarrow]", "bool[pyarrow]"),
 )
 _LIKE_NUMPY = {"double": "float64", "float": "float32", "halffloat": "float16", "boolean": "bool", "object": "float64"}
-_NO_NUMBERS = ("text", "str", "category", "datetime64[ns]")  # "text" is a column of objects
+# Columns of objects are "text", or "cells" where these are numbers and what may be taken for a missing one.
+_NO_NUMBERS = ("text", "cells", "str", "category", "datetime64[ns]")
+CELLS = (None, Decimal(1), Decimal("NaN"), np.datetime64("NaT"), pd.NaT, pd.NA, "nan", "1", np.nan)
 _EDGES_PER_COLUMN = 60
 _SPECIAL = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-30, 1e38, 4e38, -1e300, 65520.0, 2.0**24 + 1, 2.0**53 + 2)
 
@@ -40,13 +43,17 @@ class Table:
 
     def make(self) -> Any:
         """An object with these rows, equal each time."""
+        with np.errstate(all="ignore"):  # the caller's is for what the package computes
+            return self._made()
+
+    def _made(self) -> Any:
         if self.container == "texts":
             return self.values[:, 0].tolist()
         if self.container == "frame":
             frame = pd.concat([_series(self.values[:, j], kind) for j, kind in enumerate(self.kinds)], axis=1)
             frame.columns = list(self.names or ())
             return frame
-        return _CONTAINERS[self.container](self.values.astype(self.kinds[0]))
+        return _CONTAINERS[self.container](self.values.astype(object if self.kinds[0] == "cells" else self.kinds[0]))
 
     def take(self, rows: Any = slice(None), columns: Iterable[Any] | None = None) -> Table:
         """Some of the rows, and columns by their positions."""
@@ -97,7 +104,7 @@ class Table:
 
 def _series(column: Any, kind: str) -> Any:
     if kind in _NO_NUMBERS:
-        return pd.Series(column.tolist(), dtype="object" if kind == "text" else kind)
+        return pd.Series(column.tolist(), dtype="object" if kind in ("text", "cells") else kind)
     exact = column.astype(np.longdouble if kind == "longdouble" else np.float64)
     return pd.Series(exact.tolist() if kind == "object" else exact).astype(kind)
 
@@ -235,16 +242,22 @@ def with_edges(draw: Draw, table: Table, edges: list[list[float]]) -> Table:
 
 
 def changed(draw: Draw, table: Table) -> Table:
-    """Rows with a hole, with other columns, or without their names."""
+    """Rows with a hole, with a cell that is no number, with other columns, or without their names."""
     width, names = len(table.kinds), table.names or tuple(f"y{j}" for j in range(len(table.kinds)))
     order, place = [int(k) for k in draw.rng.permutation(width)], draw.whole(0, width - 1)
     way = draw.one(
-        "hole", "hole", "less", "more", *(["shuffled"] * 2 + ["renamed", "unnamed"] if table.names else ["named"])
+        *("hole", "hole", "cell", "less", "more"),
+        *(["shuffled"] * 2 + ["renamed", "unnamed"] if table.names else ["named"]),
     )
     if way == "hole":
         values = table.values[: draw.whole(1, 2)].copy()
         values[-1, place] = draw.one(np.nan, np.inf, -np.inf) if place in table.numeric else np.nan
         return replace(table, values=fitting(values, table.kinds))
+    if way == "cell" and table.container in ("array", "lists", "frame") and place in table.numeric:
+        values, is_frame = table.values[: draw.whole(1, 2)].astype(object), table.container == "frame"
+        values[-1, place] = draw.one(*CELLS)
+        kinds = tuple("cells" if j == place or not is_frame else kind for j, kind in enumerate(table.kinds))
+        return replace(table, values=values, kinds=kinds)
     if way == "unnamed":
         kinds = table.kinds if len(set(table.kinds)) == 1 and table.kinds[0] in _NUMPY else ("object",) * width
         return replace(table, container="array", kinds=kinds, names=None)
@@ -253,6 +266,7 @@ def changed(draw: Draw, table: Table) -> Table:
     if way == "renamed":
         return replace(table, names=(*names[:place], "other", *names[place + 1 :]))
     columns = {
+        "cell": range(width),
         "less": order[1:] or order,
         "more": [*order[:place], place, *range(width)][-width - 1 :],
         "shuffled": order,

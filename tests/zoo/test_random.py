@@ -121,6 +121,13 @@ def test_tampering_reaches_what_is_inside() -> None:
         assert len(list(parts_of(changed))) >= 1
 
 
+def test_numbers_get_types_of_numpy() -> None:
+    """Every width is drawn, and no number changes its value."""
+    drawn = [Draw(seed).typed(number) for seed in range(400) for number in (100, -1)]
+    assert {np.dtype(code).type for code in "bhiqBHIQefdg"} <= {type(number) for number in drawn}
+    assert set(drawn) == {100, -1}
+
+
 def test_rows_are_made_as_they_were_drawn() -> None:
     """Strides, flags, dtypes and the structure of sparse rows are the drawn ones, each time."""
     values = np.array([[1.0, 0.0], [2.0, 3.0]])
@@ -130,6 +137,8 @@ def test_rows_are_made_as_they_were_drawn() -> None:
     repeated = Table(values, ("float64",) * 2, "CSR repeated").make()
     assert (repeated.nnz, (repeated.toarray() == values).all()) == (6, True)
     assert not Table(values, ("int8",) * 2, "CSR unsorted").make().has_sorted_indices
+    cells = Table(np.array([[1.0, None]], object), ("cells",) * 2, "array").make()
+    assert (cells.dtype, cells[0, 1]) == (object, None)
     frame = Table(values, ("Int8", "double[pyarrow]"), "frame", ("b", "a")).make()
     assert frame.dtypes.astype(str).to_dict() == {"b": "Int8", "a": "double[pyarrow]"}
 

@@ -32,8 +32,8 @@ inline bool is_of_row(Status status) {
 template <std::size_t Size>
 inline const char* text_of_fault(Status status, const Fault& fault, char (&room)[Size]) {
     if (status == Status::map_overflow) {
-        std::snprintf(room, Size, "scaling its values, the largest of which is %.6g, exceeds the range of float64",
-                      fault.found);
+        std::snprintf(room, Size, "scaling its values, the largest of which is %.6g, exceeds the range of %s",
+                      fault.found, fault.expected <= 0x1p128 ? "float32" : "float64");
     } else if (status == Status::outside_domain) {
         std::snprintf(room, Size, "%s %.6g, got %.6g", domain_of(fault.step), fault.expected, fault.found);
     } else if (status == Status::beyond_tolerance) {

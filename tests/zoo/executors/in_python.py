@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import copy
 import pickle
 import subprocess
@@ -35,7 +36,7 @@ from approxsvm.runtime.evaluator import (
 )
 from zoo.executors import Executor
 from zoo.specimens import Answers, RefusedError, Specimen, with_nulls
-from zoo.tables import NOT_SPARSE, Table
+from zoo.tables import NOT_SPARSE, Table, fitting
 
 T = TypeVar("T")
 _SIZES = (1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 64, 70)  # at the seams of blocks, and behind them
@@ -96,9 +97,10 @@ def _as_the_artifact(artifact: Any, values: Any, inverse: Any) -> Any:
 
 
 def asked(call: Callable[[], T]) -> T:
-    """Call, with the package's refusals as the suite's."""
+    """Call in the strictest error state, with the package's refusals as the suite's."""
     try:
-        return call()
+        with np.errstate(all="raise"):
+            return call()
     except InputError as error:
         raise RefusedError(str(error)) from error
 
@@ -220,6 +222,28 @@ class Copy(Executor):
             return replace(found, labels=model.predict(table.make()), certified=model.certified(table.make()))
 
         return asked(ask)
+
+
+class Later(Executor):
+    """The same estimator after other calls: other layouts, dtypes, containers, sizes, threads, and a copy of it."""
+
+    name, share, twin = "after other calls", 0.15, BATCH
+
+    def answers(self, specimen: Specimen, table: Table) -> Answers:
+        model = specimen.once(self.name, _copied("pickle"))
+        for k, container in enumerate(("lists", "array", "Fortran order", "CSR", "frame", table.container)):
+            dense = table.container in ("array", "lists", "Fortran order", "not contiguous", "frame")
+            if dense and len(table.numeric) == len(table.kinds):
+                names = table.names or tuple(f"f{j}" for j in range(len(table.kinds)))
+                kinds = (("float32", "float64", "int8")[k % 3],) * len(table.kinds)
+                values = fitting(table.values, kinds)[: len(table.values) // (k % 2 + 1)]
+                other = Table(values, kinds, container, names if container == "frame" else None)
+            else:
+                other = table.take(slice(k % 3 + 1))
+            rows = other.make()
+            with contextlib.suppress(InputError):
+                model.set_params(n_jobs=k % 2 + 1).predict(rows)
+        return asked(lambda: evaluated(model._evaluator, model._rows(table.make())))
 
 
 class Target(Executor):
@@ -481,6 +505,7 @@ PYTHON: tuple[Executor, ...] = (
             "Predictor, pickled",
         ),
     ),
+    Later(),
     *map(Target, _native.runnable_targets()),
     *map(OneRow, (False, True)),
     *map(

@@ -50,7 +50,9 @@ class Wasm(InMemory):
         except RefusedError as error:
             raise specimens.RefusedError(str(error)) from error
         if "labels" in found:
-            places = {label: k for k, label in enumerate(specimen.labels.tolist())}
+            expected = specimen.labels.tolist()
+            texts = list(map(str, expected))  # whole numbers where one is beyond int64, as in C
+            places = {label: k for labels in (texts, expected) for k, label in enumerate(labels)}
             labels = [int(x["integer"]) if isinstance(x, dict) else x for x in found["labels"]]
             found["labels"] = np.array([places[label] for label in labels], np.uint32)
         return {name: np.asarray(found[key]).reshape(len(rows), -1) for name, key in zip(names, asked, strict=True)}

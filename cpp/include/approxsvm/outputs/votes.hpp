@@ -14,6 +14,11 @@ constexpr std::size_t n_pairs(std::size_t n_classes) {
     return n_classes * (n_classes - 1) / 2;
 }
 
+// The position of the pair of two classes, in either order.
+constexpr std::size_t pair_of(std::size_t n_classes, std::size_t a, std::size_t b) {
+    return a < b ? pair_position(n_classes, a, b) : pair_position(n_classes, b, a);
+}
+
 // Calls visit(pair, i, j) for every pair in order.
 template <class Visit>
 APPROXSVM_INLINE void for_each_pair(std::size_t n_classes, Visit visit) {

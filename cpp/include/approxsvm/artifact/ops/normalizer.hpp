@@ -11,6 +11,7 @@ inline namespace APPROXSVM_TARGET {
 #include "../../program/normalizer.h"
 
 constexpr double least_norm32 = 10.0 * 0x1p-23;
+constexpr double largest_sum = 0x1.ffffep1023;  // that cannot overflow, rounding included
 
 struct NormalizerOp : AnyOp {
     static constexpr OpKind kind = OpKind::normalizer;
@@ -44,7 +45,9 @@ struct NormalizerOp : AnyOp {
             for (std::size_t j = 0, end; j < op.n_inputs; j = end) {
                 for (end = j + 1; end < op.n_inputs && group[end] == group[j];) ++end;
                 if (group[j] == 0) continue;
-                const double length = normalize(which, rows, on.source, end - j, x + j, error + j);
+                bool overflows = false;
+                const double length = normalize(which, rows, on.source, end - j, x + j, error + j, overflows);
+                on.rows[r].is_finite = on.rows[r].is_finite && !overflows;
                 // A source divides by this norm if its rows are sparse, and not if these are stored so by the caller.
                 if (rows == as_raw && on.source.is_sparse && length > 0.0 && length < APPROXSVM_LEAST_NORM)
                     on.refuse(r, kind, length, APPROXSVM_LEAST_NORM);
@@ -62,9 +65,11 @@ struct NormalizerOp : AnyOp {
     }
 
     // Returns the norm. No bound if it may lie on either side of the smallest norm; rows of known zeros are the same on
-    // both. With float32, the source uses least_norm32 for dense rows. Nor is there a bound if the source's own sum of
-    // absolute values or squares may overflow. What underflow removes from squares only counts for tiny norms.
-    static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error) {
+    // both. With float32, the source uses least_norm32 for dense rows. What underflow removes from squares only counts
+    // for tiny norms. `overflows` if the source's own sum of absolute values or squares may be infinite: it then
+    // divides by infinity.
+    static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error,
+                            bool& overflows) {
         const double u = source.unit(), tiny = source.tiny();
         const double n_numbers = static_cast<double>(n);
         const bool divides_any = rows == sparse || (rows == as_raw && source.is_sparse);
@@ -81,17 +86,19 @@ struct NormalizerOp : AnyOp {
         const double nearest = length - ball.radius, farthest = length + ball.radius,
                      above_any = source.in_float32 && !divides_any ? least_norm32 * scale : least;
         const bool is_above = nearest >= above_any,
-                   is_below = divides_any ? largest == 0.0 && norm(max, error, n) == 0.0 : farthest < least,
-                   overflows = source.in_float32
-                                   ? !(farthest * (which == l2 ? farthest : 1.0) <= largest32)
-                                   : which != max && !(largest * n_numbers <= (which == l1 ? 0x1p1000 : 0x1p500));
+                   is_below = divides_any ? largest == 0.0 && norm(max, error, n) == 0.0 : farthest < least;
+        const double sum = which == l2 ? farthest * farthest : farthest,  // scaled by the square of `scale`, or by it
+            most = source.in_float32 ? largest32
+                   : which == l2     ? largest_sum * scale * scale
+                                     : largest_sum * scale;
+        overflows = came < HUGE_VAL && which != max && !(sum <= most);
         if (length >= least) {
             for (std::size_t j = 0; j < n; ++j) {
                 x[j] /= length;
                 error[j] = approxsvm_normalized_radius(error[j], x[j], ball, u, tiny);
             }
         }
-        for (std::size_t j = 0; (!(is_above || is_below) || overflows) && j < n; ++j) error[j] = HUGE_VAL;
+        for (std::size_t j = 0; !(is_above || is_below) && j < n; ++j) error[j] = HUGE_VAL;
         return length / scale;
     }
 };

@@ -55,7 +55,7 @@ struct MappedRow {
     const double* values;  // (n_features,), borrowed
     const double* errors;  // of each value
     double error;          // Euclidean distance; infinite if unknown
-    bool is_finite;        // false if scaling has overflowed float64
+    bool is_finite;        // false if scaling has overflowed float64, or a norm the source's type
     bool is_inside;        // false if an op refuses a number: see `outside`
     Fault outside;
 };

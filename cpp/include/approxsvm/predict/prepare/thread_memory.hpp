@@ -83,8 +83,8 @@ struct QueuedRow {
 };
 
 // How far the pairs of a class were judged: guessed, perhaps in few coordinates; by the bound of lists, by the sharper
-// one, in float64.
-enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float64 };
+// one, in float64, by the definition.
+enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float64, by_definition };
 
 // Memory for the pairs of guessed winners.
 struct WinnerRoom {

@@ -115,7 +115,7 @@ class RowMapping {
         load(i, mapper_.row(0), false);
         for (std::size_t k = 0; k < view_.input_map.n_columns; ++k)
             largest = std::fmax(largest, std::fabs(mapper_.row(0)[k]));
-        if (fault_) *fault_ = {i, largest, largest_double};
+        if (fault_) *fault_ = {i, largest, source_.in_float32 ? largest32 : largest_double};
         return Status::map_overflow;
     }
 

@@ -4,6 +4,7 @@
 #define APPROXSVM_PREDICT_STAGES_DEFINITION_HPP
 
 #include "../../artifact/support_vectors.hpp"
+#include "../../outputs/votes.hpp"
 #include "../prepare/prepared_model.hpp"
 #include "../rows/row_source.hpp"
 
@@ -66,43 +67,128 @@ class Distances {
     std::uint32_t* differing_ = nullptr;
     std::size_t n_differing_ = 0;
 };
-// Evaluates all functions, or pairs of classes, at row i, with bounds that include row_error, which may move the row.
-// Each kernel moves by at most row_error times its slope 2 gamma r exp(-gamma r^2), which is at most sqrt(2 gamma / e),
-// and small far away. `memory` has definition_bytes, the results and `moved` are (n_decisions,).
-APPROXSVM_NOINLINE inline void gaussian_by_definition(const PreparedModel& prepared, const RowSource& source,
-                                                      std::size_t i, double row_error, float* memory, double* values,
-                                                      double* bounds, double* moved) {
-    const ModelView& model = *prepared.view;
-    const std::size_t n = model.n_decisions;
-    double* const z = reinterpret_cast<double*>(memory);
-    const double unseen = source.load(i, nullptr, 1.0, z, 1);
-    const double steepest = prepared.slope, d_depth = (static_cast<double>(model.n_features) + 8.0) * unit64;
-    Distances distances(model, z);
-    APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(model.n_sv) * (static_cast<double>(model.n_features) + work_of_exp));
-    for (std::size_t k = 0; k < n; ++k) values[k] = bounds[k] = moved[k] = 0.0;
-    for_support_vectors(model, [&](std::size_t c, std::size_t s) {
-        const double sq_distance = distances.next() + unseen, kernel = std::exp(-model.gamma * sq_distance);
-        double kernel_moved = 0.0;
-        if (row_error != 0.0) {  // or NaN
-            const double r = std::sqrt(sq_distance) * (1.0 + d_depth), nearest = r * (1.0 - 2.0 * d_depth) - row_error;
-            const double least = nearest > 0.0 ? nearest : 0.0, most = r + row_error;
-            // exp rounds to zero only below 2^-1000, even after multiplication by an overflown distance.
-            const double gaussian = std::exp(-model.gamma * least * least);
-            const double slope = gaussian > 0.0 ? 2.0 * model.gamma * most * gaussian * (1.0 + 1e-12) : 0.0;
-            kernel_moved = 1.0001 * row_error * (slope < steepest ? slope : steepest) + 0x1p-1000;
-            if (!(kernel_moved < 1.0)) kernel_moved = 1.0;
-        }
-        for_coefficients(model, c, s, [&](std::size_t k, double a) {
-            values[k] += a * kernel;
-            bounds[k] += std::fabs(a) * kernel;
-            moved[k] += std::fabs(a) * kernel_moved;
-        });
-    });
-    for (std::size_t k = 0; k < n; ++k) {
+inline std::size_t definition_bytes(const ModelView& model) {
+    return 2 * model.n_features * sizeof(double);
+}
+
+// The kernel values of row i in the order of the support vectors. The row may be row_error away from the intended one,
+// which moves each value by at most row_error times its slope 2 gamma r exp(-gamma r^2). The slope is at most
+// sqrt(2 gamma / e), and small far away. `memory` has definition_bytes.
+class DefinedKernels {
+  public:
+    DefinedKernels(const PreparedModel& prepared, const RowSource& source, std::size_t i, double row_error,
+                   float* memory)
+        : gamma_(prepared.view->gamma),
+          row_error_(row_error),
+          steepest_(prepared.slope),
+          d_depth_((static_cast<double>(prepared.view->n_features) + 8.0) * unit64),
+          unseen_(source.load(i, nullptr, 1.0, reinterpret_cast<double*>(memory), 1)),
+          distances_(*prepared.view, reinterpret_cast<double*>(memory)) {
+        APPROXSVM_COUNT_WORK(2.0 * static_cast<double>(prepared.view->n_sv) *
+                             (static_cast<double>(prepared.view->n_features) + work_of_exp));
+    }
+
+    struct Value {
+        double kernel, moved;
+    };
+    Value next() {
+        const double sq_distance = distances_.next() + unseen_, kernel = std::exp(-gamma_ * sq_distance);
+        return {kernel, row_error_ != 0.0 ? moved(sq_distance) : 0.0};  // also if the error is NaN
+    }
+    void skip() { distances_.next(); }
+
+  private:
+    double moved(double sq_distance) const {
+        const double r = std::sqrt(sq_distance) * (1.0 + d_depth_), nearest = r * (1.0 - 2.0 * d_depth_) - row_error_;
+        const double least = nearest > 0.0 ? nearest : 0.0, most = r + row_error_;
+        // exp rounds to zero only below 2^-1000, even after multiplication by an overflown distance.
+        const double gaussian = std::exp(-gamma_ * least * least);
+        const double slope = gaussian > 0.0 ? 2.0 * gamma_ * most * gaussian * (1.0 + 1e-12) : 0.0;
+        const double far = 1.0001 * row_error_ * (slope < steepest_ ? slope : steepest_) + 0x1p-1000;
+        return far < 1.0 ? far : 1.0;
+    }
+
+    const double gamma_, row_error_, steepest_, d_depth_, unseen_;
+    Distances distances_;
+};
+
+// Sums of one function: the value, the sum of the moduli, which becomes the bound, and how far the value may move.
+struct DefinedSums {
+    double *values, *bounds, *moved;
+
+    void begin(std::size_t k) const { values[k] = bounds[k] = moved[k] = 0.0; }
+    APPROXSVM_INLINE void add(std::size_t k, double a, const DefinedKernels::Value& x) const {
+        values[k] += a * x.kernel;
+        bounds[k] += std::fabs(a) * x.kernel;
+        moved[k] += std::fabs(a) * x.moved;
+    }
+    void end(const ModelView& model, std::size_t k) const {
         const DecisionNumbers& decision = model.decisions[k];
         values[k] += decision.intercept;
         bounds[k] = 1.0001 * (definition_bound(model, decision, bounds[k]) + decision.value_error + moved[k]);
     }
+};
+
+// Evaluates all functions, or pairs of classes, whose results are (n_decisions,).
+APPROXSVM_NOINLINE inline void gaussian_by_definition(const ModelView& model, DefinedKernels kernels,
+                                                      const DefinedSums& sums) {
+    for (std::size_t k = 0; k < model.n_decisions; ++k) sums.begin(k);
+    for_support_vectors(model, [&](std::size_t c, std::size_t s) {
+        const auto kernel = kernels.next();
+        for_coefficients(model, c, s, [&](std::size_t k, double a) { sums.add(k, a, kernel); });
+    });
+    for (std::size_t k = 0; k < model.n_decisions; ++k) sums.end(model, k);
+}
+
+// Evaluates some pairs of classes; with many classes, all of them would take most of a row's time. for_opponents(c,
+// visit) calls visit(other, pair) for those of class c. `opponents` has space for a number per class.
+template <class ForOpponents>
+APPROXSVM_NOINLINE inline void pairs_by_definition(const ModelView& model, DefinedKernels kernels,
+                                                   const DefinedSums& sums, const ForOpponents& for_opponents,
+                                                   std::uint32_t* opponents) {
+    const auto for_pairs = [&](const auto& visit) {
+        for (std::size_t c = 0; c < model.n_labels; ++c) {
+            for_opponents(c, [&](std::size_t other, std::size_t pair) {
+                if (c < other) visit(pair);
+            });
+        }
+    };
+    for_pairs([&](std::size_t pair) { sums.begin(pair); });
+    std::size_t listed_class = model.n_labels, n_opponents = 0;
+    for_support_vectors(model, [&](std::size_t c, std::size_t s) {
+        if (c != listed_class) {
+            listed_class = c;
+            n_opponents = 0;
+            for_opponents(c, [&](std::size_t other, std::size_t) {
+                opponents[n_opponents++] = static_cast<std::uint32_t>(other);
+            });
+        }
+        if (n_opponents == 0) return kernels.skip();
+        const auto kernel = kernels.next();
+        for (std::size_t m = 0; m < n_opponents; ++m) {
+            const std::size_t other = opponents[m];
+            sums.add(pair_of(model.n_labels, c, other),
+                     model.dual_coef[(other < c ? other : other - 1) * model.n_sv + s], kernel);
+        }
+    });
+    for_pairs([&](std::size_t pair) { sums.end(model, pair); });
+}
+
+// Evaluates the pairs whose outcome their values and bounds leave unknown; others stay as they are.
+inline void unknown_pairs_by_definition(const ModelView& model, const DefinedKernels& kernels, const DefinedSums& sums,
+                                        std::uint32_t* opponents) {
+    constexpr double is_known = -1.0;  // in place of how far a value may move
+    for (std::size_t k = 0; k < model.n_decisions; ++k) {
+        sums.moved[k] = outcome_of(sums.values[k], sums.bounds[k]) == Outcome::unknown ? 0.0 : is_known;
+    }
+    const auto for_opponents = [&](std::size_t c, const auto& visit) {
+        for (std::size_t other = 0; other < model.n_labels; ++other) {
+            if (other == c) continue;
+            const std::size_t pair = pair_of(model.n_labels, c, other);
+            if (sums.moved[pair] != is_known) visit(other, pair);
+        }
+    };
+    pairs_by_definition(model, kernels, sums, for_opponents, opponents);
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -9,7 +9,8 @@
 //     fill(RowSums<Real>, values, bounds)  the sums of all functions, and bounds of their rounding errors
 //     slack(k, row_error)            part of every bound of function k that is not rounding
 //     few()                          engine for few values, or null
-//     define(job, i, values, bounds, room)  all values of row i by the definition, and their bounds
+//     define(job, i, values, bounds, room)  values of row i by the definition, and their bounds, in place of sums in
+//                                    float64; if only labels are wanted, sums that decide may stay
 //     refuses                        whether a row is an error if the definition has no finite bound, or misses a
 //                                    requested tolerance
 #ifndef APPROXSVM_PREDICT_STAGES_EXACT_HPP

@@ -59,7 +59,13 @@ class GaussianTerms {
     const FewValues* few() const { return &prepared_.few; }
 
     void define(const Job& job, std::size_t i, double* values, double* bounds, double* moved) const {
-        gaussian_by_definition(job.prepared, job.source, i, job.row_error(i), memory_, values, bounds, moved);
+        const DefinedKernels kernels(job.prepared, job.source, i, job.row_error(i), memory_);
+        const DefinedSums sums{values, bounds, moved};
+        if (form == Shape::pairs && !wants_values(job.out)) {
+            unknown_pairs_by_definition(view_, kernels, sums, job.memory.tally);
+        } else {
+            gaussian_by_definition(view_, kernels, sums);
+        }
     }
 
   private:

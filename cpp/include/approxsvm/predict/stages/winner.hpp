@@ -142,6 +142,8 @@ class WinnerStage {
     void elect(std::size_t i, std::size_t w) {
         std::size_t winner;
         if (row_.elects(w, winner)) return next_.settle_winner(i, winner, row_.stage());
+        winner = row_.elected_by_definition();
+        if (winner < view_.n_labels) return next_.settle_winner(i, winner, by_definition);
         next_.leave_winner(i, false);
     }
 

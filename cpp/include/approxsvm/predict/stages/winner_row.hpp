@@ -207,6 +207,40 @@ class WinnerRow {
         return false;
     }
 
+    // The class that wins if float64 leaves pairs of the classes that may win open, as at a tie: the definition decides
+    // these pairs. n_labels if some were not summed in float64.
+    std::size_t elected_by_definition() {
+        const std::size_t leader = this->leader();
+        for (std::size_t c = 0; c < n_; ++c) {
+            if (!may_win(c, leader)) continue;
+            for (std::size_t other = 0; other < n_; ++other) {
+                if (other != c && is_needed(other, c) && memory_.progress[c] < Progress::in_float64 &&
+                    memory_.progress[other] < Progress::in_float64)
+                    return n_;
+            }
+        }
+        for (std::size_t c = 0; c < n_; ++c) {
+            if (may_win(c, leader)) memory_.progress[c] = Progress::by_definition;
+        }
+        const auto for_opponents = [&](std::size_t c, const auto& visit) {
+            for (std::size_t other = 0; other < n_; ++other) {
+                const bool is_wanted = memory_.progress[c] == Progress::by_definition ||
+                                       memory_.progress[other] == Progress::by_definition;
+                if (is_wanted && other != c && is_needed(other, c)) visit(other, pair_of(n_, c, other));
+            }
+        };
+        const EvaluationMemory& memory = job_.memory;
+        const DefinedSums sums{memory.row_values, memory.row_bounds, memory.row_room};
+        pairs_by_definition(view_, DefinedKernels(prepared_, job_.source, row_, job_.row_error(row_), block_), sums,
+                            for_opponents, memory.tally);
+        for (std::size_t c = 0; c < n_; ++c) {
+            for_opponents(c, [&](std::size_t other, std::size_t pair) {
+                know(c, other, pair, (sums.values[pair] > 0.0) == (c < other));
+            });
+        }
+        return this->leader();
+    }
+
   private:
     std::uint32_t* certain() const { return memory_.tally; }
     std::uint32_t* possible() const { return memory_.tally + n_; }
@@ -217,14 +251,22 @@ class WinnerRow {
     std::size_t n_undecided(std::size_t w) const { return possible()[w] - certain()[w]; }
     bool is_open(std::size_t w) const { return n_undecided(w) > 0; }
 
+    // The class with the most certain votes, and whether a class may have more than it in the end.
+    std::size_t leader() const {
+        return static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
+    }
+    bool may_win(std::size_t c, std::size_t leader) const {
+        return c == leader || possible()[c] + (c < leader) > certain()[leader];
+    }
+
     // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs and less
     // progress than this. It has the most possible votes; n_labels if no class is left.
     std::size_t next_in(Progress progress) const {
-        const auto leader = static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
+        const std::size_t leader = this->leader();
         std::size_t best = n_;
         for (std::size_t c = 0; c < n_; ++c) {
             if (memory_.progress[c] >= progress || !is_open(c)) continue;
-            if (c != leader && possible()[c] + (c < leader) <= certain()[leader]) continue;
+            if (!may_win(c, leader)) continue;
             if (progress == Progress::in_float64 && !affords_float64(c)) continue;
             if (best == n_ || possible()[c] > possible()[best] ||
                 (possible()[c] == possible()[best] && c == beaten_by_))
@@ -239,11 +281,8 @@ class WinnerRow {
         return n_lanes > 0 ? n_lanes + lanes64_of(w) : 0;
     }
     std::size_t lanes64_of(std::size_t c) const { return lanes_for<double>(view_.class_counts[c]); }
-    std::size_t pair_of(std::size_t w, std::size_t c) const {
-        return c < w ? pair_position(n_, c, w) : pair_position(n_, w, c);
-    }
     bool is_needed(std::size_t c, std::size_t w) const {
-        return c == w || memory_.known[pair_of(w, c)] == Outcome::unknown;
+        return c == w || memory_.known[pair_of(n_, w, c)] == Outcome::unknown;
     }
     // Notes the margin by which w wins its undecided pair with c.
     void note(std::size_t w, std::size_t c, std::size_t pair, double margin, double bound) {
