@@ -67,9 +67,6 @@ class Distances {
     std::uint32_t* differing_ = nullptr;
     std::size_t n_differing_ = 0;
 };
-inline std::size_t definition_bytes(const ModelView& model) {
-    return 2 * model.n_features * sizeof(double);
-}
 
 // The kernel values of row i in the order of the support vectors. The row may be row_error away from the intended one,
 // which moves each value by at most row_error times its slope 2 gamma r exp(-gamma r^2). The slope is at most

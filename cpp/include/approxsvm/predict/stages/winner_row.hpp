@@ -9,6 +9,7 @@
 #define APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
 
 #include "../../outputs/votes.hpp"
+#include "definition.hpp"
 #include "subspace.hpp"
 
 namespace approxsvm {
