@@ -41,7 +41,7 @@ def test_columns_that_no_support_vector_has(files):
 def test_refusals(files):
     scale = files / "model.scale"
     scale.write_text("3 0.5\n")
-    with pytest.raises(UnsupportedModelError, match="1 columns are scaled, but the model has 2.*write a line .0 1."):
+    with pytest.raises(UnsupportedModelError, match=r"1 columns are scaled, but the model has 2.*write a line .0 1."):
         approxsvm.with_range_file(files / "model.svm", scale)
     for line in ("4 0", "4", "4 x", "4 inf"):
         scale.write_text(f"3 0.5\n{line}\n")
