@@ -75,6 +75,7 @@ failure(asvm_load(scene, columns = "a"), "approxsvm_input_error", "columns must 
 if (requireNamespace("e1071", quietly = TRUE)) {
   source(extdata("scene.R"))
   exact <- e1071::svm(cover ~ ., training, gamma = 0.5)
+  failure(write_libsvm(exact, file.path(tempfile(), "x")), "approxsvm_file_error", "x: cannot open file")
   bands <- scene_bands()
   stopifnot(identical(predict(asvm_load(scene, source = exact), bands), unname(predict(exact, bands))))
 }
