@@ -21,7 +21,7 @@ raise_failure <- function(found, name = NULL, columns = NULL, texts_at = NULL) {
       message <- sub(place, if (is.null(columns)) paste("column", column) else quoted(columns[column]), message, fixed = TRUE)
     }
   }
-  if (found$row > 0 && length(texts <- texts_at(found$row))) {
+  if (found$row > 0 && found$status != 30L && length(texts <- texts_at(found$row))) {
     message <- sprintf("%s; the texts of the row are %s", message, shown(texts))
   }
   if (!is.null(name)) message <- paste0(name, ": ", message)

@@ -46,7 +46,7 @@ sample_rows <- function(model, data, n_features) {
 
 write_lines <- function(lines, file) {
   refuse <- function(condition) fail(paste0(file, ": ", conditionMessage(condition)), "approxsvm_file_error")
-  tryCatch(writeLines(lines, file), warning = refuse, error = refuse)
+  tryCatch(writeLines(lines, file), error = refuse, warning = refuse) # a failure after a warning is not caught twice
 }
 
 line_of <- function(name, numbers, text = exactly) if (length(numbers)) paste(c(name, text(numbers)), collapse = " ")
