@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from itertools import groupby
 from types import SimpleNamespace
 
 import numpy as np
@@ -510,6 +511,9 @@ def test_windows_cover_a_raster_in_bounded_memory(size, block):
         windows = list(tiling.windows())
         assert sum(window.height * window.width for window in windows) == size[0] * size[1]
         assert len({(window.row, window.column) for window in windows}) == len(windows)
+        if tiling.height <= block[0] and tiling.width <= block[1]:
+            visited = [(window.row // block[0], window.column // block[1]) for window in windows]
+            assert len(list(groupby(visited))) == len(set(visited))  # no block is decoded again
 
 
 @pytest.mark.slow
