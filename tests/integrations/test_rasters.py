@@ -534,6 +534,21 @@ def test_memory_of_a_large_scene(tmp_path):
     assert int(found.stdout) < 300_000, found.stdout  # kilobytes
 
 
+def test_the_cache_of_gdal(tmp_path):
+    """It holds the blocks of a window, and is the caller's again after the run."""
+    get, seen = rasterio.env.get_gdal_config, []
+    write(tmp_path / "scene.tif", scene(20, 30))
+    with rasterio.Env(GDAL_CACHEMAX=7 << 20):
+        approxsvm.score_raster(
+            CLASSES.fast,
+            tmp_path / "scene.tif",
+            tmp_path / "out.tif",
+            progress=lambda *_: seen.append(get("GDAL_CACHEMAX")),
+        )
+        assert get("GDAL_CACHEMAX") == 7 << 20
+    assert 32 << 20 <= seen[0] <= 128 << 20
+
+
 # --- the command
 
 
