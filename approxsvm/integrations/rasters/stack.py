@@ -57,6 +57,7 @@ class Band:
     dtype: np.dtype[Any]
     nodata: int | float | None  # the number that means no data, if the file declares one
     factors: tuple[float, float]  # scale and offset that the file declares
+    block: tuple[int, int]  # height and width of the parts that the file can decode
     is_alpha: bool
 
 
@@ -158,6 +159,7 @@ def _bands(files: Sequence[Any]) -> list[Band]:
             np.dtype(file.dtypes[k]),
             file.nodatavals[k],
             (float(file.scales[k]), float(file.offsets[k])),
+            file.block_shapes[k],
             file.colorinterp[k] == alpha,
         )
         for (file, k), name in zip(found, names, strict=True)

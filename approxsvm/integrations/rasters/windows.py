@@ -30,6 +30,7 @@ class Tiling:
     size: tuple[int, int]  # height and width
     height: int
     width: int
+    group: int  # rows of pixels that windows fill from left to right: a block of the files is read before the next one
     tile: tuple[int, int] | None  # height and width of tiles; None for strips as high as a window
 
     @classmethod
@@ -46,21 +47,25 @@ class Tiling:
             rows, columns = block_height, _down(most // block_height, block_width)
         else:  # the file's blocks do not fit
             columns = min(block_width, most)
-            rows = _down(most // columns, _TILE)
+            fit = most // columns
+            rows = next((t for t in _TILES if t <= fit and block_height % t == 0), _down(fit, _TILE))
         rows, columns = min(rows, height), min(columns, width)
-        tile_height = next((t for t in _TILES if rows % t == 0 or rows == height), None)
+        group = max(block_height, rows) if rows < height else rows
+        tile_height = next((t for t in _TILES if (rows % t == 0 and group % t == 0) or rows == height), None)
         tile_width = next((t for t in _TILES if columns % t == 0 or columns == width), _TILE)
         is_small = min(size) <= _SMALL
         if columns == width and (is_small or tile_height is None):
-            return cls(size, rows, columns, None)
-        return cls(size, rows, columns, (tile_height or _TILE, tile_width))
+            return cls(size, rows, columns, group, None)
+        return cls(size, rows, columns, group, (tile_height or _TILE, tile_width))
 
     def windows(self) -> Iterator[Window]:
         """Yield all windows, from the top."""
         height, width = self.size
-        for row in range(0, height, self.height):
+        for top in range(0, height, self.group):
+            end = min(top + self.group, height)
             for column in range(0, width, self.width):
-                yield Window(row, column, min(self.height, height - row), min(self.width, width - column))
+                for row in range(top, end, self.height):
+                    yield Window(row, column, min(self.height, end - row), min(self.width, width - column))
 
 
 def _down(number: int, step: int) -> int:
