@@ -66,6 +66,7 @@ class Distances {
     std::uint32_t* differing_ = nullptr;
     std::size_t n_differing_ = 0;
 };
+
 // Evaluates all functions, or pairs of classes, at row i, with bounds that include row_error, which may move the row.
 // Each kernel moves by at most row_error times its slope 2 gamma r exp(-gamma r^2), which is at most sqrt(2 gamma / e),
 // and small far away. `memory` has definition_bytes, the results and `moved` are (n_decisions,).
