@@ -14,16 +14,16 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, value_range
-from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.plan import MAX_CENTERS, Plan
-from approxsvm.planning import building, planner
+from approxsvm.planning import building
 from approxsvm.planning.building import NORM_WORK, Prepared
-from approxsvm.planning.planner import Choice
+from approxsvm.planning.expansions import Candidate
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.request import Built, Lowering, Progress, Request
-from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
+from approxsvm.planning.request import Built, Lowering, Request
+from approxsvm.planning.search import Found, search
+from approxsvm.planning.subspaces import may_have_subspaces
 from approxsvm.planning.winner import speculate
 from approxsvm.system.threads import one_thread_inside
 
@@ -49,9 +49,9 @@ def build(model: KernelModel, request: Request) -> Built:
         if request.plan is not None:
             _check_plan(problem, request)
             return building.build(model, problem, request.plan, request), ()
-        choice = _choose(problem, request.progress)
+        choice = search(problem, request.progress)
         before = problem.known_sums.work
-        artifact = building.build(model, problem, *_plan_of(problem, choice, request))
+        artifact = building.build(model, problem, *_plan_of(problem, choice.chosen, choice.reason, request))
         seconds = (problem.known_sums.work - before) / WORK_PER_SECOND
         return artifact, tuple(replace(p, work=p.work + seconds) if p.chosen else p for p in choice.tried)
 
@@ -104,64 +104,26 @@ def _problem(model: KernelModel, request: Request) -> Problem:
     )
 
 
-def _choose(problem: Problem, progress: Progress) -> Choice:
-    limits = problem.limits
-    look_for = partial(choose_subspaces, problem, partial(progress, "Looking for subspaces"))
-    # Subspaces suit rows with many non-zero features; for other rows,
-    # expansions are tried first to show how much there is to gain.
-    may_have_subspaces = _may_have_subspaces(problem) and limits.degree == limits.n_centers == "auto"
-    come_first = may_have_subspaces and goes_by_many_features(problem)
-    subspaces = look_for() if come_first else None
-    plan = Choice(None, "")
-    if problem.mode != "exact":
-        cost = None if subspaces is None else subspaces.cost
-        plan = planner.choose(problem, partial(progress, "Planning"), cost)
-    if may_have_subspaces and not come_first:
-        subspaces = look_for(None if plan.candidate is None else plan.candidate.costs)
-    elif plan.candidate is not None and subspaces is not None:
-        plan, subspaces = replace(plan, tried=(*plan.tried, subspaces.tried)), None
-    if subspaces is not None:
-        plan = _with_subspaces(plan, subspaces)
-    if problem.mode == "certified":
-        is_plan = plan.candidate is None and plan.subspaces is None
-        plan = replace(
-            plan, tried=(*plan.tried, TriedPlan("the exact engine alone", 1.0, chosen=is_plan, share_alone=1.0))
-        )
-    return plan
-
-
-def _with_subspaces(plan: Choice, subspaces: Subspaces) -> Choice:
-    others = tuple(replace(other, chosen=False) for other in plan.tried)
-    return Choice(None, subspaces.reason, (*others, replace(subspaces.tried, chosen=True)), subspaces)
-
-
-def _plan_of(problem: Problem, choice: Choice, request: Request) -> tuple[Plan, Request, Prepared]:
-    """Return the chosen plan as data, and the parts that the search has built."""
-    make = partial(request.plan_of, problem.model, reason=choice.reason)
-    candidate, subspaces = choice.candidate, choice.subspaces
-    if candidate is not None:
-        points, work = candidate.points, NORM_WORK[request.limits.effort]
+def _plan_of(problem: Problem, found: Found, reason: str, request: Request) -> tuple[Plan, Request, Prepared]:
+    """Return the plan as data, and the parts that the search has built."""
+    make = partial(request.plan_of, problem.model, reason=reason)
+    if isinstance(found, Candidate):
+        points, work = found.points, NORM_WORK[request.limits.effort]
         plan = make(
             "expansions",
             n_centers=min(points.n_requested, MAX_CENTERS) if len(points.centers) > 1 else 1,  # there are fewer rows
-            degree=candidate.degree,
+            degree=found.degree,
             varying=None if points.varying is None else tuple(points.varying.tolist()),
             norm_work=None if work == USUAL_WORK else int(work),
         )
-        return plan, request, Prepared(points, candidate.expanded)
+        return plan, request, Prepared(points, found.expanded)
     landmarks, network = None, None
     if problem.model.has_pairs and math.isinf(problem.tolerance):
-        landmarks, network = speculate(problem, None if subspaces is None else subspaces.speculated_cost)
-    if subspaces is None:
+        landmarks, network = speculate(problem, None if found is None else found.speculated_cost)
+    if found is None:
         return make("exact", landmarks=landmarks), request, Prepared(network=network)
-    plan = make(
-        "subspaces",
-        subspaces=subspaces.coordinates,
-        degree=subspaces.degree,
-        basis=subspaces.basis,
-        landmarks=landmarks,
-    )
-    return plan, request, Prepared(subspaces=subspaces.sections, network=network)
+    plan = make("subspaces", subspaces=found.coordinates, degree=found.degree, basis=found.basis, landmarks=landmarks)
+    return plan, request, Prepared(subspaces=found.sections, network=network)
 
 
 def _check_plan(problem: Problem, request: Request) -> None:
@@ -169,7 +131,7 @@ def _check_plan(problem: Problem, request: Request) -> None:
     plan, model = request.plan, problem.model
     assert plan is not None
     engines = {"approximate": ["expansions"], "exact": ["exact"], "certified": ["expansions", "exact"]}[request.mode]
-    if request.mode == "certified" and _may_have_subspaces(problem):
+    if request.mode == "certified" and may_have_subspaces(problem):
         engines.append("subspaces")
     request.check_plan(model, *engines)
     if plan.landmarks is not None and not (model.has_pairs and math.isinf(problem.tolerance)):
@@ -183,11 +145,6 @@ def _check_plan(problem: Problem, request: Request) -> None:
     ):
         if any(number > most for number in numbers):
             raise InputError(f"plan: {name} has {max(numbers)}, but the model has {model.n_features} features")
-
-
-def _may_have_subspaces(problem: Problem) -> bool:
-    """Return whether the model has stages in subspaces, which settle labels by votes, and values."""
-    return problem.mode == "certified" and (problem.model.n_decisions == 1 or problem.majority_only)
 
 
 def _promise(model: KernelModel, request: Request) -> float:
