@@ -33,7 +33,7 @@ _CASES = {
 _GRID = ((2, 1), (3, 1), (4, 1), (2, 4), (2, 16), (3, 16), (2, 64))
 _ROUNDS = 9
 _ROWS_ALONE = 1_000
-_NOTHING = Constants(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_NOTHING = replace(Profile.all()[0].blocks, row=0.0, loaded=0.0, direction=0.0, degrees=0.0, routing=0.0, kernel=0.0)
 
 
 def measure(run: Run, case: Chosen) -> Rows:
@@ -49,7 +49,7 @@ def measure(run: Run, case: Chosen) -> Rows:
     one = {name: partial(_one_by_one, plan.predict_one, some) for name, plan in plans.items()}
     times_alone = processor_microseconds(one, len(some), _ROUNDS)
     here, apart = Profile.all()[0].blocks, Profile.all()[0].alone
-    bare, bare_alone = replace(_NOTHING, run=here.run), replace(_NOTHING, coefficient=0.0, product=0.0, width=0)
+    bare, bare_alone = _NOTHING, replace(_NOTHING, coefficient=0.0, product=0.0, width=0)
     products, native = Products.of(model, X), Evaluator(plans["the exact engine"].artifact).native
     for name, plan in plans.items():
         cost = partial(_cost, model, products, native.few_values_work, plan, shares[name])

@@ -34,6 +34,8 @@ def fit(tables: Tables) -> list[dict[str, Any]]:
         plans = tables[table]
         times = np.array([plan["microseconds"] for plan in plans])
         terms = np.array([[plan[name] for name in names] for plan in plans])
+        if table == "alone":  # refining a row alone costs as much as its first stage
+            terms[:, names.index("row")] += [plan["direction"] + plan["degrees"] for plan in tables["plans"]]
         today = np.array([[float(table == "alone"), plan["today"]] for plan in plans])
         solution, of_today = (nnls(each / times[:, np.newaxis], np.ones(len(times)))[0] for each in (terms, today))
         multiply_add = multiply_add or float(solution[0])

@@ -8,7 +8,7 @@ import numpy as np
 
 from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.planning.calls import SAME, Cost
+from approxsvm.planning.calls import Cost
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.profiles import Profile
 from approxsvm.planning.request import Effort
@@ -27,12 +27,13 @@ _SHARE_OF_SAVINGS: Final = 0.125
 class Budget:
     """Work done, the least cost of a row so far, and what a further trial is worth."""
 
-    def __init__(self, problem: Problem, exact: Cost) -> None:
+    def __init__(self, problem: Problem, exact: Cost, seconds: FloatArray | None = None) -> None:
         limits = problem.limits
         self.is_free = limits.degree == limits.n_centers == "auto"
         self._is_rationed = self.is_free and problem.mode == "certified"
         self._known, self._effort = problem.known_sums, _EFFORT[limits.effort]
-        seconds = np.array([profile.blocks.seconds for profile in Profile.all()])
+        if seconds is None:  # of a multiply-add, under each profile
+            seconds = np.array([profile.seconds for profile in Profile.all()])
         self._work_of_cost = (limits.rows_expected or ROWS_EXPECTED) * seconds * WORK_PER_SECOND * _THREADS
         # Least costs of any plan so far, and by weighed costs the least and the best plan's
         self.least = exact
@@ -41,14 +42,9 @@ class Budget:
         self._spent = self._spent_on_best = self._to_build_best = 0.0
         self.was_too_little = False
 
-    def would_win(self, cost: FloatArray) -> bool:
-        """Return whether a plan of this cost has less regret than the best plan so far."""
-        least = np.minimum(self._least, cost)
-        return bool((cost / least).max() < (self.best / least).max())
-
-    def can_improve(self, hopeful: Cost) -> bool:
-        """Return whether a plan that costs at best this much could be noticeably better than the best so far."""
-        return self.would_win(SAME * hopeful.weighed)
+    def may_win(self, hopeful: Cost, slack: float = 1.0) -> bool:
+        """Return whether a plan that costs at best this much is cheaper than all so far, under any profile."""
+        return bool(np.any(hopeful.weighed < slack * self._least))
 
     def saved(self, hopeful: Cost) -> float:
         """Return the work that a plan of this cost would save in all expected rows, on the mean of the profiles."""
@@ -79,7 +75,8 @@ class Budget:
     def record(self, cost: Cost, work: float, to_build: float) -> None:
         """Record the result of a trial, its work, and the work of building its plan."""
         self._spent += work
-        if self.would_win(cost.weighed):
+        least = np.minimum(self._least, cost.weighed)
+        if (cost.weighed / least).max() < (self.best / least).max():
             self.best, self._spent_on_best, self._to_build_best = cost.weighed, work, to_build
-        self._least = np.minimum(self._least, cost.weighed)
+        self._least = least
         self.least = Cost(np.minimum(self.least.asked, cost.asked), np.minimum(self.least.alone, cost.alone))

@@ -30,7 +30,7 @@ from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
 from approxsvm.planning.budget import ACCEPTABLE_WORK, Budget
 from approxsvm.planning.building import NORM_WORK, build_expanded, part_of
-from approxsvm.planning.calls import WORTHWHILE, Cost, ExpansionCosts, regrets
+from approxsvm.planning.calls import SAME, WORTHWHILE, Cost, ExpansionCosts, regrets
 from approxsvm.planning.centers import varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.placing import PROBE_ROWS, Placement, Points
@@ -141,7 +141,7 @@ class Expansions:
             return at_best
         lower = [c for c in self.tried if c.points.size.n_centers > 1][-2:]
         hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
-        return at_best if self._budget.can_improve(hopeful) and self._is_worth_building(size, hopeful) else None
+        return at_best if self._budget.may_win(hopeful, 1.0 / SAME) and self._is_worth_building(size, hopeful) else None
 
     def work(self, n_centers: int) -> float:
         """Return the work of placing this many centers and trying the first degree about some of them."""
@@ -255,7 +255,7 @@ class Expansions:
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
-        return self._budget.would_win(hopeful.weighed / slack)
+        return self._budget.may_win(hopeful, slack)
 
     def _cannot_improve(self) -> bool:
         """Return whether more centers are pointless whatever they cost."""

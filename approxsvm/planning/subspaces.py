@@ -159,7 +159,7 @@ class SubspaceTrials:
                 break
         best, cost = trial.best()
         is_slow = cost.is_slow_alone(self._budget.least.alone, self._problem.limits.rows_per_call)
-        if is_slow or cost.shares_of(exact)[0] > self._most or not self._budget.can_improve(cost):
+        if is_slow or cost.shares_of(exact)[0] > self._most or not self._budget.may_win(cost, 1.0 / SAME):
             return None
         return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share))
 
@@ -178,7 +178,7 @@ class SubspaceTrials:
 
     def _may_pay(self, k: int) -> bool:
         cost = self._costs.at_best(k)
-        pays = cost.shares_of(self._costs.exact)[0] <= self._most and self._budget.can_improve(cost)
+        pays = cost.shares_of(self._costs.exact)[0] <= self._most and self._budget.may_win(cost, 1.0 / SAME)
         return pays and _least_bytes(self._model, k) <= _most_bytes(self._problem)
 
     @property

@@ -13,7 +13,8 @@ import approxsvm
 from approxsvm import KernelModel
 from approxsvm.artifact.writer import Frame
 from approxsvm.errors import InputError
-from approxsvm.planning.calls import Calls, Cost, ExpansionCosts
+from approxsvm.planning.budget import Budget
+from approxsvm.planning.calls import Calls, Cost, ExpansionCosts, regrets
 from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.profiles import Profile
@@ -109,3 +110,27 @@ def test_plans_for_calls_of_one_row() -> None:
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="rows_per_call"):
             approxsvm.compile(svc, X, rows_per_call=wrong)
+
+
+def test_the_least_regret_is_on_the_worst_profile() -> None:
+    costs = [Cost(np.array(asked), np.array(asked)) for asked in ([1.0, 3.0], [1.5, 1.5], [3.0, 1.0])]
+    np.testing.assert_allclose(regrets(costs), [3.0, 1.5, 3.0])
+    slow = Cost(costs[0].asked, costs[0].alone, np.array([0.4, 0.4]))  # now as dear as the second plan in one profile
+    np.testing.assert_allclose(regrets([slow, costs[1]]), [1.0 + 1.9 / 1.5, 1.0 + 0.1])
+
+
+def test_a_plan_is_tried_if_it_may_be_the_cheapest_on_any_machine() -> None:
+    model = random_model(0)
+    problem = Problem(model, Frame.of(model, "mean"), np.random.default_rng(1).normal(size=(50, 7)))
+    exact = Cost(np.array([100.0, 100.0]), np.array([1.0, 1.0]))
+    budget = Budget(problem, exact, np.array([1e-12, 1e-12]))
+    assert budget.may_win(Cost(np.array([101.0, 99.0]), exact.alone))
+    assert not budget.may_win(Cost(np.array([101.0, 100.0]), exact.alone))
+    found = Cost(np.array([50.0, 90.0]), np.array([2.0, 0.5]))
+    assert budget.saved(Cost(np.array([50.0, 100.0]), exact.alone)) == pytest.approx(
+        0.5 * budget.saved(Cost(np.array([50.0, 50.0]), exact.alone))
+    )
+    budget.record(found, 1.0, 1.0)
+    assert (budget.least.asked.tolist(), budget.least.alone.tolist()) == ([50.0, 90.0], [1.0, 0.5])
+    assert not budget.may_win(Cost(np.array([60.0, 95.0]), exact.alone))
+    assert budget.may_win(Cost(np.array([60.0, 95.0]), exact.alone), 1.25)
