@@ -27,6 +27,7 @@ from approxsvm.errors import InputError
 from approxsvm.ir.compilation import TriedPlan
 from approxsvm.planning.racing import Rival, finalists, race
 from approxsvm.planning.request import Limits, Request, Stopwatch
+from approxsvm.system.error_state import in_own_error_state
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(1000, 6))
@@ -63,7 +64,7 @@ def compiled(source: Any, rows: Any, stopwatch: Stopwatch | None, **options: Any
         lambda *_: None,
         stopwatch=stopwatch,
     )
-    return _compiled(source, rows, None, request, "source", None)[0]
+    return in_own_error_state(_compiled)(source, rows, None, request, "source", None)[0]
 
 
 class Clock:
