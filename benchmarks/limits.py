@@ -28,7 +28,7 @@ from scipy.sparse import issparse
 import approxsvm
 from approxsvm import KernelModel, read_model
 from approxsvm.artifact.views import Artifact
-from approxsvm.planning.cost import PairCosts, Products, Size
+from approxsvm.planning.cost import Products, Size
 from approxsvm.runtime.evaluator import Evaluator
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.ordinary import PUBLISHED_OPTION, cases
@@ -130,7 +130,7 @@ def _of_winner(fast: Any, model: KernelModel, X: Any) -> float:
     """Count the support vectors of the functions that decide a row: all, or those of its class's pairs."""
     if model.n_decisions == 1:
         return float(model.n_sv)
-    pairs = PairCosts.of(model, X)
+    pairs = Products.of(model, X)
     classes = np.searchsorted(model.labels, fast.predict(X)) if np.all(np.diff(model.labels) > 0) else None
     n = len(model.labels)
     frequency = np.full(n, 1.0 / n) if classes is None else np.bincount(classes, minlength=n) / len(classes)

@@ -15,8 +15,9 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.shared_kernels import difference, of_functions
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.planning.cost import SUM_COST, Constants
+from approxsvm.planning.cost import SUM_COST
 from approxsvm.planning.gaussian import of_several
+from approxsvm.planning.profiles import Constants, Profile
 from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.runtime.evaluator import Evaluator
 
@@ -25,7 +26,8 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
     """Merge similar neighbours if that is cheaper; return the new ensemble and its built members."""
     members: list[SingleModel] = []
     results: list[Built] = []
-    constants = Constants.alone() if request.limits.rows_per_call == 1 else Constants.here()
+    profile = Profile.all()[0]
+    constants = profile.alone if request.limits.rows_per_call == 1 else profile.blocks
     k = 0
     while k < len(built):
         run: list[KernelModel] = []

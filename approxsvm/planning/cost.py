@@ -1,8 +1,7 @@
 """Cost of a row in each stage, computed without timing anything.
 
-The unit of cost is a multiply-add in a float32 microkernel at full speed. The constants that depend on the vector width
-are in `Constants`, measured for each target by ``python -m benchmarks.costs``. The target selects them; nothing is
-timed when a model is compiled.
+The unit of cost is a multiply-add in a float32 microkernel at full speed. Constants that depend on the machine are in
+profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed when a model is compiled.
 
 * A row costs n_sv (n_terms + `kernel`) in the exact engine, for exp and the two sums. n_terms is the number of its
   features, or of its non-zeros if those are few. The cost is 1.5 x if the support vectors do not fit a second-level
@@ -32,7 +31,6 @@ timed when a model is compiled.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -44,6 +42,7 @@ from approxsvm import _native
 from approxsvm.artifact.packing import reference_row
 from approxsvm.ir.constants import FREQUENT_SHARE, MAX_FREQUENT
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
+from approxsvm.planning.profiles import Constants
 
 # Cost of each extra sum of the exact engine with several classes.
 SUM_COST: Final = 5.0
@@ -72,66 +71,6 @@ CALL_ROWS: Final = 4_000
 
 
 @dataclass(frozen=True)
-class Constants:
-    """Costs of a target other than multiply-adds, in units of a multiply-add."""
-
-    row: float  # fixed cost of a row in a stage
-    loaded: float  # loading a feature of a row
-    direction: float  # refining a row by the bound that depends on its direction
-    degrees: float  # refining a row by the bounds of higher degrees
-    grid: float  # finding the value of a feature on a grid of few values
-    routing: float  # sending a row to one of many centers
-    kernel: float  # a support vector in the exact engine, in addition to its inner product
-    run: float  # least cost of a run of coefficients above degree 2
-    coefficient: float = 1.0  # least cost of a coefficient of an expansion; a single row waits for each to be loaded
-    product: float = 1.0  # multiplying a row by a feature of a support vector or of a subspace's basis
-    form: float = 1_000.0  # each of several classes about a center, in addition to its coefficients
-    listed: float = 1.0  # a coefficient in the lists of a class or of a subspace
-    width: int = 8  # rows that fill the lanes of a block; 0 for single rows
-    on_grid: float = 1.0  # cost of a subspace coordinate of a support vector on a grid, relative to a float
-    seconds: float = 14.5e-12  # time of a multiply-add at full speed
-
-    @classmethod
-    def here(cls) -> Constants:
-        """Return the constants of the target that predicts on this machine, or that APPROXSVM_TARGET names."""
-        return _of_target(_OF_TARGETS)
-
-    @classmethod
-    def alone(cls) -> Constants:
-        """Return the constants for calls of one row."""
-        return _of_target(_ALONE)
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether rows come one by one."""
-        return self.width == 0
-
-
-# Measured on a Zen 5, where a multiply-add at full speed takes 7.2 and 14.5 ps. On 14 models, they are off by a factor
-# of 1.08. Grids also halve the cost with AVX2, but not on all CPUs of that target.
-_OF_TARGETS: Final = {
-    "avx512": Constants(
-        1_400.0, 39.0, 5_200.0, 800.0, 200.0, 5_600.0, 27.0, 9.0, width=16, on_grid=0.5, seconds=7.2e-12
-    ),
-    "avx2": Constants(750.0, 33.0, 2_100.0, 200.0, 130.0, 3_100.0, 28.0, 8.0),
-}
-# Measured on a Zen 5. Constants of rows, coefficients, products and support vectors are fitted to the results of
-# benchmarks.costs and are off by a factor of 1.07 on average. Constants of runs, routing, forms and lists have since
-# been scaled by the ratio of the times of newer and older code.
-_ALONE: Final = {
-    "avx512": Constants(
-        14_000.0, 8.0, 14_000.0, 14_000.0, 200.0, 10_000.0, 28.0, 90.0, 9.0, 6.5, 2_300.0, 15.0, 0, 0.5
-    ),
-    "avx2": Constants(6_400.0, 8.0, 6_400.0, 6_400.0, 130.0, 4_000.0, 45.0, 50.0, 6.0, 2.9, 1_200.0, 8.0, 0, 0.5),
-}
-
-
-def _of_target(constants: Mapping[str, Constants]) -> Constants:
-    target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-    return constants.get(target, constants["avx2"])  # avx2 has the next narrower vectors
-
-
-@dataclass(frozen=True)
 class Size:
     """Number of centers, and number of features in the expansions."""
 
@@ -147,21 +86,23 @@ class Size:
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Products:
-    """Cost of the inner products of a row with the support vectors in the exact engine."""
+    """Counts of a model and its rows that the exact engine's cost depends on."""
 
+    n_sv: int
     n_terms: float  # multiplications for a support vector: features, or those that differ from the reference if few
-    cost: float  # cost of a row with all support vectors
+    cost: float  # multiplications of a row with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit the cache
     by_columns: bool  # whether support vectors are stored by columns
-    constants: Constants
+    # With several classes, for each: its support vectors, and those of other classes with a coefficient in their pair
+    counts: FloatArray
+    listed: FloatArray
 
     @classmethod
-    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> Products:
-        """Estimate the products of rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
-        constants = constants or Constants.here()
-        n_sv, d = model.n_sv, model.n_features
+    def of(cls, model: KernelModel, rows: Any) -> Products:
+        """Count for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        n_sv, d, lists = model.n_sv, model.n_features, _lists(model)
         vectors: Any = model.support_vectors
         reference = reference_row(vectors) if isinstance(vectors, np.ndarray) else None
         of_rows, of_vectors = _differing(rows, reference), _differing(vectors, reference)
@@ -170,21 +111,33 @@ class Products:
             least = max(n_sv / FREQUENT_SHARE, np.sort(of_vectors)[:-MAX_FREQUENT].max(initial=1))
             share = of_rows / max(rows.shape[0], 1)
             each = np.where(of_vectors > least, _FREQUENT_COST * n_sv, _ENTRY_COST * of_vectors)
-            return cls(float(share.sum()), float(share @ each), 1.0, True, constants)
+            return cls(n_sv, float(share.sum()), float(share @ each), 1.0, True, *lists)
         n_differing = float(of_rows.sum()) / max(rows.shape[0], 1)
         n_terms = n_differing if is_compressed and n_differing <= d / 3 else float(d)
         spilled = _SPILLED if 4 * n_sv * d > _CACHE_BYTES else 1.0
-        return cls(n_terms, n_sv * n_terms, spilled, False, constants)
+        return cls(n_sv, n_terms, n_sv * n_terms, spilled, False, *lists)
 
-    def engine(self, n_sv: int) -> float:
-        """Return the cost of a row in the exact engine of one decision function."""
-        products = self.constants.product * self.cost
-        return self.row + self.slower * (products + n_sv * self.constants.kernel)
+    def engine(self, constants: Constants, n_functions: int) -> float:
+        """Return the cost of a row in the exact engine of this many decision functions of the same kernels."""
+        sums = SUM_COST * self.n_sv * n_functions if n_functions > 1 else 0.0
+        return self.row(constants) + self.slower * self._kernels(constants) + sums
 
-    @property
-    def row(self) -> float:
-        """Fixed cost of a row in the engine."""
-        return self.constants.row + self.constants.loaded * self.n_terms
+    def _kernels(self, constants: Constants) -> float:
+        return constants.product * self.cost + self.n_sv * constants.kernel
+
+    def row(self, constants: Constants) -> float:
+        """Return the fixed cost of a row in the engine."""
+        return constants.row + constants.loaded * self.n_terms
+
+
+def _lists(model: KernelModel) -> tuple[FloatArray, FloatArray]:
+    counts = np.asarray(model.n_support, np.float64)
+    starts, n = np.concatenate([[0], np.cumsum(np.asarray(model.n_support, np.intp))]), len(counts)
+    listed = np.zeros(n)
+    for c in range(n) if model.has_pairs else ():
+        nonzeros = np.count_nonzero(model.dual_coef[:, starts[c] : starts[c + 1]], axis=1)
+        listed[np.arange(n) != c] += nonzeros
+    return counts, listed
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
@@ -202,19 +155,7 @@ class PairCosts:
 
     products: Products
     n_features: int
-    counts: FloatArray  # (n_classes,): support vectors of each class
-    listed: FloatArray  # (n_classes,): support vectors of other classes with a coefficient in their pair with each
-
-    @classmethod
-    def of(cls, model: KernelModel, rows: Any, constants: Constants | None = None) -> PairCosts:
-        """Estimate the costs of rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
-        n = len(model.labels)
-        counts, starts = np.asarray(model.n_support), np.concatenate([[0], np.cumsum(np.asarray(model.n_support))])
-        listed = np.zeros(n)
-        for c in range(n):
-            nonzeros = np.count_nonzero(model.dual_coef[:, starts[c] : starts[c + 1]], axis=1)
-            listed[np.arange(n) != c] += nonzeros
-        return cls(Products.of(model, rows, constants), model.n_features, counts.astype(np.float64), listed)
+    constants: Constants
 
     @property
     def stays_sparse(self) -> bool:
@@ -224,31 +165,32 @@ class PairCosts:
     @property
     def all_pairs(self) -> float:
         """Cost of the sums of all pairs in float64."""
-        n_sv, constants = float(self.counts.sum()), self.products.constants
-        products = constants.product * self.products.cost
-        return self.products.slower * (products + n_sv * (constants.kernel + SUM_COST * len(self.counts)))
+        products, constants = self.products, self.constants
+        sums = products.n_sv * (constants.kernel + SUM_COST * len(products.counts))
+        return products.slower * (constants.product * products.cost + sums)
 
     def of_winner(self, frequency: FloatArray) -> float:
         """Return the average cost of the pairs of one class, if classes are speculated with these frequencies."""
-        constants = self.products.constants
+        constants, counts, listed = self.constants, self.products.counts, self.products.listed
         if constants.is_alone:  # the kernel values of all support vectors first
-            values = self.counts.sum() * (constants.product * self.n_features + constants.kernel)
-            listed = self.counts * len(self.counts) + self.listed
-            return float(self.products.slower * values + constants.listed * (frequency @ listed))
-        own = self.counts * (self.n_features + _LISTED_COST + len(self.counts))
-        return float(_LISTED_SHARE * (frequency @ (own + self.listed * (self.n_features + _LISTED_COST + 1.0))))
+            values = counts.sum() * (constants.product * self.n_features + constants.kernel)
+            sums = constants.listed * (frequency @ (counts * len(counts) + listed))
+            return float(self.products.slower * values + sums)
+        own = counts * (self.n_features + _LISTED_COST + len(counts))
+        return float(_LISTED_SHARE * (frequency @ (own + listed * (self.n_features + _LISTED_COST + 1.0))))
 
     def speculating(self, n_landmarks: int) -> float:
         """Return the cost of the network that speculates the winner."""
-        n = len(self.counts)
+        n = len(self.products.counts)
         return float(n * self.n_features + _LISTED_SHARE * n_landmarks * (self.n_features + _LISTED_COST + n))
 
     @property
     def typical(self) -> float:
-        """Cost of the cheaper method, all pairs or a speculated winner's; the network has no landmarks."""
+        """Cost of the cheaper method, all pairs or a speculated winner's, by a network without landmarks."""
         if self.stays_sparse:
             return self.all_pairs
-        frequency = np.full(len(self.counts), 1.0 / len(self.counts))
+        n = len(self.products.counts)
+        frequency = np.full(n, 1.0 / n)
         return min(self.all_pairs, self.speculating(0) + (1.0 + _TYPICAL_MISSES) * self.of_winner(frequency))
 
 
@@ -268,30 +210,23 @@ class SubspaceCosts:
     of_coordinate: float = 1.0  # cost of a support vector's coordinate, relative to a float
 
     @classmethod
-    def of(
-        cls, model: KernelModel, rows: Any, constants: Constants | None = None, few_work: float = 0.0
-    ) -> SubspaceCosts:
-        """Estimate the costs of rows like these, an ndarray or csr_array of shape (n_rows, n_features).
-
-        `few_work` is described in `CostModel.of`.
-        """
-        few = by_few_values(model, few_work, constants)
+    def of(cls, model: KernelModel, products: Products, constants: Constants, few_work: float) -> SubspaceCosts:
+        """Estimate the costs of a model; `few_work` is described in `CostModel.of`."""
+        few, d = by_few_values(model, few_work, constants), model.n_features
         if model.n_decisions == 1:
-            products = Products.of(model, rows, constants)
-            exact = products.engine(model.n_sv)
-            if products.n_terms < model.n_features and products.slower > 1.0:
+            exact = products.engine(constants, 1)
+            if products.n_terms < d and products.slower > 1.0:
                 exact *= _SPILLED_NONZEROS
             exact = min(exact, few)
             n_sv = np.array([float(model.n_sv)])
-            return cls(model.n_features, n_sv, n_sv, 1, 0.0, np.array([exact]), exact, 0.0, products.constants)
-        pairs = PairCosts.of(model, rows, constants)
-        n = len(pairs.counts)
+            return cls(d, n_sv, n_sv, 1, 0.0, np.array([exact]), exact, 0.0, constants)
+        pairs = PairCosts(products, d, constants)
+        n, row = len(products.counts), products.row(constants)
         of_winners = np.array([pairs.of_winner(np.eye(n)[w]) for w in range(n)])
-        behind = np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners
-        constants, listed = pairs.products.constants, pairs.counts + pairs.listed
-        fixed, exact = pairs.products.row + pairs.speculating(0), min(pairs.products.row + pairs.typical, few)
-        behind = np.minimum(behind, few)
-        return cls(model.n_features, listed, pairs.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
+        behind = np.minimum(np.full(n, pairs.all_pairs) if pairs.stays_sparse else of_winners, few)
+        listed, fixed = products.counts + products.listed, row + pairs.speculating(0)
+        exact = min(row + pairs.typical, few)
+        return cls(d, listed, products.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
     def of_op(self, n_coordinates: int) -> FloatArray:
         """Return the cost of a row in one stage, for each group: loading, projection and sums."""
@@ -321,9 +256,8 @@ class SubspaceCosts:
         return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
 
-def by_few_values(model: KernelModel, few_work: float, constants: Constants | None = None) -> float:
+def by_few_values(model: KernelModel, few_work: float, constants: Constants) -> float:
     """Return the cost of a row on a grid of few values; infinite if `few_work`, the cost of a support vector, is 0."""
-    constants = constants or Constants.here()
     return constants.row + constants.grid * model.n_features + model.n_sv * few_work if few_work > 0.0 else math.inf
 
 
@@ -342,27 +276,22 @@ class CostModel:
     def of(
         cls,
         model: KernelModel,
-        rows: Any,
-        constants: Constants | None = None,
-        call_rows: int = CALL_ROWS,
+        products: Products,
+        constants: Constants,
+        call_rows: int | None = None,
         few_work: float = 0.0,
     ) -> CostModel:
-        """Estimate the costs of rows like these, an ndarray or csr_array of shape (n_rows, n_features).
-
-        `few_work` is Predictor.few_values_work of the exact model.
-        """
-        constants = constants or Constants.here()
+        """Estimate the costs of a model; `few_work` is Predictor.few_values_work of the exact model."""
         n_forms, n_refined = model.n_decisions, float(model.n_decisions)
         if model.has_pairs:
-            pairs, n_forms = PairCosts.of(model, rows, constants), len(model.labels) - 1
-            exact = pairs.products.row + pairs.typical
+            n_forms = len(model.labels) - 1
+            exact = products.row(constants) + PairCosts(products, model.n_features, constants).typical
         else:
-            exact = Products.of(model, rows, constants).engine(model.n_sv)
-            exact += SUM_COST * model.n_sv * n_forms if n_forms > 1 else 0.0
+            exact = products.engine(constants, n_forms)
             if model.task == "classification":
                 n_refined = min(_CONTENDERS + _SHARE_OF_CONTENDERS * n_forms, n_refined)
         exact = min(exact, by_few_values(model, few_work, constants))
-        return cls(model.n_features, n_forms, n_refined, exact, constants, call_rows)
+        return cls(model.n_features, n_forms, n_refined, exact, constants, call_rows or CALL_ROWS)
 
     def expansion(self, degree: int, size: Size) -> float:
         """Return the cost of a row that the expansion certifies at once."""

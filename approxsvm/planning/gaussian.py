@@ -16,18 +16,18 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.expansion.certificate import least_tolerance
 from approxsvm.expansion.stack import USUAL_WORK, WORK_PER_SECOND, value_range
-from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.plan import MAX_CENTERS, Plan
-from approxsvm.planning import building, planner
+from approxsvm.planning import building
 from approxsvm.planning.building import NORM_WORK, Prepared
+from approxsvm.planning.expansions import Candidate
 from approxsvm.planning.placing import held_out
-from approxsvm.planning.planner import Candidate, Choice
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.racing import Rival, raced
-from approxsvm.planning.request import Built, Lowering, Progress, Request
-from approxsvm.planning.subspaces import Subspaces, choose_subspaces, goes_by_many_features
+from approxsvm.planning.request import Built, Lowering, Request
+from approxsvm.planning.search import Choice, Found, search
+from approxsvm.planning.subspaces import may_have_subspaces
 from approxsvm.planning.winner import speculate
 from approxsvm.system.threads import one_thread_inside
 
@@ -54,19 +54,19 @@ def build(model: KernelModel, request: Request) -> Built:
             _check_plan(problem, request)
             return building.build(model, problem, request.plan, request), ()
         start = time.process_time()
-        choice = _choose(problem, request.progress)
+        choice = search(problem, request.progress)
         finish = partial(_finished, model, problem, request)
         if request.stopwatch is not None and len(choice.tried) > 1:
             rows, rivals = held_out(problem, request.rows), _rivals(choice, finish, request)
             return raced(rivals, choice.reason, rows, request, time.process_time() - start)
-        artifact, work = finish(choice.candidate or choice.subspaces, choice.reason)
+        artifact, work = finish(choice.chosen, choice.reason)
         return artifact, tuple(replace(p, work=p.work + work) if p.chosen else p for p in choice.tried)
 
 
 def _finished(
-    model: KernelModel, problem: Problem, request: Request, found: Candidate | Subspaces | None, reason: str
+    model: KernelModel, problem: Problem, request: Request, found: Found, reason: str
 ) -> tuple[Artifact, float]:
-    """Build what the search has found, None for the exact engine; return it with the estimated seconds of its sums."""
+    """Build what the search has found; return it with the estimated seconds of its sums."""
     before = problem.known_sums.work
     artifact = building.build(model, problem, *_plan_of(problem, found, reason, request))
     return artifact, (problem.known_sums.work - before) / WORK_PER_SECOND
@@ -134,41 +134,7 @@ def _problem(model: KernelModel, request: Request) -> Problem:
     )
 
 
-def _choose(problem: Problem, progress: Progress) -> Choice:
-    limits = problem.limits
-    look_for = partial(choose_subspaces, problem, partial(progress, "Looking for subspaces"))
-    # Subspaces suit rows with many non-zero features; for other rows,
-    # expansions are tried first to show how much there is to gain.
-    may_have_subspaces = _may_have_subspaces(problem) and limits.degree == limits.n_centers == "auto"
-    come_first = may_have_subspaces and goes_by_many_features(problem)
-    subspaces = look_for() if come_first else None
-    plan = Choice(None, "")
-    if problem.mode != "exact":
-        cost = None if subspaces is None else subspaces.cost
-        plan = planner.choose(problem, partial(progress, "Planning"), cost)
-    if may_have_subspaces and not come_first:
-        subspaces = look_for(None if plan.candidate is None else plan.candidate.costs)
-    elif plan.candidate is not None and subspaces is not None:
-        plan = replace(plan, tried=(*plan.tried, subspaces.tried), found=(*plan.found, subspaces))
-        subspaces = None
-    if subspaces is not None:
-        plan = _with_subspaces(plan, subspaces)
-    if problem.mode == "certified":
-        is_plan = plan.candidate is None and plan.subspaces is None
-        engine = TriedPlan("the exact engine alone", 1.0, chosen=is_plan, share_alone=1.0)
-        plan = replace(plan, tried=(*plan.tried, engine), found=(*plan.found, None))
-    return plan
-
-
-def _with_subspaces(plan: Choice, subspaces: Subspaces) -> Choice:
-    others = tuple(replace(other, chosen=False) for other in plan.tried)
-    tried = (*others, replace(subspaces.tried, chosen=True))
-    return Choice(None, subspaces.reason, tried, subspaces, (*plan.found, subspaces))
-
-
-def _plan_of(
-    problem: Problem, found: Candidate | Subspaces | None, reason: str, request: Request
-) -> tuple[Plan, Request, Prepared]:
+def _plan_of(problem: Problem, found: Found, reason: str, request: Request) -> tuple[Plan, Request, Prepared]:
     """Return the plan as data, and the parts that the search has built."""
     make = partial(request.plan_of, problem.model, reason=reason)
     if isinstance(found, Candidate):
@@ -181,19 +147,13 @@ def _plan_of(
             norm_work=None if work == USUAL_WORK else int(work),
         )
         return plan, request, Prepared(points, found.expanded)
-    subspaces, landmarks, network = found, None, None
+    landmarks, network = None, None
     if problem.model.has_pairs and math.isinf(problem.tolerance):
-        landmarks, network = speculate(problem, None if subspaces is None else subspaces.speculated_cost)
-    if subspaces is None:
+        landmarks, network = speculate(problem, None if found is None else found.speculated_cost)
+    if found is None:
         return make("exact", landmarks=landmarks), request, Prepared(network=network)
-    plan = make(
-        "subspaces",
-        subspaces=subspaces.coordinates,
-        degree=subspaces.degree,
-        basis=subspaces.basis,
-        landmarks=landmarks,
-    )
-    return plan, request, Prepared(subspaces=subspaces.sections, network=network)
+    plan = make("subspaces", subspaces=found.coordinates, degree=found.degree, basis=found.basis, landmarks=landmarks)
+    return plan, request, Prepared(subspaces=found.sections, network=network)
 
 
 def _check_plan(problem: Problem, request: Request) -> None:
@@ -201,7 +161,7 @@ def _check_plan(problem: Problem, request: Request) -> None:
     plan, model = request.plan, problem.model
     assert plan is not None
     engines = {"approximate": ["expansions"], "exact": ["exact"], "certified": ["expansions", "exact"]}[request.mode]
-    if request.mode == "certified" and _may_have_subspaces(problem):
+    if request.mode == "certified" and may_have_subspaces(problem):
         engines.append("subspaces")
     request.check_plan(model, *engines)
     if plan.landmarks is not None and not (model.has_pairs and math.isinf(problem.tolerance)):
@@ -215,11 +175,6 @@ def _check_plan(problem: Problem, request: Request) -> None:
     ):
         if any(number > most for number in numbers):
             raise InputError(f"plan: {name} has {max(numbers)}, but the model has {model.n_features} features")
-
-
-def _may_have_subspaces(problem: Problem) -> bool:
-    """Return whether the model has stages in subspaces, which settle labels by votes, and values."""
-    return problem.mode == "certified" and (problem.model.n_decisions == 1 or problem.majority_only)
 
 
 def _promise(model: KernelModel, request: Request) -> float:

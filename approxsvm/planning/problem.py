@@ -15,6 +15,7 @@ from approxsvm.artifact.writer import Frame
 from approxsvm.expansion.stack import KnownSums
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.schema import Mode
+from approxsvm.planning.cost import Products
 from approxsvm.planning.request import Limits
 from approxsvm.runtime.evaluator import LABELS, Evaluator
 
@@ -45,6 +46,11 @@ class Problem:
     def known_sums(self) -> KnownSums:
         """Cache of the sums that expansions of the model have computed so far."""
         return KnownSums()
+
+    @cached_property
+    def products(self) -> Products:
+        """Counts that the cost of a row in the exact engine depends on."""
+        return Products.of(self.model, self.typical_rows)
 
     def winners(self, rows: Any) -> npt.NDArray[np.intp]:
         """Return the class of each row, as a position among several classes."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import combinations, pairwise
+from itertools import combinations, compress, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,9 +24,11 @@ from approxsvm.expansion.subspace import GroupInSubspace, Lists, SubspaceGroup, 
 from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.plan import Plan
-from approxsvm.planning.calls import EFFORT, SAME, Calls, Cost, tail_of, work_of_cost
-from approxsvm.planning.cost import Constants, Products, SubspaceCosts
+from approxsvm.planning.budget import Budget
+from approxsvm.planning.calls import SAME, Cost, Costs, ratios
+from approxsvm.planning.cost import SubspaceCosts
 from approxsvm.planning.problem import Problem
+from approxsvm.planning.profiles import Constants
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.system.threads import all_threads
 
@@ -48,12 +50,9 @@ _MAX_ROWS: Final = 2_000
 # Stages must reduce the cost of a row to at most this share of the exact engine's, and of the cost of a plan of
 # expansions, which is as uncertain as their own. For several classes the share is smaller, as blocks are less full.
 _WORTHWHILE: Final = 0.8
-_WORTHWHILE_OF_PLAN: Final = 0.95
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # Stages that may reduce the cost to this share are tried even if the search takes longer than the expected rows.
 _MUCH_LESS: Final = 0.2
-# A plan below this share of the exact engine's cost ends the search.
-_GOOD_ENOUGH: Final = 0.1
 # Above this number of classes, stages may take as many bytes as the exact model plus this, because they store vectors
 # again for each pair.
 _MANY_CLASSES: Final = 64
@@ -79,7 +78,7 @@ class Subspaces:
     degree: int  # of the expansion that replaces the first sums, or 0
     basis: int  # coordinates of the basis
     cost: Cost  # average cost of a row, including the exact engine after the stages
-    speculated_cost: float  # cost without speculating on the class
+    speculated_cost: FloatArray  # cost without speculating on the class
     reason: str  # the choice in words
     tried: TriedPlan  # the choice in numbers
 
@@ -94,21 +93,101 @@ def goes_by_many_features(problem: Problem) -> bool:
     model, rows = problem.model, problem.typical_rows
     if rows.shape[0] == 0 or model.n_features < _MANY_FEATURES:
         return False
-    return Products.of(model, rows).n_terms == model.n_features
+    return problem.products.n_terms == model.n_features
 
 
-def choose_subspaces(
-    problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None = None
-) -> Subspaces | None:
-    """Try increasing numbers of coordinates; return the stages with the lowest cost of sample rows.
+def may_have_subspaces(problem: Problem) -> bool:
+    """Return whether the model has stages in subspaces, which settle labels by votes, and values."""
+    return problem.mode == "certified" and (problem.model.n_decisions == 1 or problem.majority_only)
 
-    Several classes vote. The result is None unless the stages are better than a plan of `cost_of_plan`, or than the
-    exact engine, make rows much cheaper, and fit `max_bytes`.
-    """
-    best = _best(problem, progress, cost_of_plan)
-    return best if best is not None and best.n_bytes <= _most_bytes(problem) else None
-    best = _best(problem, progress, cost_of_plan)
-    return best if best is not None and best.n_bytes <= _most_bytes(problem) else None
+
+class SubspaceTrials:
+    """Kernel sums in increasing numbers of coordinates, tried on sample rows; several classes vote."""
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        self._problem, self._model, self._budget = problem, problem.model, budget
+        self._numbers: list[int] = []
+        self._most = _WORTHWHILE_OF_CLASSES if self._model.n_decisions > 1 else _WORTHWHILE
+        self.best: Subspaces | None = None
+
+    def hopeful_cost(self) -> Cost | None:
+        """Return the cost of a row at best; None if the model has no stages in few coordinates that may pay."""
+        if not (self._budget.is_free and may_have_subspaces(self._problem) and self._has_rows):
+            return None
+        model, d = self._model, self._model.n_features
+        least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
+        self._numbers = [k for k in _NUMBERS if k >= least and 2 * k <= d and self._may_pay(k)]
+        if not (self._numbers and all(group.have_one_sign() and len(group.members) for group in self._lists)):
+            return None
+        return self._at_best if max(len(group.members) for group in self._lists) * d <= _MAX_NUMBERS else None
+
+    def work(self) -> float:
+        """Return the work of the least trial, or nothing if stages may save very much."""
+        return 0.0 if self._saves_much else _work(self._lists, self._model.n_features, self._numbers[:1])
+
+    def run(self, progress: Callable[[float], None]) -> None:
+        """Try as many numbers of coordinates as the work allows; keep stages that make rows much cheaper."""
+        numbers, problem = self._numbers, self._problem
+        most = math.inf if self._saves_much else self._budget.worth(self._at_best)
+        most = min(most, _MOST_WORK[problem.limits.effort])
+        while numbers and _work(self._lists, self._model.n_features, numbers) > most:
+            numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
+        if numbers:
+            with (
+                ThreadPoolExecutor(all_threads()) as pool,
+                np.errstate(over="ignore", under="ignore", invalid="ignore"),
+            ):
+                trial = _Trial(problem, self._lists, self._costs, numbers[-1], partial(mapped_in_order, pool))
+                found = self._found(trial, progress)
+            if found is not None and found.n_bytes <= _most_bytes(problem):
+                self._budget.record(found.cost, 0.0, 0.0)
+                self.best = found
+
+    def _found(self, trial: _Trial, progress: Callable[[float], None]) -> Subspaces | None:
+        numbers, exact = self._numbers, self._costs.exact
+        if not trial.draw_rows():
+            return None
+        for n_done, k in enumerate(reversed(numbers), 1):
+            if not trial.run(k):
+                return None
+            progress(0.5 * n_done / len(numbers))
+            # Fewer coordinates decide fewer rows.
+            left = 1.0 - trial.decided_by_sums(k)
+            if n_done == 1 and self._at_best.shares_of(exact)[0] + left > self._most:
+                return None
+            if not trial.pays(k):
+                break
+        best, cost = trial.best()
+        is_slow = cost.is_slow_alone(self._budget.least.alone, self._problem.limits.rows_per_call)
+        if is_slow or cost.shares_of(exact)[0] > self._most or not self._budget.may_win(cost, 1.0 / SAME):
+            return None
+        return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share))
+
+    @cached_property
+    def _costs(self) -> _Costs:
+        return _Costs(self._problem)
+
+    @cached_property
+    def _lists(self) -> list[Lists]:
+        return Lists.of(self._model)
+
+    @property
+    def _has_rows(self) -> bool:
+        model = self._model
+        return model.gamma > 0.0 and 0 < model.n_features <= _MAX_FEATURES and self._problem.typical_rows.shape[0] > 0
+
+    def _may_pay(self, k: int) -> bool:
+        cost = self._costs.at_best(k)
+        pays = cost.shares_of(self._costs.exact)[0] <= self._most and self._budget.may_win(cost, 1.0 / SAME)
+        return pays and _least_bytes(self._model, k) <= _most_bytes(self._problem)
+
+    @property
+    def _at_best(self) -> Cost:
+        return min(map(self._costs.at_best, self._numbers), key=lambda cost: cost.shares_of(self._costs.exact)[0])
+
+    @property
+    def _saves_much(self) -> bool:
+        return self._at_best.shares_of(self._costs.exact)[0] <= _MUCH_LESS
 
 
 def _most_bytes(problem: Problem) -> float:
@@ -124,57 +203,6 @@ def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
     return 4 * n_coordinates * (model.n_sv + int(listed))
 
 
-def _best(problem: Problem, progress: Callable[[float], None], cost_of_plan: Cost | None) -> Subspaces | None:
-    model, rows, d = problem.model, problem.typical_rows, problem.model.n_features
-    if model.gamma == 0.0 or model.n_sv == 0 or d > _MAX_FEATURES or rows.shape[0] == 0:
-        return None
-    costs = _CallCosts.of(problem)
-    blocks = costs.blocks
-    exact = costs.exact
-    if cost_of_plan is not None and cost_of_plan.asked < _GOOD_ENOUGH * exact.asked:
-        return None
-    of_engine, of_plan = (_WORTHWHILE_OF_CLASSES,) * 2 if model.n_decisions > 1 else (_WORTHWHILE, _WORTHWHILE_OF_PLAN)
-    least_asked = exact.asked if cost_of_plan is None else min(cost_of_plan.asked, exact.asked)
-    to_beat = min(of_engine * exact.asked, of_plan * least_asked)
-    least_alone = exact.alone if cost_of_plan is None else min(cost_of_plan.alone, exact.alone)
-    least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
-    numbers = [k for k in _NUMBERS if k >= least and 2 * k <= d and costs.at_best(k) <= to_beat]
-    numbers = [k for k in numbers if _least_bytes(model, k) <= _most_bytes(problem)]
-    if not numbers:
-        return None
-    lists = Lists.of(model)
-    if not all(group.have_one_sign() and len(group.members) for group in lists):
-        return None
-    largest, effort = max(len(group.members) for group in lists), problem.limits.effort
-    cheapest = min(map(costs.at_best, numbers))
-    most = EFFORT[effort] * (least_asked - cheapest) * work_of_cost(problem.limits.rows_expected, blocks.constants)
-    if cheapest <= _MUCH_LESS * least_asked:
-        most = math.inf
-    while numbers and _work(lists, d, numbers) > min(most, _MOST_WORK[effort]):
-        numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
-    if not numbers or largest * d > _MAX_NUMBERS:
-        return None
-    with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        in_order = partial(mapped_in_order, pool)
-        trial = _Trial(problem, lists, costs, numbers[-1], in_order)
-        if not trial.draw_rows():
-            return None
-        for n_done, k in enumerate(reversed(numbers), 1):
-            if not trial.run(k):
-                return None
-            progress(0.5 * n_done / len(numbers))
-            # Fewer coordinates decide fewer rows.
-            left = 1.0 - trial.decided_by_sums(k)
-            if n_done == 1 and min(map(costs.at_best, numbers)) + left * exact.asked > to_beat:
-                return None
-            if not trial.pays(k):
-                break
-        best, cost = trial.best()
-        if cost.asked > to_beat or cost.is_slow_alone(least_alone, problem.limits.rows_per_call):
-            return None
-        return trial.built(best, cost, lambda share: progress(0.5 + 0.5 * share))
-
-
 def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], None]) -> dict[str, bytes]:
     """Build the sections of a plan that was made before; raise InputError if the model has no such stages."""
     model, lists = problem.model, Lists.of(problem.model)
@@ -183,7 +211,7 @@ def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], No
     if not (is_possible and all(group.have_one_sign() and len(group.members) for group in lists)):
         raise wrong
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        trial = _Trial(problem, lists, _CallCosts.of(problem), plan.basis, partial(mapped_in_order, pool))
+        trial = _Trial(problem, lists, _Costs(problem), plan.basis, partial(mapped_in_order, pool))
         groups = trial.groups(plan.subspaces, progress)
         expansion = None
         if plan.degree and groups is not None:
@@ -199,44 +227,35 @@ def _are_on_grid(problem: Problem) -> bool:
     return math.isinf(problem.tolerance)
 
 
-@dataclass(frozen=True, eq=False)
-class _CallCosts:
-    """Costs of rows in blocks and row by row, for a given size of calls."""
+class _Costs:
+    """Costs of rows in kernel sums in few coordinates, and in the exact engine after them."""
 
-    blocks: SubspaceCosts
-    alone: SubspaceCosts
-    calls: Calls
+    def __init__(self, problem: Problem) -> None:
+        def make(constants: Constants) -> SubspaceCosts:
+            found = SubspaceCosts.of(problem.model, problem.products, constants, problem.exact.native.few_values_work)
+            return replace(found, of_coordinate=constants.on_grid) if _are_on_grid(problem) else found
 
-    @classmethod
-    def of(cls, problem: Problem) -> _CallCosts:
-        """Estimate the costs of the problem's rows."""
-        few_work = problem.exact.native.few_values_work
-        blocks, alone = (
-            SubspaceCosts.of(problem.model, problem.typical_rows, constants, few_work)
-            for constants in (Constants.here(), Constants.alone())
-        )
-        if _are_on_grid(problem):
-            blocks, alone = (replace(costs, of_coordinate=costs.constants.on_grid) for costs in (blocks, alone))
-        return cls(blocks, alone, Calls(problem.limits.rows_per_call, blocks.constants.width))
+        self._costs = Costs.of(make, problem.limits.rows_per_call)
+        some = self._costs.models[0][0]
+        self.n_listed, self.misses = some.n_listed, some.misses
 
-    @property
+    @cached_property
     def exact(self) -> Cost:
         """Cost of the exact engine alone."""
-        return self.calls.exact(self.blocks.exact, self.alone.exact)
+        return self._costs.cost(lambda costs: costs.exact)
 
     @property
     def fixed(self) -> Cost:
         """Fixed cost of a row."""
-        return Cost(self.calls.cheaper(1.0, self.blocks.fixed, self.alone.fixed), self.alone.fixed)
+        return self._costs.cost(lambda costs: costs.fixed)
 
-    def at_best(self, n_coordinates: int) -> float:
+    def at_best(self, n_coordinates: int) -> Cost:
         """Return the average cost of a row if a stage decided all of them."""
-        return self.calls.cheaper(1.0, self.blocks.at_best(n_coordinates), self.alone.at_best(n_coordinates))
+        return self._costs.cost(lambda costs: costs.at_best(n_coordinates))
 
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
         """Return the cost of a row in a step that gets a share of the rows, by group frequency; None is the engine."""
-        blocks, alone = (float(_of_step(costs, step) @ frequency) for costs in (self.blocks, self.alone))
-        return Cost(self.calls.cheaper(share / len(frequency), blocks, alone), alone)
+        return self._costs.cost(lambda costs: float(_of_step(costs, step) @ frequency), share / len(frequency))
 
 
 def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
@@ -252,7 +271,7 @@ class _Trial:
         self,
         problem: Problem,
         lists: list[Lists],  # lists of all groups
-        costs: _CallCosts,
+        costs: _Costs,
         most: int,  # maximum number of coordinates of any stage
         in_order: InOrder,  # maps a function over arguments in parallel
     ) -> None:
@@ -260,7 +279,7 @@ class _Trial:
         self._most, self._in_order = most, in_order
         self._input_scale = input_scale_for(self._model.gamma)
         # Some classes, from those with few support vectors to those with many, represent all.
-        order, n = np.argsort(costs.blocks.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
+        order, n = np.argsort(costs.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
         self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
         self._stages: dict[int, dict[int, SubspaceStage]] = {}
         self._expansions: dict[_Step, Artifact] = {}
@@ -320,7 +339,7 @@ class _Trial:
 
     def pays(self, k: int) -> bool:
         """Return whether the rows that the sums in k coordinates decide cost more in the exact engine."""
-        return self.decided_by_sums(k) * self._costs.exact.asked > self._costs.at_best(k)
+        return self.decided_by_sums(k) > self._costs.at_best(k).shares_of(self._costs.exact)[0]
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
         """Return the steps that are quickest for one row among those with about the lowest cost, and their cost."""
@@ -330,10 +349,10 @@ class _Trial:
             chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)
         ]
         costs, requested = {chain: self._cost(chain) for chain in tried}, self._problem.limits.rows_per_call
-        quickest = min(cost.alone for cost in costs.values())
+        quickest = np.min([cost.alone for cost in costs.values()], axis=0)
         good = [chain for chain in tried if not costs[chain].is_slow_alone(quickest, requested)]
-        least = min(costs[chain].asked for chain in good)
-        best = min((c for c in good if costs[c].asked <= SAME * least), key=lambda chain: costs[chain].alone)
+        asked, alone = (ratios(getattr(costs[chain], name) for chain in good) for name in ("asked", "alone"))
+        best = good[int(np.where(asked <= SAME * asked.min(), alone, np.inf).argmin())]
         return best, costs[best]
 
     def built(self, steps: tuple[_Step, ...], cost: Cost, progress: Callable[[float], None]) -> Subspaces | None:
@@ -345,10 +364,10 @@ class _Trial:
         name = f"{', then '.join(step.name for step in steps)} of {self._model.n_features} coordinates"
         reason = (
             f"{name}, then the exact engine: should settle {decided:.1%} before it and "
-            f"take {cost.share_of(self._costs.exact, self._problem.limits.rows_per_call)}"
+            f"take {cost.words(self._costs.exact, self._problem.limits.rows_per_call)}"
         )
-        exact, speculated = self._costs.exact, cost.asked - self._costs.fixed.asked
-        tried = TriedPlan(name, cost.asked / exact.asked, decided, share_alone=cost.alone / exact.alone)
+        asked, alone = cost.shares_of(self._costs.exact)
+        tried, speculated = TriedPlan(name, asked, decided, share_alone=alone), cost.asked - self._costs.fixed.asked
         sections = subspace_sections(groups, self._expansions.get(steps[0]))
         coordinates = tuple(step.n_coordinates for step in steps)
         return Subspaces(sections, coordinates, steps[0].degree, self._most, cost, speculated, reason, tried)
@@ -383,9 +402,10 @@ class _Trial:
         """Return degrees of expansions of the only function that could be cheaper than its sums."""
         if self._model.n_decisions > 1:
             return []
-        costs = self._costs.blocks
-        most = _WORTHWHILE * float(costs.of_op(k)[0])
-        return [degree for degree in _DEGREES if float(costs.of_expansion(k, degree)[0]) <= most]
+        costs, one = self._costs, np.ones(1)
+        sums = costs.of_rows(1.0, _Step(k, 0), one)
+        cheap = (costs.of_rows(1.0, _Step(k, degree), one).shares_of(sums)[0] <= _WORTHWHILE for degree in _DEGREES)
+        return list(compress(_DEGREES, cheap))
 
     def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
         """Return which rows the sums in k coordinates, or an expansion, decide if values shrink as assumed."""
@@ -402,20 +422,17 @@ class _Trial:
 
     def _cost(self, steps: tuple[_Step, ...]) -> Cost:
         """Return the average cost of a row."""
-        costs, undecided = self._costs, np.ones(len(self._classes), bool)
-        asked = alone = 0.0
+        undecided, total = np.ones(len(self._classes), bool), self._costs.exact.times(0.0)
         for step in (*steps, None):
             share = float(undecided.mean())
             if share == 0.0:
                 break
             counts = np.bincount(self._classes[undecided], minlength=len(self._lists))
-            cost = costs.of_rows(share, step, counts / counts.sum())
-            asked, alone = asked + share * cost.asked, alone + share * cost.alone
+            total += self._costs.of_rows(share, step, counts / counts.sum()).times(share)
             if step is not None:
                 undecided &= ~self._certified[step]
-        tries = 1.0 + costs.blocks.misses
-        tail = tail_of(float(undecided.mean()), costs.exact.asked)
-        return Cost(costs.fixed.asked + tries * asked, costs.fixed.alone + tries * alone, tail)
+        total = self._costs.fixed + total.times(1.0 + self._costs.misses)
+        return total.with_tail(float(undecided.mean()), self._costs.exact)
 
 
 class _Step(NamedTuple):

@@ -7,7 +7,6 @@ by more than their error bounds.
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -15,8 +14,10 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import record
+from approxsvm.planning.calls import ratios
 from approxsvm.planning.cost import PairCosts
 from approxsvm.planning.problem import Problem
+from approxsvm.planning.profiles import Profile
 
 # Maximum number of rows to fit and evaluate a network, and of their entries.
 _MAX_ROWS: Final = 6_000
@@ -30,7 +31,7 @@ _RIDGE: Final = 1e-6
 
 def speculate(
     problem: Problem,  # with several classes
-    speculated_cost: float | None = None,  # cost of a row with a speculated class, if subspaces come first
+    speculated_cost: FloatArray | None = None,  # cost of a row with a speculated class, if subspaces come first
 ) -> tuple[int | None, dict[str, bytes]]:
     """Fit networks with increasing numbers of landmarks; return the cheapest number and its section speculation.
 
@@ -38,24 +39,29 @@ def speculate(
     succeeds.
     """
     model = problem.model
-    costs = PairCosts.of(model, problem.typical_rows)
-    goes_by_all_pairs = costs.stays_sparse or problem.exact.native.few_values_work > 0.0
+    profiles = Profile.all()
+    costs = [PairCosts(problem.products, model.n_features, profile.blocks) for profile in profiles]
+    goes_by_all_pairs = costs[0].stays_sparse or problem.exact.native.few_values_work > 0.0
     if goes_by_all_pairs and speculated_cost is None:
         return None, {}
     fit = _Fit.of(problem)
     if fit is None:
         return None, {}
-    winner_cost = costs.of_winner(fit.hits.mean(axis=0)) if speculated_cost is None else speculated_cost
+    frequency, winner_cost = fit.hits.mean(axis=0), speculated_cost
+    if winner_cost is None:
+        winner_cost = np.array([cost.of_winner(frequency) for cost in costs])
+    all_pairs = np.array([cost.all_pairs for cost in costs]) if speculated_cost is None else np.inf * winner_cost
     best: tuple[int | None, dict[str, bytes]] = (None, {})
-    least = costs.all_pairs if speculated_cost is None else math.inf
+    least = all_pairs
     for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(fit.landmarks)):
-        if costs.speculating(n) + winner_cost >= least:
+        speculating = costs[0].speculating(n)
+        if np.all(speculating + winner_cost >= least):
             break
         weights = fit.weights(n)
         if not np.isfinite(weights).all():
             continue
-        cost = costs.speculating(n) + (1.0 + fit.missed(weights)) * winner_cost
-        if cost < least:
+        cost = speculating + (1.0 + fit.missed(weights)) * winner_cost
+        if ratios((least, cost)).argmin() == 1:
             best, least = (n, {"speculation": _packed(fit.landmarks[:n], weights)}), cost
     return best
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,18 +10,28 @@ from conftest import random_model
 from sklearn.svm import SVC
 
 import approxsvm
+from approxsvm import KernelModel
 from approxsvm.artifact.writer import Frame
 from approxsvm.errors import InputError
-from approxsvm.planning import planner
-from approxsvm.planning.calls import CallCosts, Calls, Cost
-from approxsvm.planning.cost import Constants, Size
+from approxsvm.planning.budget import Budget
+from approxsvm.planning.calls import Calls, Cost, ExpansionCosts, regrets
+from approxsvm.planning.cost import Size
 from approxsvm.planning.problem import Problem
+from approxsvm.planning.profiles import Profile
 from approxsvm.planning.request import Limits
 
 NOTHING_OPEN = dict.fromkeys(("direction", "higher_degree", "float32", "float64", "definition"), 0.0) | {
     "expansion": 1.0
 }
 HALF_OPEN = NOTHING_OPEN | {"expansion": 0.5, "float32": 0.4, "float64": 0.1}
+
+
+def cost_of(asked: float, alone: float) -> Cost:
+    return Cost(np.array([asked]), np.array([alone]))
+
+
+def costs_of(model: KernelModel, rows: Any, n_rows: int | None) -> ExpansionCosts:
+    return ExpansionCosts(Problem(model, Frame.of(model, "mean"), rows, limits=Limits(rows_per_call=n_rows)))
 
 
 def test_a_block_costs_the_same_with_fewer_rows() -> None:
@@ -45,48 +55,44 @@ def test_rows_cost_less_in_larger_calls(target: str, n_classes: int, monkeypatch
         (2, Size(64, 7), HALF_OPEN),
         (4, Size(16, 5), HALF_OPEN),
     ):
-        found = [CallCosts.of(model, rows, n).cascade(degree, size, share) for n in (1, 2, 8, 64, 1_000, 100_000)]
-        asked = [cost.asked for cost in found]
-        assert asked == sorted(asked, reverse=True)
-        assert asked[0] == pytest.approx(found[0].alone)
-        assert {cost.alone for cost in found} == {found[0].alone}
-        batch = CallCosts.of(model, rows, None).cascade(degree, size, share)
-        assert batch.asked < batch.alone
-    assert Constants.alone().is_alone
-    assert not Constants.here().is_alone
+        found = [costs_of(model, rows, n).cascade(degree, size, share) for n in (1, 2, 8, 64, 1_000, 100_000)]
+        for asked in np.transpose([cost.asked for cost in found]).tolist():
+            assert asked == sorted(asked, reverse=True)
+        np.testing.assert_allclose(found[0].asked, found[0].alone)
+        assert len({tuple(cost.alone) for cost in found}) == 1
+        batch = costs_of(model, rows, None).cascade(degree, size, share)
+        assert (batch.asked < batch.alone).all()
+    for profile in Profile.all():
+        assert (profile.blocks.is_alone, profile.alone.is_alone) == (False, True)
 
 
 def test_what_is_said_of_costs() -> None:
-    cost, exact = Cost(10.0, 60.0, 3.0), Cost(100.0, 200.0, 8.0)
-    assert cost.share_of(exact, None) == "10.0% of the exact engine's time in batches, 30.0% in calls of one row"
-    assert cost.share_of(exact, 64) == "10.0% of the exact engine's time in calls of 64 rows, 30.0% in calls of one row"
-    assert cost.share_of(exact, 1) == "30.0% of the exact engine's time in calls of one row"
+    cost, exact = cost_of(10.0, 60.0), cost_of(100.0, 200.0)
+    assert cost.words(exact, None) == "10.0% of the exact engine's time in batches, 30.0% in calls of one row"
+    assert cost.words(exact, 64) == "10.0% of the exact engine's time in calls of 64 rows, 30.0% in calls of one row"
+    assert cost.words(exact, 1) == "30.0% of the exact engine's time in calls of one row"
 
 
 def test_no_plan_is_three_times_as_slow_alone_unless_calls_are_large() -> None:
-    rows = np.random.default_rng(1).normal(size=(200, 7))
-    model = random_model(0)
-    points = planner.Points(np.zeros((1, 7), np.float32), None, np.zeros(1))
-    slow, quick = (
-        planner.Candidate(2, points, Cost(cost, alone, 0.0), 0.9) for cost, alone in ((1.0, 31.0), (2.0, 10.0))
-    )
-    for asked, expected in ((None, [quick]), (1_000, [slow, quick])):
-        problem = Problem(model, Frame.of(model, "mean"), rows, limits=Limits(rows_per_call=asked))
-        assert planner.Planner(problem, Cost(100.0, 100.0, 0.0))._quick_alone([slow, quick]) == expected
-    assert not Cost(1.0, 30.0, 0.0).is_slow_alone(10.0, None)
-    assert Cost(1.0, 30.1, 0.0).is_slow_alone(10.0, None)
-    assert not Cost(1.0, math.inf, 0.0).is_slow_alone(10.0, 1)
+    least = np.array([10.0, 20.0])  # of two profiles
+    for alone, rows_per_call, expected in (
+        ([30.0, 60.0], None, False),
+        ([30.1, 60.0], None, True),
+        ([30.0, 60.1], None, True),
+        ([99.0, 99.0], 1_000, False),
+    ):
+        assert Cost(least, np.array(alone)).is_slow_alone(least, rows_per_call) == expected
 
 
 def test_half_to_two_percent_of_rows_in_the_engine_weigh_more() -> None:
-    costs = CallCosts.of(random_model(0, n_sv=600), np.random.default_rng(1).normal(size=(50, 7)), None)
+    costs = costs_of(random_model(0, n_sv=600), np.random.default_rng(1).normal(size=(50, 7)), None)
     size, exact = Size(1, 7), costs.exact
     found = [
         costs.cascade(2, size, NOTHING_OPEN | {"expansion": 1.0 - k, "float32": k}) for k in (0.005, 0.01, 0.02, 0.3)
     ]
-    tails = [(cost.weighed - cost.asked) / exact.asked for cost in found]
-    assert tails == pytest.approx([0.0, 0.045, 0.135, 0.135])
-    assert exact.weighed == pytest.approx(1.135 * exact.asked)
+    for cost, tail in zip(found, (0.0, 0.045, 0.135, 0.135), strict=True):
+        np.testing.assert_allclose(cost.weighed - cost.asked, tail * exact.asked, atol=1e-9)
+    np.testing.assert_allclose(exact.weighed, 1.135 * exact.asked)
 
 
 def test_plans_for_calls_of_one_row() -> None:
@@ -104,3 +110,27 @@ def test_plans_for_calls_of_one_row() -> None:
     for wrong in (0, -1, 1.5, True):
         with pytest.raises(InputError, match="rows_per_call"):
             approxsvm.compile(svc, X, rows_per_call=wrong)
+
+
+def test_the_least_regret_is_on_the_worst_profile() -> None:
+    costs = [Cost(np.array(asked), np.array(asked)) for asked in ([1.0, 3.0], [1.5, 1.5], [3.0, 1.0])]
+    np.testing.assert_allclose(regrets(costs), [3.0, 1.5, 3.0])
+    slow = Cost(costs[0].asked, costs[0].alone, np.array([0.4, 0.4]))  # now as dear as the second plan in one profile
+    np.testing.assert_allclose(regrets([slow, costs[1]]), [1.0 + 1.9 / 1.5, 1.0 + 0.1])
+
+
+def test_a_plan_is_tried_if_it_may_be_the_cheapest_on_any_machine() -> None:
+    model = random_model(0)
+    problem = Problem(model, Frame.of(model, "mean"), np.random.default_rng(1).normal(size=(50, 7)))
+    exact = Cost(np.array([100.0, 100.0]), np.array([1.0, 1.0]))
+    budget = Budget(problem, exact, np.array([1e-12, 1e-12]))
+    assert budget.may_win(Cost(np.array([101.0, 99.0]), exact.alone))
+    assert not budget.may_win(Cost(np.array([101.0, 100.0]), exact.alone))
+    found = Cost(np.array([50.0, 90.0]), np.array([2.0, 0.5]))
+    assert budget.saved(Cost(np.array([50.0, 100.0]), exact.alone)) == pytest.approx(
+        0.5 * budget.saved(Cost(np.array([50.0, 50.0]), exact.alone))
+    )
+    budget.record(found, 1.0, 1.0)
+    assert (budget.least.asked.tolist(), budget.least.alone.tolist()) == ([50.0, 90.0], [1.0, 0.5])
+    assert not budget.may_win(Cost(np.array([60.0, 95.0]), exact.alone))
+    assert budget.may_win(Cost(np.array([60.0, 95.0]), exact.alone), 1.25)

@@ -27,7 +27,7 @@ from approxsvm.errors import InputError
 from approxsvm.expansion import stack
 from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.expansion.kernel_sums import ExpansionPoint, kernel_sums
-from approxsvm.planning import planner, subspaces, winner
+from approxsvm.planning import gaussian
 from approxsvm.system.threads import one_thread_inside
 
 RNG = np.random.default_rng(0)
@@ -152,8 +152,8 @@ def test_a_plan_suits_a_model_trained_again(name: str) -> None:
     target = X[:, :2] ** 2 if name == "targets" else DIGIT if name == "winner's pairs" else Y
     later = clone(source).fit(rows[some], target[some])
     with pytest.MonkeyPatch.context() as patch:
-        for searching in (planner, "choose"), (subspaces, "choose_subspaces"), (winner, "speculate"):
-            patch.setattr(*searching, lambda *_: pytest.fail("searched"))
+        for searching in ("search", "speculate"):
+            patch.setattr(gaussian, searching, lambda *_: pytest.fail("searched"))
         fast = approxsvm.compile(later, rows[some], plan=plan)
     assert fast.plan == plan
     expected = later.predict(rows)

@@ -24,8 +24,11 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import kernel_sums, stack
 from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.kernel_model import KernelModel
-from approxsvm.planning import planner
+from approxsvm.planning import expansions, gaussian, search
+from approxsvm.planning.budget import ACCEPTABLE_WORK
 from approxsvm.planning.calls import Cost
+from approxsvm.planning.expansions import Candidate, Expansions
+from approxsvm.planning.placing import Points
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
 from approxsvm.reference.definition import definition_of
@@ -168,28 +171,29 @@ def test_never_slower_than_the_exact_engine(
     gentle: tuple[SVC, Any], steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By predicted cost: what is chosen freely promises three quarters of the exact engine's at most."""
-    plans: list[tuple[Cost, planner.Choice]] = []
-    original = planner.Planner.plan
+    plans: list[tuple[Cost, search.Choice]] = []
+    original = search.Search.run
 
-    def noted(self: planner.Planner, progress: Any) -> planner.Choice:
-        plans.append((self._exact, original(self, progress)))
+    def noted(self: search.Search, progress: Any) -> search.Choice:
+        plans.append((self.exact, original(self, progress)))
         return plans[-1][1]
 
-    monkeypatch.setattr(planner.Planner, "plan", noted)
+    monkeypatch.setattr(search.Search, "run", noted)
     models: list[tuple[Any, Any]] = [gentle, steep]
     models += [(random_model(k, n_sv=5 * 4**k, gamma=0.1 * 3**k, n_features=5), None) for k in range(4)]
     models += [(random_model(7, n_sv=300, n_features=200, gamma=0.01), None)]
     for model, X in models:
         fast = approxsvm.compile(model, X, effort="low")
         exact_cost, plan = plans[-1]
-        if plan.candidate is None:
+        if plan.chosen is None:
             assert fast.artifact.mode == "exact"
             assert plan.reason.startswith("the exact engine alone")
         else:
             assert fast.artifact.mode == "certified"
-            assert plan.candidate.costs.is_worthwhile(exact_cost, None)
+            assert isinstance(plan.chosen, Candidate)
+            assert plan.chosen.costs.is_worthwhile(exact_cost, None)
         assert fast.artifact.plan == plan.reason
-    assert {fast.candidate is None for _, fast in plans} == {True, False}
+    assert {plan.chosen is None for _, plan in plans} == {True, False}
 
 
 @pytest.mark.parametrize(
@@ -206,30 +210,29 @@ def test_more_centers_are_tried_while_they_may_help(
     """Costs as shares of the exact engine's."""
     seen: list[int] = []
 
-    def known(self: planner.Planner, candidate: planner.Candidate, *_: Any) -> planner.Candidate:
+    def known(self: Expansions, candidate: Candidate, *_: Any) -> Candidate:
         seen.append(len(candidate.points.centers))
-        cost = costs[seen[-1]]
+        cost, exact = costs[seen[-1]], self._costs.exact
         share = dict.fromkeys(STAGES, 0.0) | {"expansion": 1.0 - cost, "float32": cost}
-        found = Cost(cost * self._exact.asked, self._exact.alone, 0.0)
+        found = Cost(cost * exact.asked, exact.alone)
         return dataclasses.replace(candidate, costs=found, certified=1.0 - cost, share=share)
 
-    plans: list[planner.Choice] = []
-    original = planner.Planner.plan
-    monkeypatch.setattr(planner.Planner, "_tried", known)
-    monkeypatch.setattr(planner.Planner, "plan", lambda *a: plans.append(original(*a)) or plans[-1])
+    monkeypatch.setattr(Expansions, "_tried", known)
     rows = np.random.default_rng(0).normal(size=(8000, 4))
-    approxsvm.compile(random_model(3, n_sv=4000, n_features=4, gamma=0.5), rows)
+    fast = approxsvm.compile(random_model(3, n_sv=4000, n_features=4, gamma=0.5), rows)
     assert list(dict.fromkeys(seen)) == tried
-    candidate = plans[0].candidate
-    assert (candidate and len(candidate.points.centers)) == chosen
+    assert (fast.artifact.n_centers or None) == chosen
 
 
 def test_the_fewest_bytes_of_about_the_best_are_chosen() -> None:
-    points = {n: planner.Points(np.zeros((n, 3), np.float32), None, np.zeros(n)) for n in (1, 60, 250)}
+    points = {n: Points(np.zeros((n, 3), np.float32), None, np.zeros(n)) for n in (1, 60, 250)}
 
     def best(*plans: tuple[int, int, float, float]) -> tuple[int, int]:
-        tried = [planner.Candidate(k, points[n], Cost(cost, cost, 0.0), certified) for n, k, cost, certified in plans]
-        chosen = planner.Planner._chosen(tried, lambda c: len(c.points.centers) * c.points.size.coefficients(c.degree))
+        costs = [Cost(np.array([cost]), np.array([cost])) for _, _, cost, _ in plans]
+        tried = [
+            Candidate(k, points[n], cost, certified) for cost, (n, k, _, certified) in zip(costs, plans, strict=True)
+        ]
+        chosen = search.chosen(tried, lambda c: len(c.points.centers) * c.points.size.coefficients(c.degree))
         return len(chosen.points.centers), chosen.degree
 
     assert best((1, 2, 1.0, 0.9)) == (1, 2)
@@ -244,9 +247,9 @@ def test_the_fewest_bytes_of_about_the_best_are_chosen() -> None:
 
 
 def test_rows_that_judge_are_from_all_parts_of_the_sample() -> None:
-    assert planner._spread(np.arange(3)).tolist() == [0, 1, 2]
-    assert planner._spread(np.arange(0)).tolist() == []
-    chosen = planner._spread(np.arange(100_000))
+    assert expansions._spread(np.arange(3)).tolist() == [0, 1, 2]
+    assert expansions._spread(np.arange(0)).tolist() == []
+    chosen = expansions._spread(np.arange(100_000))
     assert len(chosen) == len(set(chosen)) == 4_000
     assert (chosen[0], chosen[-1]) == (0, 99_999)
 
@@ -256,15 +259,15 @@ def test_higher_degrees_of_fewer_centers_are_tried(monkeypatch: pytest.MonkeyPat
     seen: list[tuple[int, int]] = []
     costs = {(1, 2): 2.0, (16, 2): 0.9, (64, 2): 0.5, (256, 2): 0.3, (256, 3): 0.25, (64, 3): 0.2, (64, 4): 0.15}
 
-    def known(self: planner.Planner, candidate: planner.Candidate, *_: Any) -> planner.Candidate:
+    def known(self: Expansions, candidate: Candidate, *_: Any) -> Candidate:
         seen.append((len(candidate.points.centers), candidate.degree))
-        cost = costs.get(seen[-1], 1.0) * self._exact.asked
-        self._least_cost = min(self._least_cost, cost)
-        certified = 1.0 - 0.1 * costs.get(seen[-1], 1.0)
+        cost = costs.get(seen[-1], 1.0)
+        certified = 1.0 - 0.1 * cost
         share = dict.fromkeys(STAGES, 0.0) | {"expansion": certified, "float32": 1.0 - certified}
-        return dataclasses.replace(candidate, costs=Cost(cost, cost, 0.0), certified=certified, share=share)
+        found = Cost(cost * self._costs.exact.asked, cost * self._costs.exact.asked)
+        return dataclasses.replace(candidate, costs=found, certified=certified, share=share)
 
-    monkeypatch.setattr(planner.Planner, "_tried", known)
+    monkeypatch.setattr(Expansions, "_tried", known)
     rows = np.random.default_rng(0).normal(size=(1500, 4))
     model = random_model(3, n_sv=4000, n_features=4, gamma=0.5)
     fast = approxsvm.compile(model, rows, rows_expected=1_000_000_000)
@@ -281,9 +284,9 @@ def test_any_order_of_degrees_leaves_a_share_of_the_rows(degrees: tuple[int, int
     """Wide rows and many centers lower the degree that fits into an artifact."""
     *lower, degree = degrees
     points: Any = None  # not read
-    plans = [planner.Candidate(tried, points, certified=certified) for tried in lower]
+    plans = [Candidate(tried, points, certified=certified) for tried in lower]
     for n_plans in (1, 2):
-        assert 0.0 <= planner.Planner._hopeful_rest(degree, plans[-n_plans:]) <= 1.0
+        assert 0.0 <= expansions.hopeful_rest(degree, plans[-n_plans:]) <= 1.0
 
 
 def test_a_small_model_is_not_worth_an_expansion() -> None:
@@ -308,9 +311,9 @@ def test_a_tolerance_is_kept_by_any_plan(gentle: tuple[SVC, Any]) -> None:
 def test_effort_limits_the_centers(steep: tuple[SVC, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     svc, X = steep
     tried: list[int] = []
-    original = planner.Planner._points
+    original = Expansions._points
     monkeypatch.setattr(
-        planner.Planner,
+        Expansions,
         "_points",
         lambda self, n: (tried.append(n), original(self, n))[1],  # type: ignore[func-returns-value]
     )
@@ -456,11 +459,11 @@ def test_degenerate_models(changes: dict[str, Any], n_centers: Any) -> None:
 def test_limits_are_what_compile_passes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Limits] = []
 
-    def choose(problem: Problem, *_: Any) -> planner.Choice:
+    def found(problem: Problem, *_: Any) -> search.Choice:
         seen.append(problem.limits)
-        return planner.Choice(None, "because")
+        return search.Choice(None, "because")
 
-    monkeypatch.setattr(planner, "choose", choose)
+    monkeypatch.setattr(gaussian, "search", found)
     options: dict[str, Any] = {"degree": 3, "n_centers": 4, "max_bytes": 10**6, "effort": "high", "random_state": 5}
     fast = approxsvm.compile(random_model(1), **options)
     assert seen == [Limits(degree=3, n_centers=4, max_bytes=10**6, target_error=None, effort="high", random_state=5)]
@@ -527,7 +530,7 @@ def test_a_plan_that_few_rows_cannot_pay_for_is_not_looked_for(steep: tuple[SVC,
 def test_most_of_the_work_is_for_the_plan_that_is_taken(steep: tuple[SVC, Any], gentle: tuple[SVC, Any]) -> None:
     for source, X in (steep, gentle):
         _, total, in_vain = work_of_plans(source, X)
-        assert in_vain <= max(0.5 * total, planner._ACCEPTABLE_WORK / WORK_PER_SECOND)
+        assert in_vain <= max(0.5 * total, ACCEPTABLE_WORK / WORK_PER_SECOND)
 
 
 def test_low_effort_takes_less_work(steep: tuple[SVC, Any]) -> None:
@@ -555,6 +558,6 @@ def test_one_pass_over_the_kernel_matrix_serves_two_plans(
     monkeypatch.setattr(stack, "kernel_sums", counted)
     monkeypatch.setattr(kernel_sums, "_MOST_FOR_ALL_CONTRACTIONS", 0)
     fast = approxsvm.compile(svc, X)
-    assert passes[0] == planner._LEAST_PROBED_CENTERS  # W, and the first centers of the plan with sixteen
+    assert passes[0] == expansions.LEAST_PROBED_CENTERS  # W, and the first centers of the plan with sixteen
     assert 0 not in passes
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))

@@ -1,0 +1,82 @@
+"""One budget of work for all trials of a search: a trial may take as much work as its plan may save in the end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from approxsvm.expansion.stack import WORK_PER_SECOND
+from approxsvm.ir.kernel_model import FloatArray
+from approxsvm.planning.calls import Cost
+from approxsvm.planning.problem import Problem
+from approxsvm.planning.profiles import Profile
+from approxsvm.planning.request import Effort
+
+# Number of rows that a model is expected to answer, by default.
+ROWS_EXPECTED: Final = 1_000_000
+# Processors that a search is assumed to share, so that plans do not depend on the machine; one thread answers rows.
+_THREADS: Final = 2.0
+# Factors of the work that a search is worth, at each level of effort.
+_EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
+# Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
+ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
+_SHARE_OF_SAVINGS: Final = 0.125
+
+
+class Budget:
+    """Work done, the least cost of a row so far, and what a further trial is worth."""
+
+    def __init__(self, problem: Problem, exact: Cost, seconds: FloatArray | None = None) -> None:
+        limits = problem.limits
+        self.is_free = limits.degree == limits.n_centers == "auto"
+        self._is_rationed = self.is_free and problem.mode == "certified"
+        self._known, self._effort = problem.known_sums, _EFFORT[limits.effort]
+        if seconds is None:  # of a multiply-add, under each profile
+            seconds = np.array([profile.seconds for profile in Profile.all()])
+        self._work_of_cost = (limits.rows_expected or ROWS_EXPECTED) * seconds * WORK_PER_SECOND * _THREADS
+        # Least costs of any plan so far, and by weighed costs the least and the best plan's
+        self.least = exact
+        self.best: FloatArray = exact.weighed if self.is_free else np.full_like(exact.weighed, np.inf)
+        self._least = self.best
+        self._spent = self._spent_on_best = self._to_build_best = 0.0
+        self.was_too_little = False
+
+    def may_win(self, hopeful: Cost, slack: float = 1.0) -> bool:
+        """Return whether a plan that costs at best this much is cheaper than all so far, under any profile."""
+        return bool(np.any(hopeful.weighed < slack * self._least))
+
+    def saved(self, hopeful: Cost) -> float:
+        """Return the work that a plan of this cost would save in all expected rows, on the mean of the profiles."""
+        return float(np.mean(np.maximum(self._least - hopeful.weighed, 0.0) * self._work_of_cost))
+
+    def worth(self, hopeful: Cost) -> float:
+        """Return the work that trying a plan is worth if its rows may cost as little as `hopeful`.
+
+        This is at most the work that the plan would save in all expected rows. Trials of plans other than the best so
+        far may take as much work as the best plan itself, with the sums that all plans need (or a fixed amount), so
+        that no more than half of all work is in vain; but a small share of possible savings may always be spent.
+        """
+        if not self._is_rationed:
+            return np.inf
+        saved = self.saved(hopeful)
+        if self._to_build_best:
+            of_best = self._spent_on_best + self._to_build_best + self._known.work_of_all
+            in_vain = self._spent - self._spent_on_best
+            saved = min(saved, max(of_best - in_vain, ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
+        return saved * self._effort
+
+    def allows(self, work: float, hopeful: Cost) -> bool:
+        """Return whether this work is worth it for a plan whose rows may cost as little as `hopeful`."""
+        is_worth = work <= self.worth(hopeful)
+        self.was_too_little |= not is_worth
+        return is_worth
+
+    def record(self, cost: Cost, work: float, to_build: float) -> None:
+        """Record the result of a trial, its work, and the work of building its plan."""
+        self._spent += work
+        least = np.minimum(self._least, cost.weighed)
+        if (cost.weighed / least).max() < (self.best / least).max():
+            self.best, self._spent_on_best, self._to_build_best = cost.weighed, work, to_build
+        self._least = least
+        self.least = Cost(np.minimum(self.least.asked, cost.asked), np.minimum(self.least.alone, cost.alone))
