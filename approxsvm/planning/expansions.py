@@ -61,7 +61,7 @@ _ROWS_PER_CENTER: Final = 4
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # Costs within this factor count as equal if more rows are certified or fewer centers need to be tried.
-ABOUT: Final = 1.0 / WORTHWHILE
+ABOUT: Final = 1.15
 # Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # Degree 1 is not tried if the bound of degree 2 is at least this many times the value for all but this share of rows.
