@@ -51,5 +51,5 @@ def in_subspaces(
                 expansion = _expanded(group, stages[0], degree, model.gamma, group.typical_s(numbers[0]))
     others = subspace_sections(groups, expansion)
     if model.n_decisions > 1:
-        others |= speculate(problem, speculated_cost=0.0)[1]
+        others |= speculate(problem, speculated_cost=np.zeros(1))[1]
     return build(model, "exact", problem.frame, others=others, tolerance=tolerance)

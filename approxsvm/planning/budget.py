@@ -21,7 +21,7 @@ _THREADS: Final = 2.0
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
 # Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
 ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
-_SHARE_OF_SAVINGS: Final = 0.125
+SHARE_OF_SAVINGS: Final = 0.125
 
 
 class Budget:
@@ -63,7 +63,7 @@ class Budget:
         if self._to_build_best:
             of_best = self._spent_on_best + self._to_build_best + self._known.work_of_all
             in_vain = self._spent - self._spent_on_best
-            saved = min(saved, max(of_best - in_vain, ACCEPTABLE_WORK - in_vain, _SHARE_OF_SAVINGS * saved))
+            saved = min(saved, max(of_best - in_vain, ACCEPTABLE_WORK - in_vain, SHARE_OF_SAVINGS * saved))
         return saved * self._effort
 
     def allows(self, work: float, hopeful: Cost) -> bool:

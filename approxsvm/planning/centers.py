@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 # Rows per center given to k-means; more rows hardly change the centers.
 _ROWS_PER_CENTER: Final = 32
 _ITERATIONS: Final = 10
+# Work of k-means for a feature and the square of the number of centers.
+PLACING_WORK: Final = float(_ROWS_PER_CENTER * _ITERATIONS)
 # Maximum number of centers for which one list of all of them is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
 # Features with at most this many values may be categories. Slices hold at least this many rows each and this share of

@@ -23,15 +23,15 @@ from approxsvm.artifact.writer import Expanded
 from approxsvm.expansion.kernel_sums import energy_work, is_large, pass_work
 from approxsvm.expansion.monomials import n_monomials
 from approxsvm.expansion.router import route
-from approxsvm.expansion.stack import WORK_PER_SECOND, sum_ahead, work_of
+from approxsvm.expansion.stack import sum_ahead, work_of
 from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
 from approxsvm.expansion.validity import row_norms
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import MAX_DEGREE
-from approxsvm.planning.budget import ACCEPTABLE_WORK, Budget
+from approxsvm.planning.budget import ACCEPTABLE_WORK, SHARE_OF_SAVINGS, Budget
 from approxsvm.planning.building import NORM_WORK, build_expanded, part_of
 from approxsvm.planning.calls import SAME, WORTHWHILE, Cost, ExpansionCosts, regrets
-from approxsvm.planning.centers import varying_features
+from approxsvm.planning.centers import PLACING_WORK, varying_features
 from approxsvm.planning.cost import Size
 from approxsvm.planning.placing import PROBE_ROWS, Placement, Points
 from approxsvm.planning.problem import Problem
@@ -48,8 +48,6 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
 # quarter of them. Between these limits, the budget decides.
 LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
-# Work of placing centers, for a feature and the square of their number: k-means with 32 rows for each center.
-_PLACING_WORK: Final = 320.0
 # Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
 _FOR_BUILDING: Final = 4.0
 # Building a large model's plan with more centers may take this many times the work that its rows may save.
@@ -57,20 +55,15 @@ _FOR_MORE_CENTERS: Final = 6.0
 # Fixed work of an expansion, in the unit of stack.Work.
 _WORK_OF_ANY: Final = 4e7
 _GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
-# Higher degrees about a single center wait for plans with more centers if trying one takes more work than this.
-_LONG_TRIAL: Final = 0.25 * WORK_PER_SECOND
 # Minimum number of rows per center: with fewer, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
-# Most coefficients of an expansion about a single center, and about each of many; most bytes of all expansions.
+# Most coefficients of an expansion about a center, and most bytes of all expansions.
 MAX_COEFFICIENTS: Final = 1 << 16
-MAX_COEFFICIENTS_OF_MANY: Final = 1 << 13
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # Costs within this factor count as equal if more rows are certified or fewer centers need to be tried.
 ABOUT: Final = 1.15
 # Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
-# If the first plans certify less than this share of rows, the tolerance is out of reach for all plans.
-_HOPELESS: Final = 1e-3
 # Degree 1 is not tried if the bound of degree 2 is at least this many times the value for all but this share of rows.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
@@ -138,7 +131,7 @@ class Expansions:
         if self._cannot_improve() or not all(self.may_pay(n) for n in self.numbers_of_centers if n <= n_centers):
             return None
         at_best = self._costs.expansion(self._degrees(size)[0], size)
-        if not self._budget.is_free:
+        if self._mode == "approximate":
             return at_best
         lower = [c for c in self.tried if c.points.size.n_centers > 1][-2:]
         hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
@@ -149,7 +142,7 @@ class Expansions:
         if n_centers in self._ahead:
             return 0.0
         size = self._size(n_centers)
-        placing = _PLACING_WORK * self._model.n_features * n_centers**2 if n_centers > 1 else 0.0
+        placing = PLACING_WORK * self._model.n_features * n_centers**2 if n_centers > 1 else 0.0
         return self._work_of_trial(size, self._degrees(size)[0], placing)
 
     def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
@@ -204,7 +197,8 @@ class Expansions:
 
     def _takes_long(self, size: Size, degree: int) -> bool:
         """Return whether trying a higher degree about a single center takes long; only if trials are rationed."""
-        return self._is_rationed and self._work(size, degree, 1) - self._work(size, degree, 0) > _LONG_TRIAL
+        work = self._work(size, degree, 1) - self._work(size, degree, 0)
+        return self._is_rationed and work > SHARE_OF_SAVINGS * ACCEPTABLE_WORK
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
@@ -265,12 +259,7 @@ class Expansions:
             return False
         if self._mode == "approximate":
             return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
-        most = max(c.certified for c in tried)
-        if self.sample.are_support_vectors and most >= _ENOUGH_SUPPORT_VECTORS:
-            return True
-        n_numbers = len({len(c.points.centers) for c in tried})
-        # Expansions cannot give values this close
-        return math.isfinite(self._problem.tolerance) and n_numbers > 1 and most < _HOPELESS
+        return self.sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS
 
     def may_pay(self, n_centers: int) -> bool:
         """Return whether an expansion that certified every row would pay; always true if one was requested."""
@@ -442,7 +431,7 @@ class Expansions:
             or (self._limits.effort == "low" and self._budget.is_free)
         ):
             return (2,)
-        most = MAX_COEFFICIENTS if size.n_centers == 1 else min(most // 4, MAX_COEFFICIENTS_OF_MANY)
+        most = min(most, MAX_COEFFICIENTS)
         return (2, *(r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most))
 
     def _points(self, n_centers: int) -> Points:

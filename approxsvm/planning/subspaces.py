@@ -25,7 +25,7 @@ from approxsvm.ir.compilation import TriedPlan
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.plan import Plan
 from approxsvm.planning.budget import Budget
-from approxsvm.planning.calls import SAME, Cost, Costs, ratios
+from approxsvm.planning.calls import SAME, WORTHWHILE, Cost, Costs, ratios
 from approxsvm.planning.cost import SubspaceCosts
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.profiles import Constants
@@ -34,9 +34,8 @@ from approxsvm.system.threads import all_threads
 
 # Numbers of coordinates to try, up to half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
-_LEAST_OF_CLASSES: Final = 32
-# Ordered from the numbers that pay most often to those that are dropped first if time is short.
-_LEAST_OFTEN: Final = (64, 128, 32, 256, 16, 512)
+# Number of coordinates that pays most often: if time is short, the others are dropped first, by their ratio to it.
+_MOST_OFTEN: Final = 90
 # Degrees of expansions that may replace sums.
 _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
@@ -47,9 +46,8 @@ _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 8e10, "normal": 2e12, "high": 2e13}
 # Maximum number of rows to evaluate the stages.
 _MAX_ROWS: Final = 2_000
-# Stages must reduce the cost of a row to at most this share of the exact engine's, and of the cost of a plan of
-# expansions, which is as uncertain as their own. For several classes the share is smaller, as blocks are less full.
-_WORTHWHILE: Final = 0.8
+# Stages for several classes must reduce the cost of a row to at most this share of the exact engine's, as blocks are
+# less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # Stages that may reduce the cost to this share are tried even if the search takes longer than the expected rows.
 _MUCH_LESS: Final = 0.2
@@ -57,8 +55,6 @@ _MUCH_LESS: Final = 0.2
 # again for each pair.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
-# If expansions decide about as many rows as the sums, no higher degree is needed.
-_ABOUT: Final = 0.01
 # A model keeps its training rows away from its boundary. So values of new rows are assumed to be smaller, by these
 # factors with these probabilities.
 _SHRUNK: Final = {1.0: 0.6, 0.75: 0.2, 0.5: 0.1, 0.25: 0.1}
@@ -107,16 +103,15 @@ class SubspaceTrials:
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._model, self._budget = problem, problem.model, budget
         self._numbers: list[int] = []
-        self._most = _WORTHWHILE_OF_CLASSES if self._model.n_decisions > 1 else _WORTHWHILE
+        self._most = _WORTHWHILE_OF_CLASSES if self._model.n_decisions > 1 else WORTHWHILE
         self.best: Subspaces | None = None
 
     def hopeful_cost(self) -> Cost | None:
         """Return the cost of a row at best; None if the model has no stages in few coordinates that may pay."""
         if not (self._budget.is_free and may_have_subspaces(self._problem) and self._has_rows):
             return None
-        model, d = self._model, self._model.n_features
-        least = _NUMBERS[0] if model.n_decisions == 1 else _LEAST_OF_CLASSES
-        self._numbers = [k for k in _NUMBERS if k >= least and 2 * k <= d and self._may_pay(k)]
+        d = self._model.n_features
+        self._numbers = [k for k in _NUMBERS if 2 * k <= d and self._may_pay(k)]
         if not (self._numbers and all(group.have_one_sign() and len(group.members) for group in self._lists)):
             return None
         return self._at_best if max(len(group.members) for group in self._lists) * d <= _MAX_NUMBERS else None
@@ -131,7 +126,7 @@ class SubspaceTrials:
         most = math.inf if self._saves_much else self._budget.worth(self._at_best)
         most = min(most, _MOST_WORK[problem.limits.effort])
         while numbers and _work(self._lists, self._model.n_features, numbers) > most:
-            numbers.remove(max(numbers, key=_LEAST_OFTEN.index))
+            numbers.remove(max(numbers, key=lambda k: abs(math.log(k / _MOST_OFTEN))))
         if numbers:
             with (
                 ThreadPoolExecutor(all_threads()) as pool,
@@ -329,7 +324,7 @@ class _Trial:
             assert expanded is not None  # its sums have a stage
             self._expansions[step] = expanded
             self._certified[step] = self._decided(k, _values(expanded, projected))
-            if float(self._certified[step].mean()) >= self.decided_by_sums(k) - _ABOUT:
+            if float(self._certified[step].mean()) >= self.decided_by_sums(k) / SAME:
                 break  # the residual leaves the other rows undecided
         return True
 
@@ -404,7 +399,7 @@ class _Trial:
             return []
         costs, one = self._costs, np.ones(1)
         sums = costs.of_rows(1.0, _Step(k, 0), one)
-        cheap = (costs.of_rows(1.0, _Step(k, degree), one).shares_of(sums)[0] <= _WORTHWHILE for degree in _DEGREES)
+        cheap = (costs.of_rows(1.0, _Step(k, degree), one).shares_of(sums)[0] <= WORTHWHILE for degree in _DEGREES)
         return list(compress(_DEGREES, cheap))
 
     def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:

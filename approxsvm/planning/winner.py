@@ -47,12 +47,13 @@ def speculate(
     fit = _Fit.of(problem)
     if fit is None:
         return None, {}
-    frequency, winner_cost = fit.hits.mean(axis=0), speculated_cost
-    if winner_cost is None:
+    frequency, least = fit.hits.mean(axis=0), np.full(len(costs), np.inf)
+    if speculated_cost is None:
         winner_cost = np.array([cost.of_winner(frequency) for cost in costs])
-    all_pairs = np.array([cost.all_pairs for cost in costs]) if speculated_cost is None else np.inf * winner_cost
+        least = np.array([cost.all_pairs for cost in costs])
+    else:
+        winner_cost = np.broadcast_to(speculated_cost, least.shape)
     best: tuple[int | None, dict[str, bytes]] = (None, {})
-    least = all_pairs
     for n in (n for n in _NUMBERS_OF_LANDMARKS if n <= len(fit.landmarks)):
         speculating = costs[0].speculating(n)
         if np.all(speculating + winner_cost >= least):
