@@ -4,6 +4,7 @@ The functions, and the derivations of their bounds, are the core's (cpp/include/
 numbers of its outputs, as artifacts store them.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,18 @@ class Answers:
     @property
     def _has_scores(self) -> bool:
         return self.n_labels > 2 and (self.outputs.label_rule == "scores" or (self.in_sums and not self.kind))
+
+
+def common_parameters(answers: Sequence[Answers]) -> str:
+    """Return definitions of the parameters of outputs (program/scores.h), if those of all models agree."""
+    names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
+    names["is_of_values_"] = "IS_OF_VALUES"
+    found = [one.macros for one in answers]
+    every = {tuple(one[name] for name in names) for one in found if one["has_scores_"] or one["has_shares_"]}
+    if len(every) != 1:
+        return ""
+    numbers = zip(names.values(), every.pop(), strict=True)
+    return "".join(f"#define APPROXSVM_{name}(o) {number}\n" for name, number in numbers)
 
 
 def _numbers(head: Probability | None) -> npt.NDArray[np.float64]:

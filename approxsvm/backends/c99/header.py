@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import ensembles, source
-from approxsvm.backends.c99.answers import Answers, Arrays, Macros
+from approxsvm.backends.c99.answers import Answers, Arrays, Macros, common_parameters
 from approxsvm.backends.c99.coefficients import CoefficientType
 from approxsvm.backends.c99.device_rows import DeviceRows
 from approxsvm.backends.c99.expansions import Expansions
@@ -181,6 +181,8 @@ class CHeader:
             own["labels"] = _c_integers(artifact.labels if len(artifact.labels) else labels)
         if self.categories:
             yield self._texts("categories", self.categories)
+        own_answers = [Answers(artifact)] if artifact.members and not artifact.averages else []
+        yield self._text.named(common_parameters([*own_answers, *(unit.answers for unit in self.units)]), self.name)
         if artifact.members:
             for unit in self.units:
                 macros, arrays = unit.numbers()

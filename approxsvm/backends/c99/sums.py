@@ -189,7 +189,7 @@ def _of_products(artifact: Artifact) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(8 + degree), degree, terms.alphas, beta, terms.moduli)
     sums = term_sums(degree, terms.alphas, beta, terms.moduli)
     longest = _longest(artifact, terms, lambda r: sums.errors(0.0, 1.0, sums.moduli_at(np.asarray(r))))
-    macros: Macros = {"power_": degree, "is_tanh_": int(not degree)}
+    macros: Macros = {"exponent_": degree, "is_tanh_": int(not degree)}
     macros["coef0_"] = source.literal(artifact.coef0)
     return terms.record(macros, bounds, longest, artifact.kernel_name)
 

@@ -36,7 +36,7 @@ class Text:
 
     def named(self, text: str, prefix: str) -> str:
         """Return a text with the names of the header, and the prefix of a model."""
-        text = re.sub(r"\bapproxsvm_(\w+)", rf"{self._name}_\1_", text)
+        text = re.sub(r"\b(?:approxsvm|APPROXSVM)_(\w+)", rf"{self._name}_\1_", text)
         return with_decimals(re.sub(r"\bmodel_(?=\w)", f"{prefix}_", text))
 
     def _lines(self, path: Path, numbers: Mapping[str, int | str]) -> Iterator[str]:

@@ -61,7 +61,7 @@ static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
 }
 
 /* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
-static inline int model_evaluate_(const model_ROW row[], double values[], float bounds[]) {
+static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
 #if model_maps_rows_
     double x[model_n_widest_];
     const float moved = approxsvm_above(model_map_(row, x) * model_per_step_);

@@ -276,7 +276,7 @@ static inline void model_measure_(model_inputs_* in, int k) {
                                       0x1p-53, lost[g]);
     }
 }
-static inline approxsvm_ball model_normalized_(const model_inputs_* in, int k, int j) {
+static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int j) {
     const model_integer_* group = model_integers_ + model_op_integers_[k];
     const approxsvm_ball b = model_input_(in, k, j);
     const int n_groups = (int)*group++;
@@ -325,7 +325,7 @@ static inline approxsvm_ball model_read_(const model_row_ row[], const model_inp
 #endif
 #if model_op_normalizer_
         case model_op_normalizer_:
-            return model_normalized_(in, k, j);
+            return model_divided_(in, k, j);
 #endif
 #if model_op_projection_
         case model_op_projection_:
@@ -359,18 +359,8 @@ static inline double model_map_(const model_row_ row[], double x[]) {
 #endif
     for (begin = 0; begin < model_n_ops_; begin = end) {
         const int n = (int)model_op_n_[begin], keeps = (int)model_op_keeps_[begin];
-        double* values = x;
-#if model_n_radii_
-        double* radii = radius;
-#endif
         (void)keeps;
         end = (int)model_op_ends_[begin];
-#if model_n_apart_
-        if (model_op_is_apart_[begin]) values = y;
-#endif
-#if model_n_apart_radii_
-        if (model_op_is_apart_[begin]) radii = y_radius;
-#endif
 #if model_op_projection_
         if (model_ops_[begin] == model_op_projection_) {
             in.reach = approxsvm_norm_above(sum, (int)model_op_n_inputs_[begin]);
@@ -383,14 +373,20 @@ static inline double model_map_(const model_row_ row[], double x[]) {
         for (j = 0; j < n; ++j) {
             approxsvm_ball b = model_read_(row, &in, begin, j, &is_refused);
             for (k = begin + 1; k < end; ++k) b = model_op_(k, b, j, &is_refused);
-            values[j] = b.value;
             if (keeps == 1) sum += b.radius * b.radius;
-#if model_n_radii_
-            if (keeps == 2) radii[j] = b.radius;
+#if model_n_apart_
+            (model_op_is_apart_[begin] ? y : x)[j] = b.value;
+#else
+            x[j] = b.value;
+#endif
+#if model_n_apart_radii_
+            if (keeps == 2) (model_op_is_apart_[begin] ? y_radius : radius)[j] = b.radius;
+#elif model_n_radii_
+            if (keeps == 2) radius[j] = b.radius;
 #endif
         }
 #if model_n_apart_
-        for (j = 0; j < n && values != x; ++j) {
+        for (j = 0; model_op_is_apart_[begin] && j < n; ++j) {
             x[j] = y[j];
 #if model_n_apart_radii_
             if (keeps == 2) radius[j] = y_radius[j];
