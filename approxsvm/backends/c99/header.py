@@ -158,6 +158,8 @@ class CHeader:
             _Unit(member, prefix, self.kind, self.codes, ensembles.answers_of(artifact, member))
             for prefix, member in members.items()
         ]
+        labels: Any = artifact.labels
+        self.label_texts: list[str] = labels.tolist() if len(labels) and isinstance(labels[0], str) else []
         self.categories = categories(artifact)
         self._text, self.flash_bytes = Text(name), 0
         self._body = "\n".join(self._pieces())
@@ -170,30 +172,39 @@ class CHeader:
         guard = f"{self.name}_APPROXSVM_H"  # case is preserved: model and Model are different headers
         return "\n".join([self._head(), f"#ifndef {guard}\n#define {guard}\n", self._body, "#endif\n"])
 
-    def _pieces(self) -> Iterator[str]:
-        """Yield the numbers and the text of all models, members first."""
-        artifact, labels = self.artifact, np.array(_ONE_CLASS_LABELS)
-        yield self._text.of("preamble.h", self.name, {})
-        own: Arrays = dict(category_arrays(artifact)) if self.categories else {}
-        if len(artifact.labels) and isinstance(artifact.labels[0], str):
-            yield self._texts("labels", artifact.labels.tolist())
-        elif len(artifact.labels) or artifact.task == "one_class":
-            own["labels"] = _c_integers(artifact.labels if len(artifact.labels) else labels)
-        if self.categories:
-            yield self._texts("categories", self.categories)
-        own_answers = [Answers(artifact)] if artifact.members and not artifact.averages else []
-        yield self._text.named(common_parameters([*own_answers, *(unit.answers for unit in self.units)]), self.name)
+    def models(self) -> Iterator[tuple[str, str, Macros, Arrays]]:
+        """Yield the file of text, the prefix, the macros and the arrays of each model, members first."""
+        artifact = self.artifact
         if artifact.members:
             for unit in self.units:
                 macros, arrays = unit.numbers()
-                yield from self._piece("member.h", unit.prefix, macros | ensembles.member_macros(artifact), arrays)
+                yield "member.h", unit.prefix, macros | ensembles.member_macros(artifact), arrays
             macros = _sizes(artifact) | ensembles.rule_macros(artifact, [unit.prefix for unit in self.units])
             arrays = ensembles.rule_arrays(artifact)
         else:
             macros, arrays = self.units[0].numbers()
         macros |= {"n_text_columns_": len(artifact.raw_columns.texts), "tolerance_": self._tolerance()}
         macros["is_regression_"] = int(artifact.task == "regression")
-        yield from self._piece("model.h", self.name, macros, own | arrays)
+        labels = artifact.labels if artifact.task != "one_class" else np.array(_ONE_CLASS_LABELS)
+        own: Arrays = {"labels": _c_integers(labels)} if len(labels) and not self.label_texts else {}
+        if self.categories:
+            own |= dict(category_arrays(artifact))
+        yield "model.h", self.name, macros, own | arrays
+
+    def _pieces(self) -> Iterator[str]:
+        """Yield the numbers and the text of all models."""
+        yield self._text.of("preamble.h", self.name, {})
+        if self.label_texts:
+            yield self._texts("labels", self.label_texts)
+        if self.categories:
+            yield self._texts("categories", self.categories)
+        yield self._text.named(common_parameters(self._every_answers()), self.name)
+        for model in self.models():
+            yield from self._piece(*model)
+
+    def _every_answers(self) -> list[Answers]:
+        is_sum = self.artifact.members and not self.artifact.averages
+        return [Answers(self.artifact)] * bool(is_sum) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
         """Yield the public numbers of a model, those that its text uses, and the text."""

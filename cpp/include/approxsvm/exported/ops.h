@@ -354,6 +354,12 @@ static inline double model_map_(const model_row_ row[], double x[]) {
     double y_radius[model_n_apart_radii_];
 #endif
     in.x = x;
+#if model_n_norms_
+    in.norms[0].value = in.norms[0].radius = 0.0; /* compilers do not see that it is set before it is read */
+#endif
+#if model_op_projection_
+    in.reach = 0.0;
+#endif
 #if model_n_radii_
     in.radius = radius;
 #endif

@@ -35,15 +35,21 @@ static inline void model_own_score_ends_(const double values[], const float boun
 #endif
 
 #if model_has_shares_
+/* Probabilities, and intervals that contain the exact ones. */
+static inline void model_shares_(const double values[], const float bounds[], double p[], double lowest[],
+                                 double highest[]) {
+    double room[model_n_room_of_];
+    model_probabilities_of_(&model_parameters_, values, p, room);
+    model_intervals_of_(&model_parameters_, values, bounds, lowest, highest, room);
+}
 /* Probabilities of a row and their intervals; 0 for a row without values, with zeros. */
 static inline int model_row_shares_(const model_row_ row[], double p[], double lowest[], double highest[]) {
-    double values[model_n_values], room[model_n_room_of_];
+    double values[model_n_values];
     float bounds[model_n_values];
     int c;
     for (c = 0; c < model_n_labels; ++c) p[c] = lowest[c] = highest[c] = 0.0;
     if (!model_evaluate_(row, values, bounds)) return 0;
-    model_probabilities_of_(&model_parameters_, values, p, room);
-    model_intervals_of_(&model_parameters_, values, bounds, lowest, highest, room);
+    model_shares_(values, bounds, p, lowest, highest);
     return 1;
 }
 #endif
