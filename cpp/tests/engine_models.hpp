@@ -1,7 +1,8 @@
 #pragma once
 
 #include <algorithm>
-#include <approxsvm/exact/rbf_classes.hpp>
+#include <approxsvm/exact/gaussian.hpp>
+#include <approxsvm/exact/kernel_sums.hpp>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -31,74 +32,26 @@ inline bool same(const Sums& a, const Sums& b) {
     return std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0;
 }
 
-// --- both engines under one set of names
+// --- sums of one function and of all pairs
 
 /// A sum, and the same one over weights.
 template <class R>
-struct OneFunction {
-    using Real = R;
-    using Expansion = KernelSum<Real>;
-    using Writer = KernelExpansionWriter<Real>;
+struct OneFunction : TermSums<GaussianTerm<R>, 2> {
     static std::size_t n_functions(std::size_t) { return 1; }
-    static std::size_t size(const Counts& counts) { return total(counts); }
-    static std::size_t bytes(std::size_t n_sv, std::size_t d, std::size_t n_values) {
-        return kernel_expansion_bytes<Real>(n_sv, d, n_values);
-    }
-    static void add(Writer& writer, const Coordinates& x, const double* coef, std::size_t, double weight) {
-        writer.add_support_vector(x, *coef, weight);
-    }
-    static const KernelSum<Real>& kernels(const Expansion& expansion) { return expansion; }
-    template <int Registers>
-    static void block(const Expansion& expansion, const Real* blocks, const Real* half_sq_norm, double* sums,
-                      std::size_t n_blocks) {
-        constexpr std::size_t width = static_cast<std::size_t>(Registers * lanes_of<Real>);
-        std::vector<double> sum(n_blocks * width), moduli(n_blocks * width);
-        kernel_sums_block<Registers>(expansion, blocks, half_sq_norm, sum.data(), moduli.data(), n_blocks);
-        for (std::size_t r = 0; r < sum.size(); ++r) {
-            sums[r / width * 2 * width + r % width] = sum[r];
-            sums[(r / width * 2 + 1) * width + r % width] = moduli[r];
-        }
-    }
-    static void row(const Expansion& expansion, const Real* u, Real half_sq_norm, double* sums) {
-        kernel_sums_row(expansion, u, half_sq_norm, sums[0], sums[1]);
-    }
-    static void sparse(const Expansion& expansion, const Real* values, const std::int32_t* columns,
-                       const std::size_t* starts, std::size_t n, const Real* half_sq_norm, double* sums, Real* room) {
-        std::vector<double> sum(n), moduli(n);
-        kernel_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sum.data(), moduli.data(), room);
-        for (std::size_t r = 0; r < n; ++r) sums[2 * r] = sum[r], sums[2 * r + 1] = moduli[r];
-    }
+    static ClassSizes sizes(const Counts& counts) { return {nullptr, total(counts), 1, 2}; }
 };
 
 /// Sums of LIBSVM's rows of coefficients, and of weights, for each class.
 template <class R>
-struct AllPairs {
-    using Real = R;
-    using Expansion = ClassKernelSum<Real>;
-    using Writer = ClassKernelExpansionWriter<Real>;
-    using Sizes = ClassSizes;
+struct AllPairs : TermSums<GaussianTerm<R>, 0> {
     static std::size_t n_functions(std::size_t n_classes) { return n_classes - 1; }
-    static Sizes size(const Counts& counts) { return {counts.data(), 0, counts.size(), counts.size()}; }
-    static std::size_t bytes(const Sizes& sizes, std::size_t d, std::size_t n_values) {
-        return class_kernel_bytes<Real>(sizes, d, n_values);
-    }
-    static void add(Writer& writer, const Coordinates& x, const double* coef, std::size_t n_sv, double weight) {
-        writer.add_support_vector(x, coef, static_cast<std::ptrdiff_t>(n_sv), weight);
-    }
-    static const KernelSum<Real>& kernels(const Expansion& expansion) { return expansion.kernels; }
-    template <int Registers>
-    static void block(const Expansion& expansion, const Real* blocks, const Real* half_sq_norm, double* sums,
-                      std::size_t n_blocks) {
-        class_sums_block<Registers>(expansion, blocks, half_sq_norm, sums, n_blocks);
-    }
-    static void row(const Expansion& expansion, const Real* u, Real half_sq_norm, double* sums) {
-        class_sums_row(expansion, {u, expansion.kernels.n_features}, half_sq_norm, sums);
-    }
-    static void sparse(const Expansion& expansion, const Real* values, const std::int32_t* columns,
-                       const std::size_t* starts, std::size_t n, const Real* half_sq_norm, double* sums, Real* room) {
-        class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, room);
-    }
+    static ClassSizes sizes(const Counts& counts) { return {counts.data(), 0, counts.size(), counts.size()}; }
 };
+
+template <class Engine, class Real = typename Engine::Real>
+Engine sums_of(const KernelSums<Real>& sums, Real* products = nullptr) {
+    return {{sums, {sums.vectors}, products}};
+}
 
 // --- models
 
@@ -113,7 +66,7 @@ struct EngineModel {
     std::vector<double> coef;     // (n_functions, n_sv)
     std::vector<double> weights;  // (n_sv,)
     std::vector<char> memory, column_memory;
-    typename Engine::Expansion by_panels, by_columns;  // the same support vectors in both orders
+    KernelSums<Real> by_panels, by_columns;  // the same support vectors in both orders
 
     EngineModel(Counts all_counts, std::vector<double> all_vectors, std::vector<double> all_coef, std::size_t features,
                 double theta, std::size_t misalignment = 1)
@@ -134,15 +87,15 @@ struct EngineModel {
         for (std::size_t k = 0; k < vectors.size(); ++k) n_values += is_stored(k);
         by_columns = laid_out(column_memory, misalignment, n_values);
     }
-    const KernelSum<Real>& kernels() const { return Engine::kernels(by_panels); }
+    const KernelVectors<Real>& kernels() const { return by_panels.vectors; }
 
   private:
     /// Storage by columns also keeps some zeros as values.
     bool is_stored(std::size_t k) const { return vectors[k] != 0.0 || k % 5 == 0; }
-    typename Engine::Expansion laid_out(std::vector<char>& room, std::size_t misalignment, std::size_t n_values) const {
-        const auto size = Engine::size(counts);
-        room.assign(misalignment + Engine::bytes(size, n_features, n_values), '\xff');
-        typename Engine::Writer writer(room.data() + misalignment, size, n_features, half_theta, n_values);
+    KernelSums<Real> laid_out(std::vector<char>& room, std::size_t misalignment, std::size_t n_values) const {
+        const ClassSizes sizes = Engine::sizes(counts);
+        room.assign(misalignment + kernel_sums_bytes<Real>(sizes, n_features, n_values), '\xff');
+        KernelSumsWriter<Real> writer(room.data() + misalignment, sizes, n_features, half_theta, n_values);
         const bool dense = n_values == in_panels;
         for (std::size_t k = 0; !dense && k < vectors.size(); ++k) {
             if (is_stored(k)) writer.count(k % n_features);
@@ -157,7 +110,7 @@ struct EngineModel {
                 values.push_back(vectors[s * n_features + j]);
             }
             const Coordinates x{values.data(), dense ? nullptr : features.data(), values.size()};
-            Engine::add(writer, x, coef.data() + s, n_sv, weights[s]);
+            writer.add_support_vector(x, coef.data() + s, static_cast<std::ptrdiff_t>(n_sv), weights[s]);
         }
         return writer.expansion();
     }

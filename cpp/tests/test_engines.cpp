@@ -18,9 +18,11 @@ std::vector<Sums> block_sums(const EngineModel<Engine>& model, const Rows<Real>&
     std::vector<Real> half_sq_norm(n_blocks * width);
     std::vector<double> sums(n_blocks * model.n_sums * width, 99.0);
     for (std::size_t b = 0; b < n_blocks; ++b) {
-        half_sq_norms_block<Registers>(model.kernels(), blocks.data() + b * d * width, half_sq_norm.data() + b * width);
+        const Real* const block = blocks.data() + b * d * width;
+        half_sq_norms_block<Registers>(model.kernels(), block, half_sq_norm.data() + b * width);
+        sums_of<Engine>(model.by_panels)
+            .template block<Registers>(block, half_sq_norm.data() + b * width, sums.data() + b * model.n_sums * width);
     }
-    Engine::template block<Registers>(model.by_panels, blocks.data(), half_sq_norm.data(), sums.data(), n_blocks);
     std::vector<Sums> result(rows.size(), Sums(model.n_sums));
     for (std::size_t r = 0; r < rows.size(); ++r) {
         for (std::size_t f = 0; f < model.n_sums; ++f) {
@@ -33,15 +35,16 @@ std::vector<Sums> block_sums(const EngineModel<Engine>& model, const Rows<Real>&
 template <class Engine, class Real = typename Engine::Real>
 Sums row_sums(const EngineModel<Engine>& model, const std::vector<Real>& row) {
     Sums sums(model.n_sums, 99.0);
-    Engine::row(model.by_panels, row.data(), half_sq_norm_row(model.kernels(), row.data(), row.size()), sums.data());
+    const Real half_sq_norm = half_sq_norm_row(model.kernels(), row.data(), row.size());
+    sums_of<Engine>(model.by_panels).row(row.data(), half_sq_norm, sums.data());
     return sums;
 }
 
 /// The non-zeros of rows in compressed form.
 template <class Engine, class Real = typename Engine::Real>
-std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const typename Engine::Expansion& expansion,
+std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const KernelSums<typename Engine::Real>& expansion,
                               const Rows<Real>& rows) {
-    const KernelSum<Real>& kernels = Engine::kernels(expansion);
+    const KernelVectors<Real>& kernels = expansion.vectors;
     std::vector<Real> values, half_sq_norm;
     std::vector<std::int32_t> columns;
     std::vector<std::size_t> starts = {0};
@@ -58,8 +61,8 @@ std::vector<Sums> sparse_sums(const EngineModel<Engine>& model, const typename E
     std::vector<double> sums(rows.size() * model.n_sums, 99.0);
     std::vector<unsigned char> memory((kernels.n_panels + 1) * cache_line_bytes);
     Arena arena(memory.data());
-    Engine::sparse(expansion, values.data(), columns.data(), starts.data(), rows.size(), half_sq_norm.data(),
-                   sums.data(), arena.take<Real>(0));
+    sums_of<Engine>(expansion, arena.take<Real>(0))
+        .sparse(values.data(), columns.data(), starts.data(), rows.size(), half_sq_norm.data(), sums.data());
     std::vector<Sums> result;
     for (auto first = sums.begin(); first != sums.end(); first += static_cast<std::ptrdiff_t>(model.n_sums)) {
         result.emplace_back(first, first + static_cast<std::ptrdiff_t>(model.n_sums));
@@ -94,7 +97,7 @@ void check_rows(const EngineModel<Engine>& model, Random& random, std::size_t n_
         return sparse_sums(model, model.by_panels, Rows<Real>{rows[r]})[0];
     };
     const std::size_t path = inner_product_depth(model.n_features);
-    const std::size_t column_path = std::max(path, Engine::kernels(model.by_columns).columns.max_values);
+    const std::size_t column_path = std::max(path, model.by_columns.vectors.columns.max_values);
     for (std::size_t r = 0; r < n_rows; ++r) {
         EXPECT(same(block[r], one[r]) && same(block[r], two[r]), "a block's width changes a result");
         if ((r + 1) % sparse_block_rows > 1) continue;  // the rows about the end of a block

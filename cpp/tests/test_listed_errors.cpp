@@ -36,10 +36,13 @@ TEST(errors_of_listed_sums_near_and_far) {
                         vectors[i][j] = static_cast<float>(along + (i + 1 == n_sv ? 0 : aside));
                     }
                 }
-                std::vector<char> memory(kernel_expansion_bytes<float>(n_sv, d));
-                KernelExpansionWriter<float> writer(memory.data(), n_sv, d, half_theta);
-                for (const std::vector<double>& x : vectors) writer.add_support_vector({x.data(), nullptr, d}, 1, 1);
-                const KernelSum<float> kernels = writer.expansion();
+                const ClassSizes sizes{nullptr, n_sv, 1, 1};
+                std::vector<char> memory(kernel_sums_bytes<float>(sizes, d));
+                KernelSumsWriter<float> writer(memory.data(), sizes, d, half_theta);
+                for (const std::vector<double>& x : vectors) {
+                    writer.add_support_vector({x.data(), nullptr, d}, nullptr, 0, 1.0);
+                }
+                const KernelVectors<float> kernels = writer.expansion().vectors;
                 const float half_sq_norm = half_sq_norm_row(kernels, u.data(), d);
                 std::vector<float> found(n_sv);
                 kernels_row(kernels, u.data(), half_sq_norm, found.data());

@@ -4,9 +4,9 @@
 //
 // and the sigmoid kernel, K_i = tanh(b_i), which uses the same engine and has degree 0.
 //
-// The engine computes this sum in float64 for rows in any form, inner products first (rbf.hpp), with the coefficients
-// of all pairs of classes at once (rbf_classes.hpp). If p is 1 or 2, the artifact may contain the whole sum as a form
-// (expansion/form.hpp).
+// The engine computes this sum in float64 for rows in any form, inner products first (products.hpp), with the
+// coefficients of all pairs of classes at once (kernel_sums.hpp). If p is 1 or 2, the artifact may contain the whole
+// sum as a form (expansion/form.hpp).
 #ifndef APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 #define APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 
@@ -22,7 +22,7 @@
 #include "../model_view.hpp"
 #include "../outputs/votes.hpp"
 #include "../simd/tanh.hpp"
-#include "rbf_classes.hpp"
+#include "kernel_sums.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -85,8 +85,8 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
 
 struct PolynomialKernel {
     PolynomialMoments moments;
-    const FormNorms* form_norms;    // (n_decisions,), if there is a form
-    ClassKernelSum<double> engine;  // in a model of mode exact; a single class unless there are pairs of classes
+    const FormNorms* form_norms;  // (n_decisions,), if there is a form
+    KernelSums<double> engine;    // in a model of mode exact; a single class unless there are pairs of classes
     double coef0;
     int degree;
     // A row whose norm, or for a form alone whose bound, exceeds these is rejected: in the source, a term or a sum of
@@ -96,9 +96,9 @@ struct PolynomialKernel {
     // Returns an upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates. By
     // columns, common terms are added one after another.
     std::size_t product_depth(std::size_t n_terms) const {
-        const std::size_t most = engine.kernels.columns.max_values, in_common = n_terms < most ? n_terms : most;
+        const std::size_t most = engine.vectors.columns.max_values, in_common = n_terms < most ? n_terms : most;
         const std::size_t depth = inner_product_depth(n_terms);
-        return engine.kernels.columns.n_lanes > 0 && in_common > depth ? in_common : depth;
+        return engine.vectors.columns.n_lanes > 0 && in_common > depth ? in_common : depth;
     }
 };
 
@@ -126,7 +126,7 @@ inline ClassSizes polynomial_sizes(const ModelView& view) {
 }
 inline std::size_t polynomial_engine_bytes(const ModelView& view) {
     const std::size_t n_values = products_by_columns(view) ? view.packed.n_values : in_panels;
-    return class_kernel_bytes<double>(polynomial_sizes(view), view.n_features, n_values);
+    return kernel_sums_bytes<double>(polynomial_sizes(view), view.n_features, n_values);
 }
 
 struct PolynomialPieces {
@@ -236,12 +236,12 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 }
 
 // Lays out the support vectors times gamma.
-APPROXSVM_COLD inline ClassKernelSum<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
+APPROXSVM_COLD inline KernelSums<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     const bool by_columns = products_by_columns(view);
-    ClassKernelExpansionWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one,
-                                              by_columns ? view.packed.n_values : in_panels);
+    KernelSumsWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one,
+                                    by_columns ? view.packed.n_values : in_panels);
     ProductVectors counted(view, pieces), vectors(view, pieces);
     for (std::size_t i = 0; by_columns && i < view.n_sv; ++i) {
         const Coordinates x = counted.next(1.0);
@@ -424,97 +424,24 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     }
 }
 
-// Computes the sums of each class, as in rbf_classes.hpp but without weights: sums[(c n_numbers + r) n_lanes + lane]
-// for the rows of a block.
-template <int Registers>
-inline void polynomial_sums_block(const PolynomialKernel& kernel, const double* block, double* sums) {
-    constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes64);
-    constexpr std::size_t width = panel_width<double>, tiles = width / tile_rows;
-    const ClassKernelSum<double>& engine = kernel.engine;
-    const std::size_t n_numbers = engine.n_numbers;
-    for (std::size_t i = 0; i < engine.n_sums() * n_lanes; ++i) sums[i] = 0.0;
-    for (std::size_t panel = 0; panel < engine.kernels.n_panels; panel += block_panels) {
-        const std::size_t left = engine.kernels.n_panels - panel,
-                          n_tiles = (left < block_panels ? left : block_panels) * tiles;
-        f64v inner[block_panels * tiles][tile_rows][Registers];
-        inner_products<Registers>(engine.kernels, panel, n_tiles, block, inner);
-        for (std::size_t t = 0; t < n_tiles; ++t) {
-            const std::size_t here = panel + t / tiles, lane = t % tiles * tile_rows;
-            const double* coef = engine.coef + here * n_numbers * width + lane;
-            double* of_class = sums + engine.class_of_panel[here] * n_numbers * n_lanes;
-            for (int v = 0; v < Registers; ++v, of_class += lanes64) {
-                f64v values[tile_rows], kernels[tile_rows][1];
-                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) values[i] = inner[t][i][v];
-                raise(kernel, values);
-                APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) kernels[i][0] = values[i];
-                for_sums<sums_together<double>>(0, n_numbers, [&](auto n, std::size_t first) {
-                    add_tile_sums<n.value>(kernels, coef + first * width, width, of_class + first * n_lanes, n_lanes);
-                });
-            }
-        }
-    }
-}
-
-// Computes kernel values of a row with the support vectors of n_panels panels. Not inlined, as in rbf_classes.hpp.
-APPROXSVM_NOINLINE inline void fill_kernels(const PolynomialKernel& kernel, std::size_t first_panel,
-                                            std::size_t n_panels, const RowTerms<double>& row, double* kernels) {
-    for_panels(first_panel, first_panel + n_panels, [&](auto n, std::size_t panel) APPROXSVM_INLINE_LAMBDA {
-        f64v total[n.value * panel_registers];
-        row_products<n.value>(kernel.engine.kernels, panel, row, total);
-        raise(kernel, total);
-        store_widened<double>(total, kernels + (panel - first_panel) * panel_width<double>);
-    });
-}
-
-// The sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers); row r is terms_of(r).
-template <int Rows, class TermsOf>
-APPROXSVM_INLINE void polynomial_sums_rows(const PolynomialKernel& kernel, std::size_t n_rows, double* sums,
-                                           const TermsOf& terms_of) {
-    const KernelSum<double>& kernels = kernel.engine.kernels;
-    const std::size_t chunk = kernels.columns.n_lanes > 0 ? max_chunk_panels : chunk_panels(kernels.n_features);
-    const auto keep = [&](std::size_t r, std::size_t panel, std::size_t n_panels, double* values) {
-        fill_kernels(kernel, panel, n_panels, terms_of(r), values);
-    };
-    sums_of_rows<Rows>(kernel.engine, chunk, n_rows, sums, keep);
-}
-
-// The engine interface of engine_stage.hpp.
-struct PolynomialSums {
-    static constexpr bool by_row = true, counts_unseen = false;
+// The term of kernel_sums.hpp.
+struct PolynomialTerm {
+    using Real = double;
+    static constexpr bool counts_unseen = false;
 
     const PolynomialKernel& kernel;
-    double* const products;  // space for all lanes if support vectors are stored by columns
-    const KernelSum<double>& kernels = kernel.engine.kernels;
-    std::size_t n_sums() const { return kernel.engine.n_sums(); }
 
     template <int Registers>
-    void block(const double* u, const double*, double* sums) const {
-        polynomial_sums_block<Registers>(kernel, u, sums);
+    APPROXSVM_INLINE void tile(std::size_t, const f64v (&inner)[tile_rows][Registers], int v, const double*,
+                               f64v (&values)[tile_rows]) const {
+        APPROXSVM_UNROLL for (int i = 0; i < tile_rows; ++i) values[i] = inner[i][v];
+        raise(kernel, values);
     }
-    void row(const double* u, double, double* sums) const { of_row({u, kernels.n_features}, sums); }
-    void sparse(const double* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
-                const double*, double* sums) const {
-        const auto terms_of = [=](std::size_t r) {
-            return RowTerms<double>{values + starts[r], starts[r + 1] - starts[r], columns + starts[r]};
-        };
-        if (kernels.columns.n_lanes > 0) {
-            for (std::size_t r = 0; r < n; ++r) {
-                RowTerms<double> row = terms_of(r);
-                column_products(kernels.columns, row.values, row.columns, row.n, products);
-                row.products = products;
-                of_row(row, sums + r * n_sums());
-            }
-            return;
-        }
-        const std::size_t n_together = n / rows_together * rows_together;
-        polynomial_sums_rows<rows_together>(kernel, n_together, sums, terms_of);
-        for (std::size_t r = n_together; r < n; ++r) of_row(terms_of(r), sums + r * n_sums());
+    template <int Panels>
+    APPROXSVM_INLINE void panels(std::size_t, double, f64v (&total)[Panels * panel_registers]) const {
+        raise(kernel, total);
     }
-
-  private:
-    APPROXSVM_NOINLINE void of_row(const RowTerms<double>& row, double* sums) const {
-        polynomial_sums_rows<1>(kernel, 1, sums, [&row](std::size_t) -> const RowTerms<double>& { return row; });
-    }
+    void finish(const double*, std::size_t, std::size_t, double*) const {}
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -80,7 +80,7 @@ APPROXSVM_COLD inline GridKernels fill_grid(const float* vectors, std::size_t n_
                                             std::size_t stride, float step, double half_theta,
                                             const GridMemory& memory) {
     constexpr std::size_t width = panel_width<float>;
-    const std::size_t n_pairs = pairs_for(n_coordinates), n_panels = kernel_expansion_panels<float>(n_vectors);
+    const std::size_t n_pairs = pairs_for(n_coordinates), n_panels = panels_for<float>(n_vectors);
     GridKernels grid;
     grid.n_coordinates = n_coordinates;
     grid.n_panels = n_panels;

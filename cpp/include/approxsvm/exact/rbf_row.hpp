@@ -15,7 +15,7 @@ inline namespace APPROXSVM_TARGET {
 // Sets products[l] to the inner product of u, (n_features,), with the vector in lane l of n_panels panels.
 inline void products_row(const float* panels, std::size_t n_features, std::size_t n_panels, const float* u,
                          float* products) {
-    KernelSum<float> vectors{};
+    KernelVectors<float> vectors{};
     vectors.n_features = n_features;
     vectors.panels = panels;
     for_panels(0, n_panels, [&](auto n, std::size_t panel) {
@@ -27,8 +27,8 @@ inline void products_row(const float* panels, std::size_t n_features, std::size_
 }
 
 // Sets values[l] to K(u, the support vector in lane l) for the lanes of the panels [first_panel, end_panel).
-inline void kernels_row(const KernelSum<float>& kernels, std::size_t first_panel, std::size_t end_panel, const float* u,
-                        float half_sq_norm, float* values) {
+inline void kernels_row(const KernelVectors<float>& kernels, std::size_t first_panel, std::size_t end_panel,
+                        const float* u, float half_sq_norm, float* values) {
     for_panels(first_panel, end_panel, [&](auto n, std::size_t panel) {
         f32v total[n.value * panel_registers];
         panel_products<n.value>(kernels, panel, u, kernels.n_features, [](std::size_t k) { return k; }, total);
@@ -38,7 +38,7 @@ inline void kernels_row(const KernelSum<float>& kernels, std::size_t first_panel
     });
 }
 // Computes kernel values for all panels.
-inline void kernels_row(const KernelSum<float>& kernels, const float* u, float half_sq_norm, float* values) {
+inline void kernels_row(const KernelVectors<float>& kernels, const float* u, float half_sq_norm, float* values) {
     kernels_row(kernels, 0, kernels.n_panels, u, half_sq_norm, values);
 }
 
@@ -79,7 +79,7 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
 // With n = row_stride / lanes registers, an inner product goes through min(n, 16) roundings in each lane, ceil(n / 16)
 // more if n > 16, and log2(lanes) when lanes are added. Adding a zero is exact. So the summation depth is at most
 // inner_product_depth.
-APPROXSVM_NOINLINE inline void kernels_of_list(const KernelSum<float>& kernels, const float* rows,
+APPROXSVM_NOINLINE inline void kernels_of_list(const KernelVectors<float>& kernels, const float* rows,
                                                const ListOfVectors& list, std::size_t first, std::size_t end,
                                                const float* u, float half_sq_norm, float* values) {
     constexpr std::size_t width = lanes, chunk = 16 * width;
@@ -121,11 +121,11 @@ struct PartOfPair {
 
 // Adds n_panels panels of a class, with row `number` of its coefficients; `values` are the kernel values of their
 // lanes. The summation depth is less than the class's number of support vectors.
-inline void add_to_part(const ClassKernelSum<double>& engine, std::size_t first_panel, std::size_t n_panels,
+inline void add_to_part(const KernelSums<double>& engine, std::size_t first_panel, std::size_t n_panels,
                         std::size_t number, double t, const double* values, PartOfPair& part) {
     constexpr std::size_t width = panel_width<double>;
     const double* coef = engine.coef + (first_panel * engine.n_numbers + number) * width;
-    const double* half_sq_norms = engine.kernels.half_sq_norms + first_panel * width;
+    const double* half_sq_norms = engine.vectors.half_sq_norms + first_panel * width;
     APPROXSVM_COUNT_WORK(4.0 * static_cast<double>(n_panels * width));  // float64 twice
     const f64v typical = set1(t);
     f64v sum = zero64(), weighted = zero64();

@@ -28,7 +28,7 @@ static_assert(least_coefficient >= least_listed && most_coefficient <= most_list
 // The kernel sums of one class, or of the only function, in one stage. An expansion has only the fields that both forms
 // share.
 struct SubspaceSums {
-    KernelSum<float> kernels;      // with as many features as the stage has coordinates
+    KernelVectors<float> kernels;  // with as many features as the stage has coordinates
     GridKernels grid;              // replaces the panels of `kernels` if present
     const std::size_t* others_of;  // tiles: (n_forms + 1,)
     std::size_t n_own;             // tiles
@@ -56,7 +56,7 @@ struct SubspaceSumsMemory {
                        Arena& arena)
         : n_own_tiles(tiles_for(group.n_own)),
           n_other_tiles(tiles_of_others(group, n_forms)),
-          n_lanes(KernelSumMemory<float>::n_lanes(group.n_own + group.n_others)),
+          n_lanes(lanes_for<float>(group.n_own + group.n_others)),
           others_of(arena.take<std::size_t>(n_forms + 1)),
           own(n_own_tiles, n_forms, arena),
           others(n_other_tiles, 1, arena),
@@ -103,7 +103,7 @@ struct SubspacesMemory {
     }
 
     static float* take_basis(const ModelView& model, Arena& arena) {
-        const std::size_t n_panels = kernel_expansion_panels<float>(model.subspaces.n_coordinates);
+        const std::size_t n_panels = panels_for<float>(model.subspaces.n_coordinates);
         return arena.take<float>(n_panels * panel_width<float>, model.n_features);
     }
 };
@@ -112,7 +112,7 @@ APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, con
                                                      float* panels) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n = model.subspaces.n_coordinates, d = model.n_features;
-    const std::size_t n_lanes = KernelSumMemory<float>::n_lanes(n);
+    const std::size_t n_lanes = lanes_for<float>(n);
     for (std::size_t lane = 0; lane < n_lanes; ++lane) {
         float* const in_panel = panels + lane / width * width * d + lane % width;
         for (std::size_t j = 0; j < d; ++j) in_panel[j * width] = lane < n ? group.basis[lane * d + j] : 0.0f;
@@ -140,11 +140,11 @@ APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, co
     for (std::size_t i = n_vectors; !sums.grid.is_there() && i < memory.n_lanes; ++i) writer.set_zeros(i);
     sums.kernels.n_sv = n_vectors;
     sums.kernels.n_features = n_coordinates;
-    sums.kernels.n_panels = kernel_expansion_panels<float>(n_vectors);
+    sums.kernels.n_panels = panels_for<float>(n_vectors);
     sums.kernels.theta = static_cast<float>(2.0 * half_theta);
     sums.kernels.half_theta = static_cast<float>(half_theta);
     writer.describe(sums.kernels);
-    KernelSum<float> placed = sums.kernels;  // start addresses of the vectors
+    KernelVectors<float> placed = sums.kernels;  // start addresses of the vectors
     if (sums.grid.is_there()) placed.n_features = pairs_for(n_coordinates);
     ListWriter own(placed, memory.own, n_forms), others(placed, memory.others, 1);
     for (std::size_t i = 0; i < group.n_own; ++i) {

@@ -4,14 +4,15 @@
 // each. Rows that probably belong to the class are evaluated together, one SIMD lane per row. A small network on some
 // of the support vectors (the landmarks) guesses the class of a row.
 //
-// Kernel values are those of rbf.hpp in float32. Coefficients are float32 too, and so are sums over at most
+// Kernel values are those of gaussian.hpp in float32. Coefficients are float32 too, and so are sums over at most
 // listed_tiles tiles: a product goes through listed_depth roundings before it is added up in float64. Within a pair,
 // the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
 #define APPROXSVM_EXACT_RBF_WINNER_HPP
 
 #include "../arena.hpp"
-#include "rbf_classes.hpp"
+#include "gaussian.hpp"
+#include "kernel_sums.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -28,8 +29,8 @@ constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 
 // --- the lists
 
-// Tiles of tile_rows support vectors anywhere in the panels (rbf.hpp). Copies of the last one with coefficient 0 fill a
-// list up.
+// Tiles of tile_rows support vectors anywhere in the panels (vectors.hpp). Copies of the last one with coefficient 0
+// fill a list up.
 struct ListOfVectors {
     const std::size_t* offsets;  // (n_tiles, tile_rows): their start in the panels
     const std::uint32_t* lanes;  // (n_tiles, tile_rows): their lanes, counted from the first panel
@@ -38,7 +39,7 @@ struct ListOfVectors {
 };
 
 struct WinnerKernelSum {
-    const KernelSum<float>* kernels;
+    const KernelVectors<float>* kernels;
     std::size_t n_classes;
     // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c
     // have one coefficient each and are from others_of[w n + c] up to others_of[w n + c + 1].
@@ -69,7 +70,7 @@ struct PairCoefficients {
     // Number of lanes of their panels. Each class begins a new panel.
     std::size_t n_lanes() const {
         std::size_t n = 0;
-        for (std::size_t c = 0; c < n_classes; ++c) n += kernel_expansion_panels<float>(counts[c]) * panel_width<float>;
+        for (std::size_t c = 0; c < n_classes; ++c) n += panels_for<float>(counts[c]) * panel_width<float>;
         return n;
     }
     // Calls visit(w, c, k, a) for every class w and every support vector k of another class c; a is its coefficient in
@@ -158,7 +159,7 @@ struct WinnerMemory {
 // Fills a list tile by tile.
 class ListWriter {
   public:
-    ListWriter(const KernelSum<float>& kernels, const ListMemory& memory, std::size_t n_sums)
+    ListWriter(const KernelVectors<float>& kernels, const ListMemory& memory, std::size_t n_sums)
         : kernels_(kernels), memory_(memory), n_sums_(n_sums) {}
 
     std::size_t n_tiles() const { return tiles_for(n_); }
@@ -189,14 +190,14 @@ class ListWriter {
     }
 
   private:
-    const KernelSum<float>& kernels_;
+    const KernelVectors<float>& kernels_;
     const ListMemory memory_;
     const std::size_t n_sums_;
     std::size_t n_ = 0, last_ = 0;
 };
 
 // Stores the vectors in the first n_lanes lanes of panels, each contiguous.
-APPROXSVM_COLD inline void fill_rows(const KernelSum<float>& kernels, std::size_t n_lanes, float* rows) {
+APPROXSVM_COLD inline void fill_rows(const KernelVectors<float>& kernels, std::size_t n_lanes, float* rows) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n = kernels.n_features, stride = row_stride(n);
     for (std::size_t lane = 0; lane < n_lanes; ++lane, rows += stride) {
@@ -205,8 +206,8 @@ APPROXSVM_COLD inline void fill_rows(const KernelSum<float>& kernels, std::size_
     }
 }
 
-// Fills the lists of all classes. Their support vectors are in panels by class (rbf_classes.hpp).
-APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelSum<float>& kernels,
+// Fills the lists of all classes. Their support vectors are in panels by class (kernel_sums.hpp).
+APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelVectors<float>& kernels,
                                                   const WinnerMemory& memory) {
     const std::size_t n = pairs.n_classes;
     ListWriter own(kernels, memory.own, n - 1), others(kernels, memory.others, 1);
@@ -219,7 +220,7 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
             own.add(lane, [&](std::size_t r) { return pairs.dual_coef[r * pairs.n_sv + k]; });
         }
         own.end_list();
-        lane = kernel_expansion_panels<float>(lane) * panel_width<float>;
+        lane = panels_for<float>(lane) * panel_width<float>;
     }
     memory.own_of[n] = own.n_tiles();
     memory.panel_of[n] = lane / panel_width<float>;
@@ -261,7 +262,7 @@ APPROXSVM_INLINE void add_tile_of_list(std::size_t n_sums, const float* coef_of_
 // `partial` has space for n_sums * stride numbers. Not inlined: otherwise compilers run out of registers in the loop
 // over the features, which slows the AVX2 engine by a tenth.
 template <int Registers>
-APPROXSVM_NOINLINE inline void add_listed(const KernelSum<float>& kernels, const ListOfVectors& list,
+APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, const ListOfVectors& list,
                                           std::size_t n_sums, std::size_t first, std::size_t n_tiles,
                                           const float* block, const float* half_sq_norm, float* partial) {
     const std::size_t* const offsets = list.offsets + first * tile_rows;
@@ -298,7 +299,7 @@ inline void sums_of_tiles(std::size_t n_sums, std::size_t first, std::size_t end
     }
 }
 template <int Registers>
-inline void listed_sums(const KernelSum<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
+inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
                         std::size_t first, std::size_t end, const float* block, const float* half_sq_norm,
                         float* partial, double* sums) {
     const auto add = [&](std::size_t tile, std::size_t n_tiles) {

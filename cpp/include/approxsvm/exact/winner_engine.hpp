@@ -14,9 +14,9 @@ inline namespace APPROXSVM_TARGET {
 struct Speculation {
     std::size_t n_classes, n_tiles;  // n_classes is 0 without a network
     ListOfVectors landmarks;
-    KernelSum<float> copies;  // copies of the landmarks in the list's order, for single rows
-    const float* linear;      // panels of one vector per class, laid out like support vectors
-    const float* constants;   // (n_classes,), rounded up to whole tiles
+    KernelVectors<float> copies;  // copies of the landmarks in the list's order, for single rows
+    const float* linear;          // panels of one vector per class, laid out like support vectors
+    const float* constants;       // (n_classes,), rounded up to whole tiles
 };
 
 struct SpeculationMemory {
@@ -26,10 +26,10 @@ struct SpeculationMemory {
 
     SpeculationMemory(std::size_t n_classes, std::size_t n_features, std::size_t n_landmarks, Arena& arena)
         : landmarks(n_classes > 0 ? tiles_for(n_landmarks) : 0, n_classes, arena),
-          n_lanes(n_classes > 0 ? KernelSumMemory<float>::n_lanes(n_landmarks) : 0),
+          n_lanes(n_classes > 0 ? lanes_for<float>(n_landmarks) : 0),
           copies(arena.take<float>(n_lanes, n_features)),
           half_sq_norms(arena.take<float>(n_lanes)),
-          linear(arena.take<float>(kernel_expansion_panels<float>(n_classes) * panel_width<float>, n_features)),
+          linear(arena.take<float>(panels_for<float>(n_classes) * panel_width<float>, n_features)),
           constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
     // Takes memory if the model has the section and it is used.
     SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
@@ -39,13 +39,13 @@ struct SpeculationMemory {
 
 class SpeculationWriter {
   public:
-    SpeculationWriter(const KernelSum<float>& kernels, const SpeculationMemory& memory, std::size_t n_classes)
+    SpeculationWriter(const KernelVectors<float>& kernels, const SpeculationMemory& memory, std::size_t n_classes)
         : kernels_(kernels),
           landmarks_(kernels, memory.landmarks, n_classes),
           memory_(memory),
           n_classes_(n_classes),
           n_features_(kernels.n_features) {
-        const std::size_t n_linear = kernel_expansion_panels<float>(n_classes) * n_features_ * panel_width<float>;
+        const std::size_t n_linear = panels_for<float>(n_classes) * n_features_ * panel_width<float>;
         for (std::size_t k = 0; k < n_linear; ++k) memory_.linear[k] = 0.0f;
         for (std::size_t c = 0; c < tiles_for(n_classes) * tile_rows; ++c) memory_.constants[c] = 0.0f;
         for (std::size_t k = 0; k < memory_.n_lanes * n_features_; ++k) memory_.copies[k] = 0.0f;
@@ -69,9 +69,9 @@ class SpeculationWriter {
     // Complete after all landmarks have been added.
     Speculation speculation() {
         landmarks_.end_list();
-        KernelSum<float> copies = kernels_;
+        KernelVectors<float> copies = kernels_;
         copies.n_sv = n_added_;
-        copies.n_panels = kernel_expansion_panels<float>(n_added_);
+        copies.n_panels = panels_for<float>(n_added_);
         copies.panels = memory_.copies;
         copies.half_sq_norms = memory_.half_sq_norms;
         return {n_classes_, landmarks_.n_tiles(), landmarks_.list(), copies, memory_.linear, memory_.constants};
@@ -80,7 +80,7 @@ class SpeculationWriter {
   private:
     static float narrowed(double x) { return static_cast<float>(x < -1e30 ? -1e30 : x > 1e30 ? 1e30 : x); }
 
-    const KernelSum<float>& kernels_;
+    const KernelVectors<float>& kernels_;
     ListWriter landmarks_;
     const SpeculationMemory memory_;
     const std::size_t n_classes_, n_features_;
@@ -90,7 +90,7 @@ class SpeculationWriter {
 // The weights in the section apply to z - center. The engine that holds `kernels` applies its weights to scaled rows
 // minus its own center, or minus zero if that is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
-                                                   const KernelSum<float>& kernels, const std::uint32_t* lane_of,
+                                                   const KernelVectors<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {
     const SpeculationView stored = speculation_of(view);
     const std::size_t n = view.n_labels, d = view.n_features;
@@ -115,7 +115,7 @@ APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const 
 // Finds the class with the best score for each row of a block. `scores` has space for n_classes, rounded up to tiles,
 // times the rows of the block.
 template <int Registers>
-inline void speculated_classes_block(const KernelSum<float>& kernels, const Speculation& speculation,
+inline void speculated_classes_block(const KernelVectors<float>& kernels, const Speculation& speculation,
                                      const float* block, const float* half_sq_norm, float* scores,
                                      std::uint32_t* speculated) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
@@ -144,7 +144,7 @@ inline void speculated_classes_block(const KernelSum<float>& kernels, const Spec
 inline std::size_t speculated_class_row(const Speculation& speculation, const float* u, float half_sq_norm,
                                         float* scores, float* values, double* room, double* sums) {
     const std::size_t n = speculation.n_classes;
-    products_row(speculation.linear, speculation.copies.n_features, kernel_expansion_panels<float>(n), u, scores);
+    products_row(speculation.linear, speculation.copies.n_features, panels_for<float>(n), u, scores);
     kernels_row(speculation.copies, u, half_sq_norm, values);
     const auto value_of = [=](std::size_t k) { return values[k]; };
     listed_sums_row(speculation.landmarks, n, 0, speculation.n_tiles, value_of, room, sums);
@@ -176,8 +176,8 @@ inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
 inline double work_of_network(const ModelView& view) {
     if (!view.sections[section::speculation]) return 0.0;
     const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = speculation_of(view).n_landmarks;
-    return static_cast<double>(KernelSumMemory<float>::n_lanes(n) * d + listed_at_most(n_landmarks) * n) +
-           work_of_kernels(KernelSumMemory<float>::n_lanes(n_landmarks), d);
+    return static_cast<double>(lanes_for<float>(n) * d + listed_at_most(n_landmarks) * n) +
+           work_of_kernels(lanes_for<float>(n_landmarks), d);
 }
 
 // --- both
@@ -209,8 +209,8 @@ struct WinnerEngineMemory {
 };
 
 APPROXSVM_COLD inline WinnerEngine fill_winner_engine(const ModelView& view, const PairCoefficients& pairs,
-                                                      const KernelSum<float>& kernels, const WinnerEngineMemory& memory,
-                                                      const double* engine_center) {
+                                                      const KernelVectors<float>& kernels,
+                                                      const WinnerEngineMemory& memory, const double* engine_center) {
     WinnerEngine engine{};
     engine.is_usable = memory.lists.is_usable;
     if (!engine.is_usable) return engine;

@@ -35,7 +35,7 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
         const ModelView& view = job_.view;
         const std::size_t n_classes = view.n_labels;
         std::uint32_t* const wins = job_.memory.block_wins;
-        const ClassEngine<float>& engine = job_.prepared.class32;
+        const Engine<float>& engine = job_.prepared.exact32;
         const EngineBound<float> rounding(engine);
         RowRounding of_row[block_rows];
         double row_error[block_rows];

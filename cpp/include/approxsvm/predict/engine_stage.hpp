@@ -16,9 +16,8 @@ inline namespace APPROXSVM_TARGET {
 template <class Real>
 class EngineSums {
   public:
-    const KernelSum<Real>& kernels;
+    const KernelVectors<Real>& vectors;
     const std::size_t n_sums;
-    const bool by_row;         // layout for sparse rows: row by row, or else sum by sum
     const bool counts_unseen;  // whether kernels depend on distances, to which features unknown to the model contribute
 
     // Sums of rows in the lanes of a block, of one row, and of sparse rows.
@@ -28,8 +27,8 @@ class EngineSums {
                         const Real* half_sq_norm, double* sums) const = 0;
 
   protected:
-    EngineSums(const KernelSum<Real>& k, std::size_t n, bool are_by_row, bool unseen_count)
-        : kernels(k), n_sums(n), by_row(are_by_row), counts_unseen(unseen_count) {}
+    EngineSums(const KernelVectors<Real>& v, std::size_t n, bool unseen_count)
+        : vectors(v), n_sums(n), counts_unseen(unseen_count) {}
     ~EngineSums() = default;
 };
 
@@ -38,7 +37,7 @@ template <Parts parts, class Real, class Sums>
 class SumsOf : public EngineSums<Real> {
   public:
     explicit SumsOf(const Sums& sums)
-        : EngineSums<Real>(sums.kernels, sums.n_sums(), Sums::by_row, Sums::counts_unseen), sums_(sums) {}
+        : EngineSums<Real>(sums.vectors, sums.n_sums(), Sums::counts_unseen), sums_(sums) {}
 
     // Not inlined, because compilers devirtualize by guessing.
     APPROXSVM_NOINLINE void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm,
@@ -59,53 +58,6 @@ class SumsOf : public EngineSums<Real> {
 
   private:
     const Sums sums_;
-};
-
-// The sum and the weighted moduli of one decision function.
-template <class Real>
-struct SingleSums {
-    static constexpr bool by_row = false;  // layout for sparse rows: sum by sum
-    static constexpr bool counts_unseen = true;
-
-    const KernelSum<Real>& kernels;
-    Real* const products;  // by columns: space for the inner products of a row
-    static std::size_t n_sums() { return 2; }
-
-    template <int Registers>
-    void block(const Real* u, const Real* half_sq_norm, double* sums) const {
-        constexpr std::size_t n_lanes = static_cast<std::size_t>(Registers * lanes_of<Real>);
-        kernel_sums_block<Registers>(kernels, u, half_sq_norm, sums, sums + n_lanes);
-    }
-    void row(const Real* u, Real half_sq_norm, double* sums) const {
-        kernel_sums_row(kernels, u, half_sq_norm, sums[0], sums[1]);
-    }
-    void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
-                const Real* half_sq_norm, double* sums) const {
-        kernel_sums_sparse(kernels, values, columns, starts, n, half_sq_norm, sums, sums + n, products);
-    }
-};
-
-// The sums of all pairs of classes, or of several functions.
-template <class Real>
-struct ClassSums {
-    static constexpr bool by_row = true, counts_unseen = true;
-
-    const ClassKernelSum<Real>& expansion;
-    Real* const products;  // by columns: space for the inner products of a row
-    const KernelSum<Real>& kernels = expansion.kernels;
-    std::size_t n_sums() const { return expansion.n_sums(); }
-
-    template <int Registers>
-    void block(const Real* u, const Real* half_sq_norm, double* sums) const {
-        class_sums_block<Registers>(expansion, u, half_sq_norm, sums);
-    }
-    void row(const Real* u, Real half_sq_norm, double* sums) const {
-        class_sums_row(expansion, {u, kernels.n_features}, half_sq_norm, sums);
-    }
-    void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
-                const Real* half_sq_norm, double* sums) const {
-        class_sums_sparse(expansion, values, columns, starts, n, half_sq_norm, sums, products);
-    }
 };
 
 // Loads n rows around the engines' center into the lanes of a block, and zeros into the unused lanes.
@@ -207,7 +159,7 @@ class EngineStage {
         const std::size_t n = job_.source.load_nonzeros(i, job_.prepared.engine_center, job_.view.input_scale, limit,
                                                         values, room_.columns + start, unseen);
         if (n > limit) return false;
-        const Real seen = half_sq_norm_row(sums_.kernels, values, n);
+        const Real seen = half_sq_norm_row(sums_.vectors, values, n);
         half_sq_norm_[r] = seen + weight_of(unseen);
         sparse_[r] = i;
         starts_[++n_sparse_] = start + n;
@@ -220,9 +172,8 @@ class EngineStage {
         if (n == 0) return;
         sums_.sparse(room_.values, room_.columns, starts_, n, half_sq_norm_, room_.sums);
         for (std::size_t r = 0; r < n; ++r) {
-            const double* sums = room_.sums + (sums_.by_row ? r * sums_.n_sums : r);
             const std::size_t n_terms = starts_[r + 1] - starts_[r];
-            next_.take(sparse_[r], RowSums<Real>{sums, sums_.by_row ? 1 : n, half_sq_norm_[r], n_terms});
+            next_.take(sparse_[r], RowSums<Real>{room_.sums + r * sums_.n_sums, 1, half_sq_norm_[r], n_terms});
         }
     }
 
@@ -253,7 +204,7 @@ class EngineStage {
         double unseen[dense_capacity] = {};
         load_engine_block(job_, dense_.rows, n, n_registers, block_, unseen);
         with_registers_for<has(parts, batches)>(n_registers, 1, [&](auto registers) {
-            half_sq_norms_block<registers.value>(sums_.kernels, block_, half_sq_norm);
+            half_sq_norms_block<registers.value>(sums_.vectors, block_, half_sq_norm);
         });
         for (std::size_t r = 0; r < n; ++r) half_sq_norm[r] += weight_of(unseen[r]);
         sums_.block(n_registers, block_, half_sq_norm, room_.sums);
@@ -262,7 +213,7 @@ class EngineStage {
     // Evaluates one row; returns its half_sq_norm.
     Real add_up_row(std::size_t i) {
         const double unseen = job_.source.load(i, job_.prepared.engine_center, job_.view.input_scale, block_, 1);
-        const Real seen = half_sq_norm_row(sums_.kernels, block_, job_.view.n_features);
+        const Real seen = half_sq_norm_row(sums_.vectors, block_, job_.view.n_features);
         const Real half_sq_norm = seen + weight_of(unseen);
         sums_.row(block_, half_sq_norm, room_.sums);
         return half_sq_norm;

@@ -39,7 +39,7 @@ struct EngineRoom {
         values = arena.take<Real>(capacity);
         columns = arena.take<std::int32_t>(capacity);
         if (prepared.by_columns)
-            products = arena.take<Real>(class_kernel_panels<Real>(polynomial_sizes(model)), panel_width<Real>);
+            products = arena.take<Real>(panels_for<Real>(polynomial_sizes(model)), panel_width<Real>);
         sums = arena.take<double>(sums_room);
     }
 };
@@ -60,9 +60,8 @@ struct SubspaceRoom {
         if (model.subspaces.n_stages == 0) return;
         const std::size_t room = n_subspace_forms(model) * call.side_by_side;
         const std::size_t n_coordinates = model.subspaces.n_coordinates;
-        coordinates = arena.take<float>(call.side_by_side > 1
-                                            ? tiles_for(n_coordinates) * tile_rows * block_rows
-                                            : kernel_expansion_panels<float>(n_coordinates) * panel_width<float>);
+        coordinates = arena.take<float>(call.side_by_side > 1 ? tiles_for(n_coordinates) * tile_rows * block_rows
+                                                              : panels_for<float>(n_coordinates) * panel_width<float>);
         partial = arena.take<float>(room);
         scratch = arena.take<float>(model.subspaces.expansion && call.side_by_side > 1 ? 4 * block_rows : 0);
         codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
@@ -71,7 +70,7 @@ struct SubspaceRoom {
         others = arena.take<double>(room);
         std::size_t n_lanes = 0;
         for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
-            const std::size_t n = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
+            const std::size_t n = lanes_for<float>(group.n_own + group.n_others);
             if (n > n_lanes) n_lanes = n;
         });
         values = arena.take<float>(n_lanes);
@@ -114,7 +113,7 @@ struct WinnerRoom {
         const std::size_t n = model.n_labels, room = n * call.side_by_side;
         const std::size_t n_levels = model.subspaces.n_stages + 1;
         scores = arena.take<float>(call.side_by_side > 1 ? tiles_for(n) * tile_rows * block_rows
-                                                         : kernel_expansion_panels<float>(n) * panel_width<float>);
+                                                         : panels_for<float>(n) * panel_width<float>);
         partial = arena.take<float>(room);
         own = arena.take<double>(room);
         others = arena.take<double>(room);
@@ -122,7 +121,7 @@ struct WinnerRoom {
         n_rows = arena.take<std::size_t>(n_levels * n);
         row = arena.take<float>(row_stride(model.n_features));
         row_about_center = arena.take<float>(model.subspaces.n_stages > 0 ? model.n_features : 0);
-        values = arena.take<float>(class_kernel_panels<float>(sizes_of_classes(model)), panel_width<float>);
+        values = arena.take<float>(panels_for<float>(sizes_of_classes(model)), panel_width<float>);
         std::size_t largest = 0;
         for (std::size_t c = 0; c < n; ++c) largest = model.class_counts[c] > largest ? model.class_counts[c] : largest;
         listed = arena.take<float>(tiles_for(largest) * tile_rows + 2 * lanes);

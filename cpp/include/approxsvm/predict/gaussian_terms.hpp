@@ -17,7 +17,7 @@ class GaussianTerms {
     static constexpr Shape shape = form;
     static constexpr bool refuses = form == Shape::several;
     template <class Real>
-    using Sums = std::conditional_t<is_single, SingleSums<Real>, ClassSums<Real>>;
+    using Sums = TermSums<GaussianTerm<Real>, is_single ? 2 : 0>;
 
     // `memory` has definition_bytes.
     GaussianTerms(const PreparedModel& prepared, float* memory)
@@ -25,7 +25,8 @@ class GaussianTerms {
 
     template <class Real>
     Sums<Real> sums(Real* products) const {
-        return {engine<Real>().expansion, products};
+        const KernelSums<Real>& sums = engine<Real>().sums;
+        return {sums, {sums.vectors}, products};
     }
 
     // After the sums of functions come their moduli, weighted by each support vector's largest coefficient: an upper
@@ -62,11 +63,8 @@ class GaussianTerms {
 
   private:
     template <class Real>
-    const auto& engine() const {
-        if constexpr (is_single)
-            return in<Real>(prepared_.exact32, prepared_.exact64);
-        else
-            return in<Real>(prepared_.class32, prepared_.class64);
+    const Engine<Real>& engine() const {
+        return in<Real>(prepared_.exact32, prepared_.exact64);
     }
 
     const PreparedModel& prepared_;

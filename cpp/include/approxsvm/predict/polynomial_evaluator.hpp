@@ -36,7 +36,7 @@ class PolynomialEvaluator : Offer<double> {
           bound_(job.memory.row_bounds),
           block_(reinterpret_cast<double*>(job.memory.first_block)),
           room_(reinterpret_cast<double*>(job.memory.later_block)),
-          engine_(job, {kernel_, job.memory.engine64.products}, job.memory.engine64, *this) {}
+          engine_(job, {kernel_.engine, {kernel_}, job.memory.engine64.products}, job.memory.engine64, *this) {}
 
     Status evaluate() {
         const bool by_rows = job_.batch.engines_alone || (view_.degree == 1 && n_decisions_ <= few_decisions);
@@ -266,7 +266,7 @@ class PolynomialEvaluator : Offer<double> {
     Status status_ = Status::ok;                                // evaluation stops if this is not ok
     Status imprecise_ = Status::ok;                             // all rows are evaluated, but one must be rejected
     RowQueue<max_waiting> waiting_;
-    EngineOf<parts, double, PolynomialSums> engine_;
+    EngineOf<parts, double, TermSums<PolynomialTerm, 0>> engine_;
 };
 
 template <>

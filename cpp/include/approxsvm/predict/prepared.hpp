@@ -9,9 +9,8 @@
 #include "../artifact/reader.hpp"
 #include "../artifact/support_vectors.hpp"
 #include "../bounds/certificate.hpp"
+#include "../exact/kernel_sums.hpp"
 #include "../exact/kinds.hpp"
-#include "../exact/rbf.hpp"
-#include "../exact/rbf_classes.hpp"
 #include "../exact/rbf_subspace.hpp"
 #include "../exact/winner_engine.hpp"
 #include "../expansion/sparse.hpp"
@@ -24,17 +23,13 @@ inline namespace APPROXSVM_TARGET {
 
 // An exact engine in one precision, and the distance of its support vectors from the model's. Besides a_i K_i it
 // sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of several functions.
-template <class Sums>
+template <class Real>
 struct Engine {
-    Sums expansion;
+    KernelSums<Real> sums;
     double typical_half_sq_norm;  // of the support vectors; h_i = gamma ||x_i - center||^2
     // bound the change by rounding the support vectors to Real: (n_decisions,), or (n_classes,), which a pair adds up
     const double* narrowing_errors;
 };
-template <class Real>
-using ExactEngine = Engine<KernelSum<Real>>;
-template <class Real>
-using ClassEngine = Engine<ClassKernelSum<Real>>;  // for several classes or functions (rbf_classes.hpp)
 
 // Returns the one in the precision of Real.
 template <class Real, class In32, class In64>
@@ -54,11 +49,9 @@ struct PreparedModel {
     const double* map_gains;      // of the input map, by fill_map_gains
     const double* engine_center;  // (n_features,): the center, or the reference; null for zeros
     FoldedModel folded;
-    ExactEngine<float> exact32;
-    ExactEngine<double> exact64;
-    ClassEngine<float> class32;  // for several classes or functions, in place of the two above
-    ClassEngine<double> class64;
-    WinnerEngine winner;  // shares the support vectors of class32
+    Engine<float> exact32;
+    Engine<double> exact64;
+    WinnerEngine winner;  // shares the support vectors of exact32
     FewValues few;        // replaces the engines for rows on its grid
     Subspaces subspaces;
     const PreparedModel* subspace_expansion;  // in the coordinates of the first subspace stage, or null
@@ -163,12 +156,12 @@ inline std::size_t values_by_columns(const ModelView& view) {
 inline ClassSizes sizes_of_functions(const ModelView& view) {
     return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
+inline ClassSizes sizes_of_sums(const ModelView& view) {
+    return has_classes(view) ? sizes_of_classes(view) : sizes_of_functions(view);
+}
 template <class Real>
 inline std::size_t engine_bytes(const ModelView& view) {
-    const std::size_t d = view.n_features, n_values = values_by_columns(view);
-    return has_classes(view)   ? class_kernel_bytes<Real>(sizes_of_classes(view), d, n_values)
-           : has_several(view) ? class_kernel_bytes<Real>(sizes_of_functions(view), d, n_values)
-                               : kernel_expansion_bytes<Real>(view.n_sv, d, n_values);
+    return kernel_sums_bytes<Real>(sizes_of_sums(view), view.n_features, values_by_columns(view));
 }
 
 inline std::size_t n_zeros(const ModelView& view) {
@@ -296,7 +289,7 @@ constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 // a support vector, which may have many more non-zeros. Norms are computed in float64, so in float32 their error is
 // negligible.
 template <class Real>
-inline std::size_t products_depth(const KernelSum<Real>& e, std::size_t n_terms) {
+inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_terms) {
     const bool by_columns = e.columns.n_lanes > 0;
     const std::size_t in_common = n_terms < e.columns.max_values ? n_terms : e.columns.max_values;
     const std::size_t of_norm = sizeof(Real) == sizeof(float) ? 0
@@ -319,20 +312,10 @@ struct RowRounding {
     double underflow;  // infinite if there is no bound
 };
 template <class Real>
-inline const KernelSum<Real>& kernels_of(const KernelSum<Real>& sums) {
-    return sums;
-}
-template <class Real>
-inline const KernelSum<Real>& kernels_of(const ClassKernelSum<Real>& sums) {
-    return sums.kernels;
-}
-template <class Real>
 class EngineBound {
   public:
-    template <class Sums>
-    explicit EngineBound(const Engine<Sums>& engine)
-        : EngineBound(kernels_of(engine.expansion), engine.typical_half_sq_norm) {}
-    APPROXSVM_NOINLINE EngineBound(const KernelSum<Real>& e, double typical_half_sq_norm)
+    explicit EngineBound(const Engine<Real>& engine) : EngineBound(engine.sums.vectors, engine.typical_half_sq_norm) {}
+    APPROXSVM_NOINLINE EngineBound(const KernelVectors<Real>& e, double typical_half_sq_norm)
         : engine_(e),
           t_(typical_half_sq_norm),
           furthest_(static_cast<double>(e.max_half_sq_norm)),
@@ -366,7 +349,7 @@ class EngineBound {
     }
 
   private:
-    const KernelSum<Real>& engine_;
+    const KernelVectors<Real>& engine_;
     const double t_, furthest_, inverse_t_, root_of_furthest_, of_moduli_;
 };
 
@@ -394,7 +377,7 @@ constexpr double far_beyond = 4.0;
 //
 // The sums add listed_depth roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
 // cancellation in a distance may be harmful.
-APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelSum<float>& e, double half_sq_norm) {
+APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelVectors<float>& e, double half_sq_norm) {
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_depth(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);
     if (!(per_reach * (furthest + own) * (furthest + own) <= 0x1p-5)) return {infinity, infinity};
@@ -425,7 +408,7 @@ inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_nor
 // The part that only this pair has.
 inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, std::size_t c,
                                    const DecisionNumbers& decision) {
-    return 1.0001 * (model.class32.narrowing_errors[w] + model.class32.narrowing_errors[c] + decision.value_error) +
+    return 1.0001 * (model.exact32.narrowing_errors[w] + model.exact32.narrowing_errors[c] + decision.value_error) +
            0x1p-51 * std::fabs(decision.intercept) + 0x1p-1040;
 }
 
@@ -492,9 +475,8 @@ inline double kernel_slope(double half_theta) {
 }
 
 // Counts all values for writers of columns.
-template <class Writer32, class Writer64>
-APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, Writer32& writer32,
-                                        Writer64& writer64) {
+APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vectors, KernelSumsWriter<float>& writer32,
+                                        KernelSumsWriter<double>& writer64) {
     if (!by_columns(view)) return;
     for (std::size_t i = 0; i < view.n_sv; ++i) {
         const Coordinates x = vectors.next();
@@ -509,16 +491,14 @@ APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vec
 
 // Lays the support vectors out for both engines. Adds up |a_i| ||narrowed - exact|| for their bounds, and computes the
 // bound of the float32 engine for a row at the center if there is one function.
-template <template <class> class Writer, class Sizes, class Engine32, class Engine64>
-APPROXSVM_COLD inline void fill_engines(const ModelView& view, const Sizes& sizes, const EnginePieces& pieces,
-                                        Engine32& engine32, Engine64& engine64) {
+APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const bool classes = has_classes(view);
     const std::size_t n_errors = classes ? view.n_labels : view.n_decisions, n_coef = classes ? n_errors - 1 : n_errors;
     const double half_theta = view.gamma / view.input_scale / view.input_scale, slope = kernel_slope(half_theta);
-    Writer<float> writer32(pieces.exact32, sizes, d, half_theta, n_values);
-    Writer<double> writer64(pieces.exact64, sizes, d, half_theta, n_values);
-    EngineVectors vectors(view, pieces.model->engine_center, pieces);
+    KernelSumsWriter<float> writer32(pieces.exact32, sizes_of_sums(view), d, half_theta, n_values);
+    KernelSumsWriter<double> writer64(pieces.exact64, sizes_of_sums(view), d, half_theta, n_values);
+    EngineVectors vectors(view, model.engine_center, pieces);
     count_values(view, vectors, writer32, writer64);
     double *const errors32 = pieces.narrowing, *const errors64 = errors32 + n_errors;
     double weighted_moduli = 0.0;
@@ -540,11 +520,11 @@ APPROXSVM_COLD inline void fill_engines(const ModelView& view, const Sizes& size
         writer32.add_support_vector(x, coef, stride, weight);
         writer64.add_support_vector(x, coef, stride, weight);
     });
-    engine32 = {writer32.expansion(), t, errors32};
-    engine64 = {writer64.expansion(), t, errors64};
+    model.exact32 = {writer32.expansion(), t, errors32};
+    model.exact64 = {writer64.expansion(), t, errors64};
     if (view.n_decisions != 1) return;
-    const EngineBound<float> bound(engine32);
-    pieces.model->typical_float32_bound = bound.of(bound.of_row(t, d), weighted_moduli, *errors32, view.decisions[0]);
+    const EngineBound<float> bound(model.exact32);
+    model.typical_float32_bound = bound.of(bound.of_row(t, d), weighted_moduli, *errors32, view.decisions[0]);
 }
 
 // The engines' center: the reference that sparse rows have, or the model's center.
@@ -578,21 +558,13 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
     model.basis = pieces.basis;
     model.weights = pieces.weights;
     if (has_folded_center(view)) model.folded = fold_center(view, pieces.folded);
+    if (has_engines(view)) fill_engines(view, pieces, model);
     if constexpr (has(parts, one_vs_one)) {
         if (has_class_engines(view)) {
-            fill_engines<ClassKernelExpansionWriter>(view, sizes_of_classes(view), pieces, model.class32,
-                                                     model.class64);
-            model.winner = fill_winner_engine(view, pair_coefficients(view), model.class32.expansion.kernels,
-                                              pieces.winner, model.engine_center);
+            model.winner = fill_winner_engine(view, pair_coefficients(view), model.exact32.sums.vectors, pieces.winner,
+                                              model.engine_center);
         }
     }
-    if constexpr (has(parts, several_functions)) {
-        if (has_engines(view) && has_several(view))
-            fill_engines<ClassKernelExpansionWriter>(view, sizes_of_functions(view), pieces, model.class32,
-                                                     model.class64);
-    }
-    if (has_engines(view) && view.n_decisions == 1)
-        fill_engines<KernelExpansionWriter>(view, view.n_sv, pieces, model.exact32, model.exact64);
     if constexpr (has(parts, few_values)) {
         if (may_have_few_values(view)) model.few = FewValuesWriter(view, pieces.few).write(model.slope);
     }

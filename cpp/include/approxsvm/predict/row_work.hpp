@@ -38,7 +38,7 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     double work = 0.0;
     for (std::size_t k = 0; k < n_stages; ++k) {
         const std::size_t n_coordinates = view.subspaces.coordinates[k];
-        work += static_cast<double>(KernelSumMemory<float>::n_lanes(n_coordinates) * view.n_features);
+        work += static_cast<double>(lanes_for<float>(n_coordinates) * view.n_features);
         if (k < n_stages - n_summed_stages(view)) {
             const ModelView inner = subspace_expansion_of(view);
             work += work_of_form(inner.n_varying, 1, inner.degree);
@@ -48,7 +48,7 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
         for_subspace_groups(view, [&](std::size_t, const SubspaceGroup& group) {
             std::size_t n_listed = listed_at_most(group.n_own) * n_forms;
             for (std::size_t f = 0; f < n_forms; ++f) n_listed += listed_at_most(group.counts[1 + f]);
-            const std::size_t n_lanes = KernelSumMemory<float>::n_lanes(group.n_own + group.n_others);
+            const std::size_t n_lanes = lanes_for<float>(group.n_own + group.n_others);
             most =
                 std::fmax(most, work_of_kernels(n_lanes, 2 * pairs_for(n_coordinates)) + static_cast<double>(n_listed));
         });
@@ -64,7 +64,7 @@ APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n
     double work = n_attempts * work_of_subspaces(view) + 2.0 * work_of_kernels(n_lanes, d) + work_of_network(view);
     // Both parts of each pair of every class: one sum each, and then two. Each class is judged once in either way.
     for (std::size_t w = 0; w < n; ++w) {
-        const std::size_t own = listed_at_most(KernelSumMemory<float>::n_lanes(view.class_counts[w]));
+        const std::size_t own = listed_at_most(lanes_for<float>(view.class_counts[w]));
         work += static_cast<double>(3 * ((n - 1) * own + n_lanes + 2 * listed_at_most(0) * n));
     }
     return work;
@@ -81,8 +81,8 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     }
     if (!has_engines(view)) return {work, work};
     const ClassSizes sizes = is_of_pairs ? sizes_of_classes(view) : sizes_of_functions(view);
-    const std::size_t n_lanes = panel_width<float> * class_kernel_panels<float>(sizes);
-    const std::size_t n_lanes64 = panel_width<double> * class_kernel_panels<double>(sizes);
+    const std::size_t n_lanes = panel_width<float> * panels_for<float>(sizes);
+    const std::size_t n_lanes64 = panel_width<double> * panels_for<double>(sizes);
     const std::size_t n_sums = is_of_pairs ? n : n_forms + 1;
     const double engine32 = work_of_kernels(n_lanes, d) + static_cast<double>(n_lanes * n_sums);
     const double engine64 = 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * n_sums));

@@ -175,7 +175,7 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
                          std::size_t n_known, const SubspaceRoom& room, ResidualOfRow& residual) {
     const ModelView& view = *prepared.view;
     const std::size_t d = view.n_features, k = sums.kernels.n_features, first = n_known / panel_width<float>;
-    products_row(sums.basis + first * panel_width<float> * d, d, kernel_expansion_panels<float>(k) - first, u,
+    products_row(sums.basis + first * panel_width<float> * d, d, panels_for<float>(k) - first, u,
                  room.coordinates + first * panel_width<float>);
     const float half_s_in = static_cast<float>(static_cast<double>(view.half_theta) * sq_norm(room.coordinates, k));
     residual = residual_of_row(sums, prepared.subspaces.residuals, d, half_s, static_cast<double>(half_s_in));

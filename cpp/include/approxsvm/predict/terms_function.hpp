@@ -16,7 +16,7 @@ class SumsOfTerms {
     static constexpr Shape shape = form;
     static constexpr bool refuses = true;
     template <class Real>
-    using Sums = typename Kind::template Engine<Real, form == Shape::one>;
+    using Sums = TermSums<typename Kind::template Term<Real>, form == Shape::one ? 1 : 0>;
 
     // `memory` has space for (n_features,) float64.
     SumsOfTerms(const PreparedModel& prepared, float* memory)
@@ -25,8 +25,9 @@ class SumsOfTerms {
           room_(reinterpret_cast<double*>(memory)) {}
 
     template <class Real>
-    Sums<Real> sums(Real*) const {
-        return {in<Real>(terms_.in32, terms_.in64)};
+    Sums<Real> sums(Real* products) const {
+        const auto& terms = in<Real>(terms_.in32, terms_.in64);
+        return {terms.sums, {terms.phases}, products};
     }
     template <class Real>
     void fill(const RowSums<Real>& row, double* values, double* bounds) const {

@@ -134,7 +134,7 @@ class WinnerRow {
             if (!is_open(w) || is_beaten(w)) return;
         }
         memory_.progress[w] = Progress::by_pairs;
-        judge_pairs(w, prepared_.class32, half_sq_norm_,
+        judge_pairs(w, prepared_.exact32, half_sq_norm_,
                     [&](std::size_t a, std::size_t c, PartOfPair& part) { part = part_of_list<true>(a, c); });
     }
     // ... in float64, a few panels at a time.
@@ -142,8 +142,8 @@ class WinnerRow {
         begin_class();
         memory_.progress[w] = Progress::in_float64;
         n_in_float64_ += n_needed(w);
-        const ClassEngine<double>& engine = prepared_.class64;
-        const KernelSum<double>& kernels = engine.expansion.kernels;
+        const Engine<double>& engine = prepared_.exact64;
+        const KernelVectors<double>& kernels = engine.sums.vectors;
         double* const u = reinterpret_cast<double*>(block_);
         const double unseen = job_.source.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
         const double half_sq_norm = half_sq_norm_row(kernels, u, view_.n_features) + view_.gamma * unseen;
@@ -155,13 +155,14 @@ class WinnerRow {
             const std::size_t end = panel + lanes64_of(c) / panel_width<double>;
             for (; panel < end; panel += max_chunk_panels) {
                 const std::size_t n_panels = end - panel < max_chunk_panels ? end - panel : max_chunk_panels;
-                chunk_kernels(kernels, panel, n_panels, RowTerms<double>{u, view_.n_features}, half_sq_norm, values);
+                chunk_kernels(kernels, GaussianTerm<double>{kernels}, panel, n_panels,
+                              RowTerms<double>{u, view_.n_features}, half_sq_norm, values);
                 add(panel, n_panels, values);
             }
         };
         const auto add_part = [&](std::size_t a, std::size_t c, std::size_t first, std::size_t n, const double* values,
                                   PartOfPair& part) {
-            add_to_part(engine.expansion, first, n, a < c ? a : a - 1, engine.typical_half_sq_norm, values, part);
+            add_to_part(engine.sums, first, n, a < c ? a : a - 1, engine.typical_half_sq_norm, values, part);
         };
         for (std::size_t c = 0; c < n_; ++c) memory_.parts[c] = {};
         add_class(w, [&](std::size_t first, std::size_t n, const double* values) {
@@ -183,7 +184,7 @@ class WinnerRow {
     // Whether the undecided pairs of w should be added up in float64: all such pairs together may take no more support
     // vectors than the engine of all pairs.
     bool affords_float64(std::size_t w) const {
-        return n_in_float64_ + n_needed(w) <= prepared_.class64.expansion.kernels.n_panels * panel_width<double>;
+        return n_in_float64_ + n_needed(w) <= prepared_.exact64.sums.vectors.n_panels * panel_width<double>;
     }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
@@ -237,7 +238,7 @@ class WinnerRow {
         for (std::size_t c = 0; c < n_; ++c) n_lanes += c != w && is_needed(c, w) ? lanes64_of(c) : 0;
         return n_lanes > 0 ? n_lanes + lanes64_of(w) : 0;
     }
-    std::size_t lanes64_of(std::size_t c) const { return KernelSumMemory<double>::n_lanes(view_.class_counts[c]); }
+    std::size_t lanes64_of(std::size_t c) const { return lanes_for<double>(view_.class_counts[c]); }
     std::size_t pair_of(std::size_t w, std::size_t c) const {
         return c < w ? pair_position(n_, c, w) : pair_position(n_, w, c);
     }
@@ -303,7 +304,7 @@ class WinnerRow {
     PartOfPair part_of_list(std::size_t a, std::size_t c) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
         const std::size_t first = sums.others_of[a * n_ + c], end = sums.others_of[a * n_ + c + 1];
-        const double t = prepared_.class32.typical_half_sq_norm;
+        const double t = prepared_.exact32.typical_half_sq_norm;
         if (memory_.has_values[c]) {
             return approxsvm::part_of_list<HasWeights>(sums.others, first, end, t, [&](std::size_t k, float* room) {
                 for (std::size_t i = 0; i < list_step; ++i) room[i] = memory_.values[sums.others.lanes[k + i]];
@@ -346,7 +347,7 @@ class WinnerRow {
     // Evaluates the undecided pairs of w with EngineBound: add(a, c, part) adds the part of class c in its pair with a.
     // Coefficients are rounded to Real.
     template <class Real, class Add>
-    void judge_pairs(std::size_t w, const ClassEngine<Real>& engine, Real half_sq_norm, const Add& add) {
+    void judge_pairs(std::size_t w, const Engine<Real>& engine, Real half_sq_norm, const Add& add) {
         const EngineBound<Real> rounding(engine);
         const RowRounding of_row = rounding.of_row(static_cast<double>(half_sq_norm), view_.n_features);
         const double row_error = job_.row_error(row_);
