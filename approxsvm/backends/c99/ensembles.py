@@ -91,7 +91,11 @@ def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
     function = next((one for name, one in asked.items() if found[name]), others)
     answers = Answers(artifact).macros
     answers["has_shares_"] = int(answers["has_shares_"] and not artifact.averages)
-    return answers | found | {"members_": ", ".join(f"{prefix}_{function}" for prefix in prefixes)}
+    return (
+        answers
+        | found
+        | {"members_(CASE)": " ".join(f"CASE({m}, {prefix}_{function})" for m, prefix in enumerate(prefixes))}
+    )
 
 
 def rule_stack_bytes(artifact: Artifact) -> int:

@@ -210,8 +210,11 @@ class CHeader:
         """Yield the public numbers of a model, those that its text uses, and the text."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
-        defined = {name: macros[name] for name in macros if name in names or not name.endswith("_")}
-        lines = [f"#define {prefix}_{name} {number}\n" for name, number in defined.items() if number or name in names]
+        lines = [
+            f"#define {prefix}_{name} {number}\n"
+            for name, number in macros.items()
+            if name.partition("(")[0] in names or (number and not name.endswith("_") and "(" not in name)
+        ]
         yield self._text.named("".join(lines), prefix)
         for name, numbers in arrays.items():
             if name in names or not name.endswith("_"):

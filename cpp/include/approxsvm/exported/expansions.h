@@ -4,9 +4,11 @@
    model_n_group_panels_     of a router, if there are several centers; rows are relative to model_reference_ there
    model_has_slices_         whether only the features model_varying_ differ between a center's vectors
    model_centers_            and for each center and function, its model_constants_, model_output_scales_, coefficients
-                             by degree (model_degree_1_...), model_scale_1_... of integers, and a row of model_bounds_
-   model_first_cell_, _cell_shift_, _n_cells_, _end_of_cells_  cells of s / 2 that bounds belong to
-   model_has_domain_         whether a row of finite numbers may have no mapped row */
+                             (model_degree_1_, model_degree_2_, model_higher_), model_scales_ of integers by degree,
+                             and a row of model_bounds_
+   model_n_cells_            cells of s / 2 that bounds belong to, up to model_end_of_cells_; their numbers are bits of
+   a float from model_cell_shift_ on, less model_first_cell_ model_has_domain_         whether a row of finite numbers
+   may have no mapped row */
 #include "float32.h"
 #include "forms.h"
 

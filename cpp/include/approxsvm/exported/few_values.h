@@ -2,10 +2,11 @@
    (backends/c99/few_values.py). Numbers:
 
    model_n_terms_            support vectors; their codes of model_step_bits_ bits, up to model_largest_step_, are
-   packed into model_n_words_ words each, model_per_word_ codes a word model_origin_, _per_step_, _lowest_  the grid:
-   code 0 of feature j is model_lowest_[j] steps from the origin model_kernels_            kernels by squared distance,
-   up to model_n_kernels_ model_weights_, _ends_, _places_  as in sums.h model_majorants_, _slopes_, _besides_  errors
-   of rows on the grid, by their distance from it, and beside it */
+   packed into model_n_words_ words each, model_per_word_ codes to a word model_origin_             of the grid, with
+   model_per_step_; code 0 of feature j is model_lowest_[j] steps from it model_kernels_            kernels by squared
+   distance, up to model_n_kernels_ model_weights_            and model_ends_, model_places_ as in sums.h
+   model_majorants_          bounds for rows on the grid, model_slopes_ by their distance from it, model_besides_ for
+                             rows beside it; none is above model_most_ */
 #include "float32.h"
 
 /* The squared distance of two rows in steps: the number of different bits; or, 16 features at a time, of the square low

@@ -1,6 +1,6 @@
-/* Input maps in float64. Each number is a ball (program/ball.h), until the first op that is not bit for bit the
-   source's arithmetic also the source's own number. A missing value is NaN until the lookup that replaces it, and a
-   row that an op refuses becomes NaN at the end.
+/* Input maps in float64. Each number is a ball (program/ball.h). Its value is the source's own number until the first
+   op whose arithmetic differs. A missing value is NaN until the lookup that replaces it, and a row that an op refuses
+   becomes NaN at the end.
 
    The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the kinds that the map has are
    defined. It has model_op_n_[k] outputs, its doubles begin at model_op_doubles_[k] of model_doubles_, its integers at

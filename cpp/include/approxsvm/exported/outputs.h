@@ -7,9 +7,9 @@
    model_has_shares_         whether there are probabilities: model_probabilities_of_ and model_intervals_of_ compute
                              them, with room for model_n_room_of_ numbers
    model_by_shares_          whether labels depend on them
-   model_is_each_, model_is_positive_, model_is_of_values_, model_numbers_  fields of approxsvm_outputs
+   model_numbers_            and model_is_each_, model_is_positive_, model_is_of_values_: fields of approxsvm_outputs
    model_has_labels_         whether labels are needed
-   model_is_summand_, model_is_target_  what the ensemble needs that the model is a member of */
+   model_is_summand_         whether an ensemble adds up the model's numbers, model_is_target_ takes its labels */
 #if model_has_shares_
 #include "../program/probabilities.h"
 #else

@@ -3,13 +3,13 @@
    model_n_terms_            terms; vectors in model_vectors_
    model_n_weights_          functions that a term takes part in, with model_weights_; terms up to model_ends_[g] in
                              those of model_places_
-   model_exponent_              t^power of inner products t + model_coef0_, model_is_tanh_, model_is_cosine_ with
+   model_exponent_           t^exponent of inner products t + model_coef0_, model_is_tanh_, model_is_cosine_ with
                              model_phases_, or model_is_gaussian_; else t itself
    model_is_form_            forms instead, in model_degree_1_ and model_degree_2_
    model_is_centered_        whether rows are relative to model_centers_
    model_limit_sq_           rows with a larger sum of squares have no values
-   model_majorants_, _slopes_  polynomials that bound the error of a row, and of moving it; at most model_most_, if
-                             model_has_most_ */
+   model_majorants_          polynomials that bound the error of a row, model_slopes_ of moving it; the sum is at most
+                             model_most_, if model_has_most_ */
 #include "../program/polynomial.h"
 #include "float32.h"
 #include "forms.h"
