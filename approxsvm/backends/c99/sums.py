@@ -200,7 +200,7 @@ def _cos(artifact: Artifact, stored: Terms) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(), 0, terms.alphas, stored.max_shift, terms.moduli)
     most = _longest(artifact, terms, lambda r: terms.moduli.sum(axis=1))
     longest = min(most, _MOST_TURNS / float(terms.alphas.max()))
-    return terms.record({"is_cosine_": 1}, bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
+    return terms.record({"is_cos_": 1}, bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
 
 
 def _linear(artifact: Artifact) -> Sums:

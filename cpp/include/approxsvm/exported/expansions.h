@@ -7,8 +7,8 @@
                              (model_degree_1_, model_degree_2_, model_higher_), model_scales_ of integers by degree,
                              and a row of model_bounds_
    model_n_cells_            cells of s / 2 that bounds belong to, up to model_end_of_cells_; their numbers are bits of
-   a float from model_cell_shift_ on, less model_first_cell_ model_has_domain_         whether a row of finite numbers
-   may have no mapped row */
+                             a float from model_cell_shift_ on, less model_first_cell_
+   model_has_domain_         whether a row of finite numbers may have no mapped row */
 #include "float32.h"
 #include "forms.h"
 

@@ -2,9 +2,10 @@
    (backends/c99/few_values.py). Numbers:
 
    model_n_terms_            support vectors; their codes of model_step_bits_ bits, up to model_largest_step_, are
-   packed into model_n_words_ words each, model_per_word_ codes to a word model_origin_             of the grid, with
-   model_per_step_; code 0 of feature j is model_lowest_[j] steps from it model_kernels_            kernels by squared
-   distance, up to model_n_kernels_ model_weights_            and model_ends_, model_places_ as in sums.h
+                             packed into model_n_words_ words each, model_per_word_ codes to a word
+   model_origin_             of the grid, with model_per_step_; code 0 of feature j is model_lowest_[j] steps from it
+   model_kernels_            kernels by squared distance, up to model_n_kernels_
+   model_weights_            and model_ends_, model_places_ as in sums.h
    model_majorants_          bounds for rows on the grid, model_slopes_ by their distance from it, model_besides_ for
                              rows beside it; none is above model_most_ */
 #include "float32.h"

@@ -3,7 +3,7 @@
    model_n_terms_            terms; vectors in model_vectors_
    model_n_weights_          functions that a term takes part in, with model_weights_; terms up to model_ends_[g] in
                              those of model_places_
-   model_exponent_           t^exponent of inner products t + model_coef0_, model_is_tanh_, model_is_cosine_ with
+   model_exponent_           t^exponent of inner products t + model_coef0_, model_is_tanh_, model_is_cos_ with
                              model_phases_, or model_is_gaussian_; else t itself
    model_is_form_            forms instead, in model_degree_1_ and model_degree_2_
    model_is_centered_        whether rows are relative to model_centers_
@@ -47,7 +47,7 @@ static inline double model_term_(const float x[], const float u[], int i) {
     return approxsvm_powered(t + model_coef0_, model_exponent_);
 #elif model_is_tanh_
     return approxsvm_tanh(t + model_coef0_);
-#elif model_is_cosine_
+#elif model_is_cos_
     return approxsvm_cos(t + model_phases_[i]);
 #else
     return t;
