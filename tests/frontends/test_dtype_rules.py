@@ -37,7 +37,8 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from approxsvm.features import TaylorFeatures
-from approxsvm.frontends.sklearn.dtypes import _RULES, _differs_if_sparse
+from approxsvm.frontends.sklearn.dtypes import rule_of
+from approxsvm.frontends.sklearn.known_types import recognise
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 DTYPES = ("float64", "float32", "float16", "int8", "int16", "int64", "uint8", "uint64", "bool")
@@ -120,7 +121,7 @@ _STRICT = {"infrequent": "u", "mode for 0.1": "iu", "indicator of 0.1": "iu", "i
 @pytest.mark.parametrize("name", STEPS)
 def test_a_rule_says_what_the_step_does(name: str) -> None:
     step = fitted(name)
-    rule = _RULES[type(step).__name__]
+    rule = rule_of(recognise(step))
     for dtype in DTYPES:
         rows = rows_of(dtype)
         if isinstance(step, (SimpleImputer, MissingIndicator)) and dtype[0] == "f" and step.missing_values != 300:
@@ -141,5 +142,7 @@ def test_steps_that_treat_sparse_rows_otherwise_are_known(name: str) -> None:
     step = fitted(name)
     rows = np.where(X[:40] > 4.0, X[:40], 0.0)
     dense, sparse = answered(step, rows), answered(step, csr_array(rows))
+    record = recognise(step).step
+    differs = record is not None and record.differs_if_sparse(step)
     if dense is not None and sparse is not None:
-        assert np.allclose(dense, sparse, rtol=1e-10, atol=1e-10) == (not _differs_if_sparse(step))
+        assert np.allclose(dense, sparse, rtol=1e-10, atol=1e-10) == (not differs)

@@ -23,8 +23,12 @@ _PROGRAM_ERROR = re.compile(rf"(?:{_NAMES}|own|of_\w+|added|raised|radius|reach)
 _NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*degree|on_error")
 # A sum times such a factor is rounded up: its terms are error terms, too.
 _UP = re.compile(r"\w*(?:up|UP)|1\.0+\d+f?|\(1\.0 \+ [\w-]+\)|1\.0 \+ 2\.0 ?\*\* ?-\d+")
-# In these files each condition is a rule, and each dtype of a `_Behaviour`.
-_DTYPE_RULES = ("approxsvm/frontends/sklearn/dtypes.py", "approxsvm/frames/dtypes.py")
+# In these files each condition is a rule, and each dtype of a `Behaviour`.
+_DTYPE_RULES = (
+    "approxsvm/frontends/sklearn/dtypes.py",
+    "approxsvm/frontends/sklearn/steps/dtype_rules.py",
+    "approxsvm/frames/dtypes.py",
+)
 # Where the texts of C99 come out: the value of this function has its calls defined.
 _C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
@@ -125,13 +129,14 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
         if not file.startswith(_NO_BOUNDS):
             for term in _terms(node, outside, _EXPORTED_ERROR if "/backends/" in file else _ERROR):
                 yield place(term, "bound", "approxsvm_mutants.nothing({n}, (", "))")
-        if file in _DTYPE_RULES:
+        is_rule = any((getattr(one, "name", None) or "").endswith("_dtypes") for one in outside)  # of a step
+        if file in _DTYPE_RULES or is_rule:
             if isinstance(node, (ast.If, ast.IfExp)) and not _only_refuses(node):
                 yield place(node.test, "dtype", "(not approxsvm_mutants.on({n}) and (", "))")
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "_Behaviour":
-                for dtype in (one for one in node.args if ast.unparse(one) != "_F64"):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Behaviour":
+                for dtype in (one for one in node.args if ast.unparse(one) != "F64"):
                     text = f"{ast.unparse(node)}: {ast.unparse(dtype)}"
-                    yield place(dtype, "dtype", "(_F64 if approxsvm_mutants.on({n}) else (", "))", text)
+                    yield place(dtype, "dtype", "(F64 if approxsvm_mutants.on({n}) else (", "))", text)
         owners = tuple(getattr(one, "name", "") for one in reversed(outside[:2]))
         if isinstance(node, ast.Return) and node.value and (file, *owners) == _C_TEXT_DOOR:
             yield place(node.value, "", "approxsvm_mutants.resolved(", ")")

@@ -8,40 +8,48 @@ predictions.
 This traversal is separate from the readers: no map depends on it, and wrappers build their models in many ways.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import product
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.frames.dtypes import EXTENDED, FLOAT32, NO_NUMBER, NOT_NONE, SPARSE, WIDE_SPARSE, Effect, RowDtypes
+from approxsvm.frames.dtypes import EXTENDED, FLOAT32, NO_NUMBER, NOT_NONE, Effect, RowDtypes
 from approxsvm.frames.text_columns import is_nan
-from approxsvm.frontends.sklearn.known_types import INSIDE, KNOWN, class_name, name_of, recognise
-from approxsvm.frontends.sklearn.support_vector_machines import host_array, is_dropped
+from approxsvm.frontends.sklearn.host_arrays import host_array
+from approxsvm.frontends.sklearn.known_types import INSIDE, KNOWN, Known, class_name, name_of, recognise
+from approxsvm.frontends.sklearn.steps.dtype_rules import (
+    F32,
+    F64,
+    OBJECT,
+    WIDE,
+    Behaviour,
+    DType,
+    Rule,
+    checked_dtype,
+    in_common_dtype,
+)
+from approxsvm.frontends.sklearn.support_vector_machines import is_dropped
 
-DType = np.dtype[Any]
-_F64: Final = np.dtype(np.float64)
-_F32: Final = np.dtype(np.float32)
-_OBJECT: Final = np.dtype(object)
 _PLAIN: Final = "float64"
 # Dtypes of raw rows by kind. Other dtypes of a kind lose no more than these.
 _RAW: Final[Mapping[str, tuple[DType, ...]]] = {
-    _PLAIN: (_F64,),
-    FLOAT32: (_F32,),
+    _PLAIN: (F64,),
+    FLOAT32: (F32,),
     "float16": (np.dtype(np.float16),),
     "small": (np.dtype(np.int8), np.dtype(np.int16)),  # combined with float16 the latter is float32
     "integer": (np.dtype(np.int64),),
     "bool": (np.dtype(bool),),
     "small_unsigned": (np.dtype(np.uint8), np.dtype(np.uint16)),
     "unsigned": (np.dtype(np.uint64),),
-    NO_NUMBER: (_OBJECT,),
+    NO_NUMBER: (OBJECT,),
 }
 # Before NumPy 2, an operation of float32 numbers with a single float64 number is computed in float32.
-_SCALARS_WIDEN: Final = (np.ones(1, np.float32) * np.float64(1.0)).dtype == _F64
+_SCALARS_WIDEN: Final = (np.ones(1, np.float32) * np.float64(1.0)).dtype == F64
 
 
 def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> RowDtypes:
@@ -91,7 +99,7 @@ class _Findings:
             raise UnsupportedModelError(
                 f"{words} would compute in {computes.name}, which {giver} returns: refit with dtype=np.float64 there"
             )
-        if kind == FLOAT32 and computes == _F32 and is_op:
+        if kind == FLOAT32 and computes == F32 and is_op:
             self.rounded = self.rounded or (words, [])
             self.rounded[1].append(rows.columns)
         else:
@@ -117,16 +125,6 @@ def _check_missing(refused: Mapping[str, Effect]) -> None:
                 f"None is a category of column {column} for {of_none.step}, but not the missing value of "
                 f"{of_nan.step}; refit both on rows with NaN in place of None"
             )
-
-
-class _Behaviour(NamedTuple):
-    """Behaviour of a step for rows of a dtype: the dtype it returns, and the dtype in which it computes."""
-
-    gives: DType
-    computes: DType = _F64
-
-
-_Rule = Callable[[Any, DType], _Behaviour]
 
 
 def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
@@ -158,9 +156,10 @@ def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
         return _side_by_side(step, kind, rows, findings, name)
     if known.role == "selector":
         return rows
-    if kind not in _RULES:
+    rule = rule_of(known)
+    if rule is None:
         raise _unknown(step, name)
-    return _after_step(step, _RULES[kind], rows, findings, name)
+    return _after_step(step, rule, rows, findings, name)
 
 
 def _narrows_values(step: Any) -> bool:
@@ -177,11 +176,11 @@ def _unknown(step: Any, name: str) -> UnsupportedModelError:
     )
 
 
-def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: str) -> _Rows:
+def _after_step(step: Any, rule: Rule, rows: _Rows, findings: _Findings, name: str) -> _Rows:
     words = _words(step, name)
     dtypes: dict[str, _Arriving] = {}
-    # Steps of the input map: the core's bounds include their operations in float32.
-    is_op = recognise(step).role == "step"  # type: ignore[union-attr]  # it has a rule
+    known = cast(Known, recognise(step))  # it has a rule
+    is_op = known.role == "step"  # a step of the input map: the core's bounds include its operations in float32
     for raw, arriving in rows.dtypes.items():
         gives: dict[DType, str] = {}
         for dtype, giver in arriving.items():
@@ -190,14 +189,14 @@ def _after_step(step: Any, rule: _Rule, rows: _Rows, findings: _Findings, name: 
             except UnsupportedModelError as error:
                 raise UnsupportedModelError(f"{words}: {error}") from None
             gives.setdefault(behaviour.gives, giver if behaviour.gives == dtype else words)
-            if behaviour.computes == _OBJECT:
+            if behaviour.computes == OBJECT:
                 _note_objects(step, words, rows, findings)
-            elif behaviour.computes != _F64:
+            elif behaviour.computes != F64:
                 findings.add(raw, behaviour.computes, is_op, words, giver, rows)
         dtypes[raw] = gives
-    for raw in _differs_if_sparse(step):
+    for raw in () if known.step is None else known.step.differs_if_sparse(step):
         findings.refuse(raw, words, rows)
-    is_function = name_of(step) == "FunctionTransformer"
+    is_function = known.name == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
         findings.by_column = True  # a data frame becomes a data frame, column by column
     return replace(rows, dtypes=dtypes, is_raw=rows.is_raw and is_function)
@@ -295,216 +294,49 @@ def _words(step: Any, name: str) -> str:
     return f"step {name!r} ({class_name(step)})" if name else class_name(step)
 
 
-def _checked_dtype(dtype: DType, *kept: Any) -> DType:
-    """Return the dtype after scikit-learn's checks: float64 unless it is in `kept`; without `kept`, any is kept."""
-    if dtype == _OBJECT or (kept and dtype not in kept):
-        return _F64
-    return dtype
-
-
-_FLOATS: Final = (np.float64, np.float32, np.float16)
-_WIDE: Final = (np.float64, np.float32)
-
-
-def _in_place(step: Any, dtype: DType) -> _Behaviour:
-    """Compute in place, in the given float dtype."""
-    taken = _checked_dtype(dtype, *_FLOATS)
-    return _Behaviour(taken, taken)
-
-
-def _weighted(weight: int | float) -> _Rule:
+def _weighted(weight: int | float) -> Rule:
     """Make a rule for products with a transformer's weight, in the dtype that NumPy gives them; integers wrap."""
 
-    def rule(step: Any, dtype: DType) -> _Behaviour:
+    def rule(step: Any, dtype: DType) -> Behaviour:
         try:
             gives = np.dtype((np.ones(1, dtype) * weight).dtype)
         except OverflowError:  # the dtype cannot hold the weight: the source fails
-            return _Behaviour(dtype, dtype)
+            return Behaviour(dtype, dtype)
         if gives.kind not in "iu":
-            return _Behaviour(gives, gives)
+            return Behaviour(gives, gives)
         most = 1.0 if dtype.kind == "b" else min(float(np.iinfo(dtype.name).max) + (weight < 0), 2.0**53)
-        return _Behaviour(gives, _F64 if most * abs(weight) <= np.iinfo(gives.name).max else gives)
+        return Behaviour(gives, F64 if most * abs(weight) <= np.iinfo(gives.name).max else gives)
 
     return rule
 
 
-def _product(*attributes: str, kept: Sequence[Any] = ()) -> _Rule:
-    """Make a rule for sums and products with arrays, in their common dtype."""
-
-    def rule(step: Any, dtype: DType) -> _Behaviour:
-        arrays = [getattr(step, name) for name in attributes if getattr(step, name, None) is not None]
-        common = np.result_type(_checked_dtype(dtype, *kept), *(np.dtype(host_array(array).dtype) for array in arrays))
-        return _Behaviour(common, common)
-
-    return rule
-
-
-def _centered_in_place(mean: Callable[[Any], bool], product: str, *, kept: Sequence[Any]) -> _Rule:
-    """Make a rule for steps that center in the rows' dtype first, then multiply like `_product`."""
-
-    def rule(step: Any, dtype: DType) -> _Behaviour:
-        taken = _checked_dtype(dtype, *kept)
-        after = _product(product)(step, taken)
-        return _Behaviour(after.gives, taken if mean(step) else after.computes)
-
-    return rule
-
-
-def _standard_scaler(step: Any, dtype: DType) -> _Behaviour:
-    behaviour = _in_place(step, dtype)
-    return behaviour if step.with_mean or step.with_std else _Behaviour(behaviour.gives)
-
-
-def keeps_zeros(step: Any) -> bool:
-    """Return whether a fitted step maps zeros to zeros."""
-    return not np.any(step.transform(np.zeros((1, step.n_features_in_))))
-
-
-def _differs_if_sparse(step: Any) -> tuple[str, ...]:
-    """Return the kinds of sparse rows that a step silently treats differently from dense rows."""
-    kind = name_of(step)
-    if kind == "QuantileTransformer":  # zeros that are not stored stay zeros
-        return () if keeps_zeros(step) else (SPARSE,)
-    if kind == "RobustScaler" and step.with_centering:
-        return (SPARSE,)
-    scale = getattr(step, "scale_", None)
-    # Dense rows are divided; sparse rows are multiplied by 1 / scale, in the dtype of the scale.
-    return () if scale is None or np.asarray(scale).dtype == _F64 else (WIDE_SPARSE,)
-
-
-def _power_transformer(step: Any, dtype: DType) -> _Behaviour:
-    """Check the powers: even for float64 rows, 2 - lambda is computed in the dtype of the rows of fit."""
-    powers = np.asarray(step.lambdas_)
-    exact = 2.0 - powers.astype(np.float64) == (2 - powers).astype(np.float64)
-    if step.method == "yeo-johnson" and powers.dtype != _F64 and not exact[np.isfinite(powers)].all():
-        raise UnsupportedModelError(
-            f"it was fitted on {powers.dtype.name} rows, and computes 2 - lambda in that dtype: refit it on "
-            "X.astype(np.float64)"
-        )
-    return _in_place(step, dtype)
-
-
-def _binarizer(step: Any, dtype: DType) -> _Behaviour:
-    """Convert the threshold to the rows' dtype; a smaller result makes no difference."""
-    taken = _checked_dtype(dtype)
-    differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
-    return _Behaviour(taken, taken if differs else _F64)
-
-
-def _encoder(step: Any, dtype: DType) -> _Behaviour:
-    given = _F64 if name_of(step) == "TargetEncoder" else np.dtype(step.dtype)
-    return _Behaviour(given, dtype if dtype == _OBJECT or _fails_on_unknown(step, dtype) else _F64)
-
-
-def _fails_on_unknown(step: Any, dtype: DType) -> bool:
-    """Return whether an encoder raises an error for unknown numbers in rows of a dtype that it should accept.
-
-    It replaces them by its first category, which the dtype may not hold. For bool rows, the replacement then has to be
-    a category; for integer rows, only some encoders look it up.
-    """
-    looks_up = dtype.kind == "b" or name_of(step) == "TargetEncoder" or getattr(step, "_infrequent_enabled", False)
-    if getattr(step, "handle_unknown", "ignore") == "error" or dtype.kind not in "iub" or not looks_up:
-        return False
-    for categories in map(np.asarray, step.categories_):
-        if categories.dtype.kind not in "iuf" or not len(categories):
-            continue
-        with np.errstate(invalid="ignore", over="ignore"):
-            written = categories[:1].astype(dtype)
-        if written not in categories if dtype.kind == "b" else written > categories[categories == categories].max():
-            return True
-    return False
-
-
-def _imputer(step: Any, dtype: DType) -> _Behaviour:
-    """Compare the missing value with numbers of the rows' dtype, and convert the fill value to it."""
-    fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # missing before scikit-learn 1.0
-    takes_any = step.strategy in ("constant", "most_frequent")
-    if dtype == _OBJECT and (takes_any or fitted.kind == "O"):
-        return _Behaviour(_OBJECT, _OBJECT)
-    if fitted.kind == "O":
-        return _Behaviour(_F64)
-    taken = _checked_dtype(dtype) if takes_any else _checked_dtype(dtype, *_FLOATS)
-    fill = getattr(step, "_fill_dtype", fitted)
-    if taken.kind == "b" or (step.strategy == "constant" and not np.can_cast(fill, taken, "same_kind")):
-        return _Behaviour(_F64, taken)  # the source rejects them
-    numbers = _plain_numbers([step.missing_values])
-    if not (taken.kind in "iu" and not numbers):  # integers are never NaN
-        numbers += _plain_numbers(np.ravel(step.statistics_).tolist())
-    return _Behaviour(taken, _F64 if all(_holds(taken, number) for number in numbers) else taken)
-
-
-def _indicator(step: Any, dtype: DType) -> _Behaviour:
-    if dtype == _OBJECT:
-        return _Behaviour(np.dtype(bool), _OBJECT)
-    taken = _checked_dtype(dtype)
-    holds = taken.kind != "b" and all(_holds(taken, number) for number in _plain_numbers([step.missing_values]))
-    return _Behaviour(np.dtype(bool), _F64 if holds else taken)
-
-
-def _plain_numbers(values: Sequence[Any]) -> list[float]:
-    """Return the numbers among values, without NaN."""
-    return [float(value) for value in values if isinstance(value, (int, float, np.number)) and value == value]
-
-
-def _holds(dtype: DType, number: float) -> bool:
-    """Return whether a dtype can hold a number exactly."""
-    if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            return float(dtype.type(number)) == number
-    return number.is_integer() and 0 <= number < 128
-
-
-def _function(step: Any, dtype: DType) -> _Behaviour:
-    if step.func is None:
-        return _Behaviour(dtype)
-    taken = _checked_dtype(dtype)
-    with np.errstate(all="ignore"):
-        made = step.func(np.ones(1, taken)).dtype
-    return _Behaviour(made, made)
-
-
-def _kernel_of(rows: str) -> _Rule:
+def _kernel_of(rows: str) -> Rule:
     """Make a rule for kernels, which are computed in float32 if both sides are float32."""
 
-    def rule(step: Any, dtype: DType) -> _Behaviour:
+    def rule(step: Any, dtype: DType) -> Behaviour:
         side_dtype = np.dtype(host_array(getattr(step, rows)).dtype)
-        return _Behaviour(_F64, _F32 if dtype == side_dtype == _F32 else _F64)
+        return Behaviour(F64, F32 if dtype == side_dtype == F32 else F64)
 
     return rule
 
 
-def _gaussian_process(step: Any, dtype: DType) -> _Behaviour:
+def _gaussian_process(step: Any, dtype: DType) -> Behaviour:
     """Divide rows by length scales, which are float64."""
-    return _Behaviour(_F64, _F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
+    return Behaviour(F64, F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-_RULES: Final[Mapping[str, _Rule]] = {
-    "Binarizer": _binarizer,
-    "FastICA": _centered_in_place(lambda step: bool(step.whiten), "components_", kept=_WIDE),
-    "FeatureAgglomeration": lambda step, dtype: _Behaviour(_F64),
-    "FunctionTransformer": _function,
-    "KBinsDiscretizer": lambda step, dtype: _Behaviour(
-        _checked_dtype(dtype, *_WIDE) if step.dtype is None else np.dtype(step.dtype)
-    ),
+# Rules of models and feature maps; those of steps are in their records.
+_RULES: Final[Mapping[str, Rule]] = {
     "KernelRidge": _kernel_of("X_fit_"),
-    "LinearDiscriminantAnalysis": _product("xbar_", "scalings_"),
-    "MissingIndicator": _indicator,
     "Nystroem": _kernel_of("components_"),
-    "PowerTransformer": _power_transformer,
-    "RBFSampler": _product("random_weights_"),
-    "SimpleImputer": _imputer,
-    "SkewedChi2Sampler": lambda step, dtype: _Behaviour(_F64, _checked_dtype(dtype, *_WIDE)),
-    "StandardScaler": _standard_scaler,
-    "TaylorFeatures": _product(kept=_WIDE),
-    "TruncatedSVD": _product("components_"),
-    **dict.fromkeys(
-        ("CCA", "PLSCanonical", "PLSRegression"), _centered_in_place(lambda step: True, "x_rotations_", kept=_FLOATS)
-    ),
+    "RBFSampler": in_common_dtype("random_weights_"),
+    "SkewedChi2Sampler": lambda step, dtype: Behaviour(F64, checked_dtype(dtype, *WIDE)),
+    "TaylorFeatures": in_common_dtype(kept=WIDE),
     **dict.fromkeys(("GaussianProcessClassifier", "GaussianProcessRegressor"), _gaussian_process),
-    **dict.fromkeys(("GaussianRandomProjection", "SparseRandomProjection"), _product("components_", kept=_WIDE)),
-    **dict.fromkeys(("IncrementalPCA", "PCA"), _product("components_", kept=_WIDE)),
-    **dict.fromkeys(("MaxAbsScaler", "MinMaxScaler", "RobustScaler", "Normalizer"), _in_place),
-    **dict.fromkeys(("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"), _encoder),
-    **dict.fromkeys(("PolynomialFeatures", "QuantileTransformer", "SplineTransformer"), _in_place),
-    **dict.fromkeys((known.name for known in KNOWN if known.role.startswith("linear ")), _product("coef_")),
+    **dict.fromkeys((known.name for known in KNOWN if known.role.startswith("linear ")), in_common_dtype("coef_")),
 }
+
+
+def rule_of(known: Known) -> Rule | None:
+    """Return the rule of a class; None if it computes in float64, or only passes rows on."""
+    return _RULES.get(known.name) if known.step is None else known.step.rule

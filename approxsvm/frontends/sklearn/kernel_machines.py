@@ -9,11 +9,11 @@ import numpy as np
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn import linear_models
+from approxsvm.frontends.sklearn.host_arrays import host_array
 from approxsvm.frontends.sklearn.known_types import class_name, helper
 from approxsvm.frontends.sklearn.support_vector_machines import (
     check_kernel,
     feature_names,
-    host_array,
     with_kernel,
 )
 from approxsvm.ir import compensated

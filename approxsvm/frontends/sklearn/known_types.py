@@ -15,6 +15,8 @@ from types import FunctionType, GetSetDescriptorType
 from typing import Any, Final, Literal, cast
 
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.frontends.sklearn.steps import STEPS
+from approxsvm.frontends.sklearn.steps.record import OTHER_DTYPE, Step
 
 Role = Literal[
     "kernel machine",
@@ -49,6 +51,7 @@ class Known:
     relies: tuple[str, ...]
     refused: str
     overridable: tuple[str, ...] = ()
+    step: Step | None = None  # how it is folded, for all steps but unions of others
 
     @property
     def library(self) -> str:
@@ -63,14 +66,12 @@ _LIBSVM: Final = (
 _APART: Final = "members with other kernels, other gammas or other scalers than the first"
 _VOTING: Final = "votes of members that are averages or votes themselves"
 _TARGETS: Final = "members of several targets"
-_COPIES: Final = "copy=False if others take the same rows"
-_CATEGORIES: Final = "categories that are neither texts nor numbers, or that follow sums"
-_DTYPE: Final = "another dtype than float64 if later steps compute"
 _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
 )
-# Rows are in the order of docs/sources.md: role and module; then names, attributes that answers depend on, limits.
+# Rows are in the order of docs/sources.md: role and module; then names, attributes that answers depend on, limits. The
+# records in steps/ stand for the line "steps".
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
     SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
@@ -120,41 +121,7 @@ feature map: approxsvm.features
     TaylorFeatures | gamma_ degree_ n_features_in_ | degrees above 6
 unsupported feature map: sklearn.kernel_approximation
     PolynomialCountSketch | | always
-step: sklearn.preprocessing
-    StandardScaler | with_mean with_std mean_ scale_ copy | {_COPIES}
-    MinMaxScaler | clip feature_range scale_ min_ copy | {_COPIES}
-    MaxAbsScaler | clip scale_ copy | {_COPIES}
-    RobustScaler | with_centering with_scaling center_ scale_ copy | {_COPIES}
-    FunctionTransformer | func kw_args inverse_func inv_kw_args | functions other than np.log and np.log1p
-    PowerTransformer | method lambdas_ standardize _scaler copy | {_COPIES}; float32 powers
-    QuantileTransformer | output_distribution quantiles_ references_ copy | {_COPIES}; zeros of a sparse step
-    PolynomialFeatures | interaction_only include_bias _min_degree _max_degree n_output_features_ | more than 16,384
-        products
-    SplineTransformer | bsplines_ degree extrapolation include_bias handle_missing | degree 0; handle_missing='zeros'
-    Normalizer | norm copy | {_COPIES}
-    Binarizer | threshold copy | {_COPIES}
-    KBinsDiscretizer | bin_edges_ encode dtype _encoder | dtype=np.float32
-    OneHotEncoder | categories_ handle_unknown _drop_idx_after_grouping _infrequent_enabled
-        _default_to_infrequent_mappings _n_features_outs dtype | {_CATEGORIES}; {_DTYPE}
-    OrdinalEncoder | categories_ handle_unknown unknown_value dtype | {_CATEGORIES}; {_DTYPE}
-    TargetEncoder | categories_ encodings_ target_mean_ | categories that are neither texts nor numbers; more than two
-        classes of the target
-step: sklearn.impute
-    SimpleImputer | missing_values statistics_ strategy _fill_dtype _fit_dtype keep_empty_features add_indicator
-        indicator_ copy | values that are neither texts nor numbers; {_COPIES}
-    MissingIndicator | missing_values features features_ error_on_new | values that are neither texts nor numbers
-step: sklearn.decomposition
-    PCA IncrementalPCA | whiten mean_ components_ explained_variance_ |
-    TruncatedSVD | components_ |
-    FastICA | whiten mean_ components_ |
-step: sklearn.discriminant_analysis
-    LinearDiscriminantAnalysis | solver xbar_ scalings_ _max_components | solver='lsqr'
-step: sklearn.random_projection
-    GaussianRandomProjection SparseRandomProjection | components_ |
-step: sklearn.cross_decomposition
-    CCA PLSCanonical PLSRegression | _x_mean _x_std x_rotations_ |
-step: sklearn.cluster
-    FeatureAgglomeration | labels_ pooling_func | pooling by other functions than np.mean
+steps
 step: sklearn.compose
     ColumnTransformer | transformers_ transformer_weights _transformer_to_input_indices | parts that are not steps
 step: sklearn.pipeline
@@ -166,7 +133,7 @@ selector: sklearn.feature_selection
     SelectorMixin | get_support() | subclasses that define transform
 vectorizer: sklearn.feature_extraction.text
     CountVectorizer | vocabulary_ {_OF_TEXTS} | functions for analyzer, preprocessor, tokenizer and strip_accents;
-        input other than 'content'; in a ColumnTransformer; {_DTYPE}
+        input other than 'content'; in a ColumnTransformer; {OTHER_DTYPE}
     TfidfVectorizer | vocabulary_ _tfidf {_OF_TEXTS} | the same
     HashingVectorizer | n_features norm alternate_sign {_OF_TEXTS} | the same
     TfidfTransformer | idf_ norm use_idf smooth_idf sublinear_tf n_features_in_ | elsewhere than after one of these
@@ -233,6 +200,11 @@ _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_suppor
 
 def _known() -> Iterator[Known]:
     for line in _TABLE.replace("\n        ", " ").splitlines():
+        if line == "steps":
+            for step in STEPS:
+                for name in step.names.split():
+                    yield Known("step", step.module, name, tuple(step.relies.split()), step.refused, step=step)
+            continue
         if not line.startswith(" "):
             role, module = line.split(": ")
             continue

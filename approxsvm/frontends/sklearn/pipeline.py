@@ -4,22 +4,20 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-from scipy.sparse import issparse
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import is_na, is_nan
-from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models, lookups, nonlinear
+from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models
 from approxsvm.frontends.sklearn.kernel_machines import parameter
-from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, helper, name_of, recognise
-from approxsvm.frontends.sklearn.support_vector_machines import feature_names, host_array, is_dropped
+from approxsvm.frontends.sklearn.known_types import Known, class_name, helper, name_of, recognise
+from approxsvm.frontends.sklearn.steps import lookups
+from approxsvm.frontends.sklearn.steps.record import Fold
+from approxsvm.frontends.sklearn.support_vector_machines import feature_names, is_dropped
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap, same_texts
-from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.ops import Logarithm, Normalizer, Power, Projection
 from approxsvm.ir.single_model import SingleModel
 
 _CANNOT_FOLD: Final = "cannot be folded into the model"
@@ -161,12 +159,14 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         if known is not None and known.role == "selector":
             _check_width(map_, step, name)
             return _selected(_with_checks(map_, step), step)
-        folder = None if known is None else _FOLDERS.get(known.name)
-        if folder is None:
+        folder = None if known is None else known.step.fold if known.step else _UNIONS.get(known.name)
+        if known is None or folder is None:
             raise UnsupportedModelError(_cannot_fold(name, step))
         _check_width(map_, step, name)
+        _check_helpers(step, known)
         folded = folder(_with_checks(map_, step), step)
-        is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and name_of(step) not in _SORTING)
+        sorts = known.step is not None and known.step.sorts
+        is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and not sorts)
         is_sparse, stays_sparse = (gives_sparse(step, before) for before in (map_.is_sparse, map_.stays_sparse))
         return replace(folded, is_sparse=is_sparse, stays_sparse=stays_sparse, is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
@@ -175,16 +175,24 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
 
 
+def _check_helpers(step: Any, known: Known) -> None:
+    """Check the classes of the objects that compute part of a step's answers."""
+    for attribute, cls in () if known.step is None else known.step.helpers:
+        held = getattr(step, attribute, None)
+        for one in held if isinstance(held, (list, tuple)) else [held]:
+            if one is not None:
+                helper(one, attribute, cls)
+
+
 def _with_checks(map_: InputMap, step: Any) -> InputMap:
     """Add to the map the checks of a step, which come before its computation."""
-    kind = name_of(step)
-    if kind in _UNCHECKED or (kind == "FunctionTransformer" and not step.validate):
+    known = recognise(step)
+    if known is None or known.name in _UNIONS or (known.step and not known.step.checks(step)):
         return map_
-    if kind in _ACCEPTING_NAN:
+    if known.step and known.step.takes_nan:
         missing = getattr(step, "missing_values", np.nan)
         return map_.looked_at(takes_nan=is_nan(missing) or is_na(missing))
-    known = recognise(step)
-    if known is not None and known.role == "selector" and allows_nan(step):
+    if known.role == "selector" and allows_nan(step):
         return map_  # it also takes infinity
     return map_.looked_at(takes_nan=False)
 
@@ -197,7 +205,8 @@ def allows_nan(step: Any) -> bool:
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
     """Return whether a transformer returns sparse rows, given dense or sparse ones."""
-    kind = name_of(step)
+    known = recognise(step)
+    kind = "" if known is None else known.name
     if kind == "Pipeline":
         for _, inner in _flat(step):
             is_sparse = is_sparse if _is_nothing(inner) else gives_sparse(inner, is_sparse)
@@ -207,21 +216,22 @@ def gives_sparse(step: Any, is_sparse: bool) -> bool:
     if kind == "FeatureUnion":
         parts = [t for _, t in step.transformer_list if not is_dropped(t)]
         return any(is_sparse if _is_nothing(t) else gives_sparse(t, is_sparse) for t in parts)
-    if kind == "KBinsDiscretizer":
-        return bool(step.encode == "onehot")
-    if kind in ("OneHotEncoder", "SplineTransformer"):
-        return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
-    if kind == "SparseRandomProjection":
-        return is_sparse and not step.dense_output
-    return is_sparse and kind in _KEEPING_SPARSE
+    if known is not None and known.step is not None:
+        return known.step.gives_sparse(step, is_sparse)
+    return is_sparse and kind in _SELECTORS_OF_SPARSE
 
 
 def leaves_unsorted(step: Any) -> bool:
     """Return whether a transformer may leave the entries of sparse rows out of order."""
-    kind = name_of(step)
-    if kind == "SparseRandomProjection":
-        return not step.dense_output
-    if kind != "ColumnTransformer" or not step.sparse_output_ or hasattr(step, "feature_names_in_"):
+    known = recognise(step)
+    if known is not None and known.step is not None:
+        return known.step.leaves_unsorted(step)
+    if (
+        known is None
+        or known.name != "ColumnTransformer"
+        or not step.sparse_output_
+        or hasattr(step, "feature_names_in_")
+    ):
         return False
     return any(
         (np.diff(positions) < 0).any() for positions in map(np.ravel, step._transformer_to_input_indices.values())
@@ -297,116 +307,6 @@ def _selected(map_: InputMap, step: Any) -> InputMap:
     return map_.then_select(np.flatnonzero(support) if support.dtype == bool else support)
 
 
-def _standard_scaler(map_: InputMap, step: Any) -> InputMap:
-    mean = step.mean_ if step.with_mean else 0.0
-    return map_.then_affine(subtract=mean, **_scaled(map_, step.scale_ if step.with_std else 1.0))
-
-
-def _scaled(map_: InputMap, scale: Any) -> dict[str, Any]:
-    """Return the source's operation for a scale: sparse rows are multiplied by 1 / scale, which rounds differently."""
-    return {"multiply": 1.0 / scale} if map_.is_sparse else {"divide": scale}
-
-
-def _min_max_scaler(map_: InputMap, step: Any) -> InputMap:
-    low, high = step.feature_range if getattr(step, "clip", False) else (-np.inf, np.inf)
-    return map_.then_affine(multiply=step.scale_, add=step.min_, low=low, high=high)
-
-
-def _max_abs_scaler(map_: InputMap, step: Any) -> InputMap:
-    low, high = (-1.0, 1.0) if getattr(step, "clip", False) else (-np.inf, np.inf)
-    return map_.then_affine(**_scaled(map_, step.scale_), low=low, high=high)
-
-
-def _robust_scaler(map_: InputMap, step: Any) -> InputMap:
-    center = step.center_ if step.with_centering else 0.0
-    return map_.then_affine(subtract=center, **_scaled(map_, step.scale_ if step.with_scaling else 1.0))
-
-
-def _pca(map_: InputMap, step: Any) -> InputMap:
-    mean, components = (np.asarray(host_array(values)) for values in (step.mean_, step.components_))
-    # scikit-learn subtracts this product, in the precision of the fit.
-    shift = np.reshape(mean, (1, -1)) @ components.T
-    projected = map_.then_op(Projection.about(mean, components.T, shift[0]))
-    if not step.whiten:
-        return projected
-    variance = np.asarray(host_array(step.explained_variance_))
-    least = np.finfo(variance.dtype).eps
-    roots = np.maximum(np.sqrt(variance), least).astype(np.float64)
-    return projected.then_affine(divide=roots, relative_error=_root_errors(roots, variance, least))
-
-
-def _root_errors(roots: FloatArray, squares: Any, least: float) -> FloatArray:
-    """Bound |root - sqrt(square)| / sqrt(square): square roots are taken in the precision of the fit."""
-    errors = np.zeros(len(roots))
-    for k, (root, square) in enumerate(zip(roots.tolist(), squares.tolist(), strict=True)):
-        if root > least:
-            exact = Fraction(square)
-            errors[k] = float(abs(Fraction(root) ** 2 - exact) / exact) * (1 + 2.0**-50)
-    return errors
-
-
-def _truncated_svd(map_: InputMap, step: Any) -> InputMap:
-    return map_.then_op(Projection.about(0.0, host_array(step.components_).T))
-
-
-def _normalizer(map_: InputMap, step: Any) -> InputMap:
-    rows = "sparse" if map_.is_sparse else "as raw" if map_.stays_sparse else "dense"
-    return map_.then_op(Normalizer.of(map_.n_features, step.norm, rows))
-
-
-def _power_transformer(map_: InputMap, step: Any) -> InputMap:
-    powers = np.array(step.lambdas_, np.float64)
-    if not np.isfinite(powers).all():
-        raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
-    # SciPy treats such powers as 0 and 2.
-    if step.method == "yeo-johnson":
-        powers[np.abs(powers) < 2.0**-52] = 0.0
-        powers[np.abs(powers - 2.0) <= 2.0**-52] = 2.0
-    else:
-        powers[np.abs(powers) < 1e-19] = 0.0
-    mapped = map_.then_op(Power(step.method, powers))
-    return _standard_scaler(mapped, helper(step._scaler, "_scaler", "StandardScaler")) if step.standardize else mapped
-
-
-def _linear_discriminants(map_: InputMap, step: Any) -> InputMap:
-    if step.solver == "lsqr":
-        raise UnsupportedModelError("its solver 'lsqr' projects nothing")
-    scalings = np.asarray(host_array(step.scalings_))[:, : step._max_components]
-    return map_.then_op(Projection.about(0.0 if step.solver == "eigen" else host_array(step.xbar_), scalings))
-
-
-def _fast_ica(map_: InputMap, step: Any) -> InputMap:
-    return map_.then_op(Projection.about(step.mean_ if step.whiten else 0.0, step.components_.T))
-
-
-def _random_projection(map_: InputMap, step: Any) -> InputMap:
-    components = step.components_
-    return map_.then_op(Projection.about(0.0, (components.toarray() if issparse(components) else components).T))
-
-
-def _partial_least_squares(map_: InputMap, step: Any) -> InputMap:
-    scaled = map_.then_affine(subtract=step._x_mean, divide=step._x_std)
-    return scaled.then_op(Projection.about(0.0, step.x_rotations_))
-
-
-def _feature_agglomeration(map_: InputMap, step: Any) -> InputMap:
-    if step.pooling_func is not np.mean:
-        raise UnsupportedModelError(f"it pools by {getattr(step.pooling_func, '__name__', step.pooling_func)!r}")
-    _, labels = np.unique(step.labels_, return_inverse=True)
-    members = (labels[:, np.newaxis] == np.arange(labels.max() + 1)).astype(np.float64)
-    return map_.then_op(Projection.about(0.0, members)).then_affine(divide=members.sum(axis=0))
-
-
-def _function_transformer(map_: InputMap, step: Any) -> InputMap:
-    if step.func is None:
-        return map_
-    offset = next((offset for function, offset in _LOGARITHMS if step.func is function), None)
-    if offset is None or step.kw_args:
-        given = f" with {', '.join(map(repr, step.kw_args))}" if step.kw_args else ""
-        raise UnsupportedModelError(f"it calls {getattr(step.func, '__name__', step.func)!r}{given}")
-    return map_.then_op(Logarithm.of(map_.n_features, offset))
-
-
 def _inner_pipeline(map_: InputMap, step: Any) -> InputMap:
     for name, inner in _flat(step):
         map_ = fold(map_, inner, name)
@@ -464,7 +364,8 @@ def _feature_union(map_: InputMap, step: Any) -> InputMap:
 
 def overwrites(step: Any) -> bool:
     """Return whether a step or one inside it overwrites its input, which others may take after it."""
-    kind = name_of(step)
+    known = recognise(step)
+    kind = "" if known is None else known.name
     if kind == "Pipeline":
         return any(overwrites(inner) for _, inner in step.steps)
     if kind == "FeatureUnion":
@@ -475,7 +376,7 @@ def overwrites(step: Any) -> bool:
         return overwrites(step.estimator)
     if hasattr(step, "best_estimator_"):
         return overwrites(step.best_estimator_)
-    return kind in _OVERWRITING and not step.copy
+    return known is not None and known.step is not None and "copy" in known.relies and not step.copy
 
 
 def _check_overwriting(parts: Iterable[tuple[str, Any]]) -> None:
@@ -497,48 +398,13 @@ def _concatenated(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
-# Steps that overwrite their input if allowed.
-_OVERWRITING = {known.name for known in KNOWN if known.role == "step" and "copy" in known.relies}
-# Steps that leave sparse rows sparse.
-_KEEPING_SPARSE = {
-    *("Binarizer", "FunctionTransformer", "MaxAbsScaler", "Normalizer", "PolynomialFeatures", "QuantileTransformer"),
-    *("RobustScaler", "SelectFromModel", "SelectKBest", "SimpleImputer", "StandardScaler", "VarianceThreshold"),
-}
-# Steps whose sparse rows are always in order.
-_SORTING = {"SimpleImputer", "TruncatedSVD"}
-# Steps that pass rows on without a check.
-_UNCHECKED = {"ColumnTransformer", "FeatureUnion", "Pipeline"}
-# Steps that pass NaN on or replace it.
-_ACCEPTING_NAN = {
-    *("MaxAbsScaler", "MinMaxScaler", "MissingIndicator", "OneHotEncoder", "OrdinalEncoder", "PowerTransformer"),
-    *("QuantileTransformer", "RobustScaler", "SimpleImputer", "StandardScaler", "TargetEncoder"),
-}
-# Attributes of scalers, imputers and projections with a number for each column; the last axis of matrices.
-_COLUMN_ATTRIBUTES = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")
-# Functions that are logarithms of the argument plus a number.
-_LOGARITHMS = ((np.log, 0.0), (np.log1p, 1.0))
-_FOLDERS: dict[str, Callable[[InputMap, Any], InputMap]] = {
-    **nonlinear.FOLDERS,
-    **lookups.FOLDERS,
-    "CCA": _partial_least_squares,
+# Steps of other steps. They pass rows on without a check.
+_UNIONS: Final[Mapping[str, Fold]] = {
     "ColumnTransformer": _column_transformer,
-    "FastICA": _fast_ica,
-    "FeatureAgglomeration": _feature_agglomeration,
     "FeatureUnion": _feature_union,
-    "FunctionTransformer": _function_transformer,
-    "GaussianRandomProjection": _random_projection,
-    "IncrementalPCA": _pca,
-    "LinearDiscriminantAnalysis": _linear_discriminants,
-    "MaxAbsScaler": _max_abs_scaler,
-    "MinMaxScaler": _min_max_scaler,
-    "Normalizer": _normalizer,
-    "PCA": _pca,
-    "PLSCanonical": _partial_least_squares,
-    "PLSRegression": _partial_least_squares,
     "Pipeline": _inner_pipeline,
-    "PowerTransformer": _power_transformer,
-    "RobustScaler": _robust_scaler,
-    "SparseRandomProjection": _random_projection,
-    "StandardScaler": _standard_scaler,
-    "TruncatedSVD": _truncated_svd,
 }
+# Selectors that leave sparse rows sparse.
+_SELECTORS_OF_SPARSE: Final = {"SelectFromModel", "SelectKBest", "VarianceThreshold"}
+# Attributes of scalers, imputers and projections with a number for each column; the last axis of matrices.
+_COLUMN_ATTRIBUTES: Final = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")

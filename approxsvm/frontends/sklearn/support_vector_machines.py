@@ -13,6 +13,7 @@ import numpy as np
 from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.frames.rows import first_row_out_of_order
 from approxsvm.frontends import libsvm
+from approxsvm.frontends.sklearn.host_arrays import host_array
 from approxsvm.frontends.sklearn.known_types import class_name, recognise
 from approxsvm.ir.kernel_model import MAX_KERNEL_DEGREE, KernelModel, Task
 from approxsvm.ir.outputs import (
@@ -205,14 +206,6 @@ def feature_names(estimator: Any) -> tuple[str, ...] | None:
     """Return the column names that the estimator was fitted with, if any."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(str(column) for column in names)
-
-
-def host_array(values: Any) -> Any:
-    """Convert an array of a GPU library to a NumPy array or a SciPy sparse matrix."""
-    for method in ("to_output", "get", "to_numpy"):
-        if not isinstance(values, np.ndarray) and hasattr(values, method):
-            values = values.to_output("numpy") if method == "to_output" else getattr(values, method)()
-    return values if hasattr(values, "tocsr") else np.asarray(values)
 
 
 def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.frontends.sklearn.dtypes import keeps_zeros
-from approxsvm.frontends.sklearn.known_types import helper
+from approxsvm.frames.dtypes import SPARSE
+from approxsvm.frontends.sklearn.steps.dtype_rules import in_place
+from approxsvm.frontends.sklearn.steps.record import OVERWRITES, Step, keeps_sparse
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PiecewisePolynomial
@@ -60,8 +61,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
         )
     columns: list[tuple[int, Pieces]] = []
     low, high = [], []
-    for j, held in enumerate(step.bsplines_):
-        spline = helper(held, "bsplines_", "BSpline")
+    for j, spline in enumerate(step.bsplines_):
         degree = int(spline.k)
         if not 1 <= degree <= MAX_DEGREE:
             raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
@@ -177,10 +177,15 @@ def _value_and_slope(polynomial: Polynomial, by: Fraction) -> Polynomial:
     return [value, slope]
 
 
+def _keeps_zeros(step: Any) -> bool:
+    """Return whether a fitted step maps zeros to zeros."""
+    return not np.any(step.transform(np.zeros((1, step.n_features_in_))))
+
+
 def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     if step.output_distribution not in ("uniform", "normal"):
         raise ModelFormatError(f"its output_distribution is {step.output_distribution!r}")
-    if map_.is_sparse and not keeps_zeros(step):
+    if map_.is_sparse and not _keeps_zeros(step):
         raise UnsupportedModelError(
             "it leaves zeros of sparse rows unchanged; refit it on dense rows, such as those of sparse_output=False"
         )
@@ -275,8 +280,35 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
     return Pieces(np.array(edges), numbers[:, 0].copy(), numbers[:, 1:].copy())
 
 
-FOLDERS: Final[dict[str, Callable[[InputMap, Any], InputMap]]] = {
-    "PolynomialFeatures": _polynomial_features,
-    "QuantileTransformer": _quantile_transformer,
-    "SplineTransformer": _spline_transformer,
-}
+STEPS: Final = (
+    Step(
+        "QuantileTransformer",
+        "sklearn.preprocessing",
+        "output_distribution quantiles_ references_ copy",
+        _quantile_transformer,
+        in_place,
+        refused=f"{OVERWRITES}; zeros of a sparse step",
+        takes_nan=True,
+        gives_sparse=keeps_sparse,
+        differs_if_sparse=lambda step: () if _keeps_zeros(step) else (SPARSE,),  # zeros that are not stored stay zeros
+    ),
+    Step(
+        "PolynomialFeatures",
+        "sklearn.preprocessing",
+        "interaction_only include_bias _min_degree _max_degree n_output_features_",
+        _polynomial_features,
+        in_place,
+        refused="more than 16,384 products",
+        gives_sparse=keeps_sparse,
+    ),
+    Step(
+        "SplineTransformer",
+        "sklearn.preprocessing",
+        "bsplines_ degree extrapolation include_bias handle_missing",
+        _spline_transformer,
+        in_place,
+        refused="degree 0; handle_missing='zeros'",
+        helpers=(("bsplines_", "BSpline"),),
+        gives_sparse=lambda step, is_sparse: bool(getattr(step, "sparse_output", getattr(step, "sparse", False))),
+    ),
+)

@@ -1,7 +1,7 @@
 """scikit-learn's transformers that look each value up: bins, thresholds, categories, missing values."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,16 @@ from scipy.sparse import csc_array, vstack
 
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn, is_na, is_nan, unknown_text
-from approxsvm.frontends.sklearn.known_types import helper, name_of
+from approxsvm.frontends.sklearn.steps.dtype_rules import (
+    F64,
+    FLOATS,
+    OBJECT,
+    WIDE,
+    Behaviour,
+    DType,
+    checked_dtype,
+)
+from approxsvm.frontends.sklearn.steps.record import OTHER_DTYPE, OVERWRITES, Step, keeps_sparse
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops import Affine
 from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Lookup, Steps
@@ -38,7 +47,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         raise UnsupportedModelError(f"it rounds to {np.dtype(step.dtype)}; refit it with dtype=np.float64")
     counts = [len(edges) - 1 for edges in step.bin_edges_]
     if step.encode != "ordinal":
-        _check_encoder_of_bins(helper(step._encoder, "_encoder", "OneHotEncoder"), counts)
+        _check_encoder_of_bins(step._encoder, counts)
     columns: Columns = []
     for j, given in enumerate(step.bin_edges_):
         edges = np.asarray(given, np.float64)
@@ -84,7 +93,7 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
             _check_is_no_text(map_, j)
             columns.append((j, _replacement(missing, [SAME], number)))
     if step.add_indicator:
-        map_, marks = _marks(map_, helper(step.indicator_, "indicator_", "MissingIndicator"))
+        map_, marks = _marks(map_, step.indicator_)
         columns += marks
     if is_nan(missing):
         # Columns that were empty are left out, without a check.
@@ -243,9 +252,8 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
         raise UnsupportedModelError(f"texts of column {int(map_.columns[column])} are not looked up by any encoder")
 
 
-def _encoder(map_: InputMap, step: Any) -> InputMap:
+def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: InputMap, step: Any) -> InputMap:
     """Fold an encoder of numbers or strings, by transforming each category and one unknown value."""
-    kind = name_of(step)
     tables = []
     for j, given in enumerate(step.categories_):
         map_, categories = _categories(map_, j, np.asarray(given).tolist())
@@ -253,7 +261,7 @@ def _encoder(map_: InputMap, step: Any) -> InputMap:
     are_numbers = all(np.asarray(given).dtype.kind in "fiub" for given in step.categories_)
     _check_as_source(map_)
     base = np.array([[categories.values[0] for categories in tables]], np.float64 if are_numbers else object)
-    widths = _widths(step, kind, base)
+    widths = widths_of(step, base)
     at_base = _transformed(step, base)
     ends = np.cumsum([0, *widths]).tolist()
     columns: Columns = []
@@ -369,19 +377,25 @@ def _as_number(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
 
 
-def _widths(step: Any, kind: str, base: npt.NDArray[np.float64]) -> list[int]:
+def _one_hot_widths(step: Any, base: npt.NDArray[Any]) -> list[int]:
     """Return the number of output columns for each input column."""
-    if kind == "OneHotEncoder":
-        mappings = getattr(step, "_default_to_infrequent_mappings", None)
-        if step._infrequent_enabled and len(mappings or ()) != base.shape[1]:
-            raise ModelFormatError(f"it groups infrequent categories of {len(mappings or ())} columns")
-        return [int(n) for n in step._n_features_outs]
-    if kind == "TargetEncoder" and len(step.encodings_) != base.shape[1]:
-        raise UnsupportedModelError(f"it has {len(step.encodings_)} encodings of {base.shape[1]} columns")
+    mappings = getattr(step, "_default_to_infrequent_mappings", None)
+    if step._infrequent_enabled and len(mappings or ()) != base.shape[1]:
+        raise ModelFormatError(f"it groups infrequent categories of {len(mappings or ())} columns")
+    return [int(n) for n in step._n_features_outs]
+
+
+def _widths_of_one(step: Any, base: npt.NDArray[Any]) -> list[int]:
     n_outputs = _transformed(step, base).shape[1]
     if n_outputs != base.shape[1]:
         raise UnsupportedModelError(f"it makes {n_outputs} columns from {base.shape[1]}")
     return [1] * n_outputs
+
+
+def _target_widths(step: Any, base: npt.NDArray[Any]) -> list[int]:
+    if len(step.encodings_) != base.shape[1]:
+        raise UnsupportedModelError(f"it has {len(step.encodings_)} encodings of {base.shape[1]} columns")
+    return _widths_of_one(step, base)
 
 
 def _probe(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArray[np.float64]:
@@ -404,12 +418,157 @@ def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.asarray(transformed.toarray() if hasattr(transformed, "toarray") else transformed, np.float64)
 
 
-FOLDERS: Final[dict[str, Callable[[InputMap, Any], InputMap]]] = {
-    "Binarizer": _binarizer,
-    "KBinsDiscretizer": _bins,
-    "MissingIndicator": _indicator,
-    "OneHotEncoder": _encoder,
-    "OrdinalEncoder": _encoder,
-    "SimpleImputer": _imputer,
-    "TargetEncoder": _encoder,
-}
+# --- dtypes
+
+
+def _binarizer_dtypes(step: Any, dtype: DType) -> Behaviour:
+    """Convert the threshold to the rows' dtype; a smaller result makes no difference."""
+    taken = checked_dtype(dtype)
+    differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
+    return Behaviour(taken, taken if differs else F64)
+
+
+def _encoder_dtypes(step: Any, dtype: DType) -> Behaviour:
+    fails = _fails_on_unknown(step, dtype, dtype.kind == "b" or getattr(step, "_infrequent_enabled", False))
+    return Behaviour(np.dtype(step.dtype), dtype if dtype == OBJECT or fails else F64)
+
+
+def _target_dtypes(step: Any, dtype: DType) -> Behaviour:
+    return Behaviour(F64, dtype if dtype == OBJECT or _fails_on_unknown(step, dtype, looks_up=True) else F64)
+
+
+def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
+    """Return whether an encoder raises an error for unknown numbers in rows of a dtype that it should accept.
+
+    It replaces them by its first category, which the dtype may not hold. For bool rows, the replacement then has to be
+    a category; for integer rows, only some encoders look it up.
+    """
+    if getattr(step, "handle_unknown", "ignore") == "error" or dtype.kind not in "iub" or not looks_up:
+        return False
+    for categories in map(np.asarray, step.categories_):
+        if categories.dtype.kind not in "iuf" or not len(categories):
+            continue
+        with np.errstate(invalid="ignore", over="ignore"):
+            written = categories[:1].astype(dtype)
+        if written not in categories if dtype.kind == "b" else written > categories[categories == categories].max():
+            return True
+    return False
+
+
+def _imputer_dtypes(step: Any, dtype: DType) -> Behaviour:
+    """Compare the missing value with numbers of the rows' dtype, and convert the fill value to it."""
+    fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # missing before scikit-learn 1.0
+    takes_any = step.strategy in ("constant", "most_frequent")
+    if dtype == OBJECT and (takes_any or fitted.kind == "O"):
+        return Behaviour(OBJECT, OBJECT)
+    if fitted.kind == "O":
+        return Behaviour(F64)
+    taken = checked_dtype(dtype) if takes_any else checked_dtype(dtype, *FLOATS)
+    fill = getattr(step, "_fill_dtype", fitted)
+    if taken.kind == "b" or (step.strategy == "constant" and not np.can_cast(fill, taken, "same_kind")):
+        return Behaviour(F64, taken)  # the source rejects them
+    numbers = _plain_numbers([step.missing_values])
+    if not (taken.kind in "iu" and not numbers):  # integers are never NaN
+        numbers += _plain_numbers(np.ravel(step.statistics_).tolist())
+    return Behaviour(taken, F64 if all(_holds(taken, number) for number in numbers) else taken)
+
+
+def _indicator_dtypes(step: Any, dtype: DType) -> Behaviour:
+    if dtype == OBJECT:
+        return Behaviour(np.dtype(bool), OBJECT)
+    taken = checked_dtype(dtype)
+    holds = taken.kind != "b" and all(_holds(taken, number) for number in _plain_numbers([step.missing_values]))
+    return Behaviour(np.dtype(bool), F64 if holds else taken)
+
+
+def _plain_numbers(values: Sequence[Any]) -> list[float]:
+    """Return the numbers among values, without NaN."""
+    return [float(value) for value in values if isinstance(value, (int, float, np.number)) and value == value]
+
+
+def _holds(dtype: DType, number: float) -> bool:
+    """Return whether a dtype can hold a number exactly."""
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return float(dtype.type(number)) == number
+    return number.is_integer() and 0 <= number < 128
+
+
+_CATEGORIES: Final = "categories that are neither texts nor numbers, or that follow sums"
+
+
+def _encodes_sparse(step: Any, is_sparse: bool) -> bool:
+    return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
+
+
+STEPS: Final = (
+    Step(
+        "Binarizer",
+        "sklearn.preprocessing",
+        "threshold copy",
+        _binarizer,
+        _binarizer_dtypes,
+        refused=OVERWRITES,
+        gives_sparse=keeps_sparse,
+    ),
+    Step(
+        "KBinsDiscretizer",
+        "sklearn.preprocessing",
+        "bin_edges_ encode dtype _encoder",
+        _bins,
+        lambda step, dtype: Behaviour(checked_dtype(dtype, *WIDE) if step.dtype is None else np.dtype(step.dtype)),
+        refused="dtype=np.float32",
+        helpers=(("_encoder", "OneHotEncoder"),),
+        gives_sparse=lambda step, is_sparse: bool(step.encode == "onehot"),
+    ),
+    Step(
+        "OneHotEncoder",
+        "sklearn.preprocessing",
+        "categories_ handle_unknown _drop_idx_after_grouping _infrequent_enabled _default_to_infrequent_mappings "
+        "_n_features_outs dtype",
+        partial(_encoder, _one_hot_widths),
+        _encoder_dtypes,
+        refused=f"{_CATEGORIES}; {OTHER_DTYPE}",
+        takes_nan=True,
+        gives_sparse=_encodes_sparse,
+    ),
+    Step(
+        "OrdinalEncoder",
+        "sklearn.preprocessing",
+        "categories_ handle_unknown unknown_value dtype",
+        partial(_encoder, _widths_of_one),
+        _encoder_dtypes,
+        refused=f"{_CATEGORIES}; {OTHER_DTYPE}",
+        takes_nan=True,
+    ),
+    Step(
+        "TargetEncoder",
+        "sklearn.preprocessing",
+        "categories_ encodings_ target_mean_",
+        partial(_encoder, _target_widths),
+        _target_dtypes,
+        refused="categories that are neither texts nor numbers; more than two classes of the target",
+        takes_nan=True,
+    ),
+    Step(
+        "SimpleImputer",
+        "sklearn.impute",
+        "missing_values statistics_ strategy _fill_dtype _fit_dtype keep_empty_features add_indicator indicator_ copy",
+        _imputer,
+        _imputer_dtypes,
+        refused=f"values that are neither texts nor numbers; {OVERWRITES}",
+        helpers=(("indicator_", "MissingIndicator"),),
+        takes_nan=True,
+        gives_sparse=keeps_sparse,
+        sorts=True,
+    ),
+    Step(
+        "MissingIndicator",
+        "sklearn.impute",
+        "missing_values features features_ error_on_new",
+        _indicator,
+        _indicator_dtypes,
+        refused="values that are neither texts nor numbers",
+        takes_nan=True,
+    ),
+)

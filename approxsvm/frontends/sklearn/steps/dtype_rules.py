@@ -1,0 +1,60 @@
+"""Rules for the dtypes in which steps take, compute and return rows; dtypes.py follows them through a source."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from approxsvm.frontends.sklearn.host_arrays import host_array
+
+DType = np.dtype[Any]
+F64: Final = np.dtype(np.float64)
+F32: Final = np.dtype(np.float32)
+OBJECT: Final = np.dtype(object)
+FLOATS: Final = (np.float64, np.float32, np.float16)
+WIDE: Final = (np.float64, np.float32)
+
+
+class Behaviour(NamedTuple):
+    """Behaviour of a step for rows of a dtype: the dtype it returns, and the dtype in which it computes."""
+
+    gives: DType
+    computes: DType = F64
+
+
+Rule = Callable[[Any, DType], Behaviour]
+
+
+def checked_dtype(dtype: DType, *kept: Any) -> DType:
+    """Return the dtype after scikit-learn's checks: float64 unless it is in `kept`; without `kept`, any is kept."""
+    if dtype == OBJECT or (kept and dtype not in kept):
+        return F64
+    return dtype
+
+
+def in_place(step: Any, dtype: DType) -> Behaviour:
+    """Compute in place, in the given float dtype."""
+    taken = checked_dtype(dtype, *FLOATS)
+    return Behaviour(taken, taken)
+
+
+def in_common_dtype(*attributes: str, kept: Sequence[Any] = ()) -> Rule:
+    """Make a rule for sums and products with arrays, in their common dtype."""
+
+    def rule(step: Any, dtype: DType) -> Behaviour:
+        arrays = [getattr(step, name) for name in attributes if getattr(step, name, None) is not None]
+        common = np.result_type(checked_dtype(dtype, *kept), *(np.dtype(host_array(array).dtype) for array in arrays))
+        return Behaviour(common, common)
+
+    return rule
+
+
+def centered_in_place(mean: Callable[[Any], bool], factor: str, *, kept: Sequence[Any]) -> Rule:
+    """Make a rule for steps that center in the rows' dtype first, then multiply like `in_common_dtype`."""
+
+    def rule(step: Any, dtype: DType) -> Behaviour:
+        taken = checked_dtype(dtype, *kept)
+        after = in_common_dtype(factor)(step, taken)
+        return Behaviour(after.gives, taken if mean(step) else after.computes)
+
+    return rule
