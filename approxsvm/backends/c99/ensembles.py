@@ -71,7 +71,7 @@ def answers_of(artifact: Artifact, member: Artifact) -> Answers:
 
 
 def member_macros(artifact: Artifact) -> Macros:
-    """Return what an ensemble needs of its members beside their answers."""
+    """Return what an ensemble needs of its members in addition to their answers."""
     return {"is_summand_": int(_adds_up(artifact)), "is_target_": int(artifact.of_targets)}
 
 

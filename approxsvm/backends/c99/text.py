@@ -1,6 +1,6 @@
 """The C text of exported headers: cpp/include/approxsvm/exported, and what it includes of program/.
 
-The files are C99 that compilers take as it is, behind the numbers of a model: macros and arrays whose names begin with
+The files are C99 that compilers take as it is, after the numbers of a model: macros and arrays whose names begin with
 `model_`. A header holds them without the parts that the model lacks, and with the name of the header in all names, so
 that a program may include several headers. Macros that decide on parts are integers; those that are not defined count
 as 0.

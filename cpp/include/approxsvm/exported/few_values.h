@@ -7,7 +7,7 @@
    model_kernels_            kernels by squared distance, up to model_n_kernels_
    model_weights_            and model_ends_, model_places_ as in sums.h
    model_majorants_          bounds for rows on the grid, model_slopes_ by their distance from it, model_besides_ for
-                             rows beside it; none is above model_most_ */
+                             rows off the grid; none is above model_most_ */
 #include "float32.h"
 
 /* The squared distance of two rows in steps: the number of different bits; or, 16 features at a time, of the square low
