@@ -48,7 +48,7 @@ class Answers:
 
     @property
     def macros(self) -> Macros:
-        """What the outputs need (cpp/include/approxsvm/exported/outputs.h)."""
+        """Numbers of the outputs (cpp/include/approxsvm/exported/outputs.h)."""
         head = self.outputs.probability
         positive, of_scores, _ = (0, 0, 0) if head is None else head.facts
         n_classes = max(self.n_labels, 2)
