@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-
-from approxsvm.backends.c99.expansions import part_of_degree
-from approxsvm.backends.c99.program import model_text
 
 pytestmark = pytest.mark.native
 MOST = {1: 70, 2: 70, 3: 40, 4: 20, 5: 12, 6: 10}  # features, by degree
@@ -38,7 +34,17 @@ inline Path operator*(Path a, const Path& b) {
     return a;
 }
 static int n_varying;
-@TEXT@
+#define float Path
+#define model_coefficient_ Path
+#define model_n_varying_ n_varying
+#define model_degree_ 1
+#define model_sq_norm_ plain_sq_norm
+#include "approxsvm/exported/forms.h"
+#undef model_sq_norm_
+#undef model_degree_
+#define model_degree_ 6
+#include "approxsvm/exported/forms.h"
+#undef float
 static void show(int degree, const Path& form, double most) {
     std::printf("%d %d %d %d\\n", degree, n_varying, form.roundings, static_cast<int>(most));
 }
@@ -52,16 +58,16 @@ int main() {
             Path form;
             next = q.data();
             switch (degree) {
-                case 1: form = linear_form(next, u.data()); break;
-                case 2: form = quadratic_form(next, next, n, u.data()); break;
-                case 3: form = part_3(&next, n, u.data()); break;
-                case 4: form = part_4(&next, n, u.data()); break;
-                case 5: form = part_5(&next, n, u.data()); break;
-                default: form = part_6(&next, n, u.data()); break;
+                case 1: form = model_linear_form_(next, u.data()); break;
+                case 2: form = model_quadratic_form_(next, next, n, u.data()); break;
+                case 3: form = model_part_3_(&next, n, u.data()); break;
+                case 4: form = model_part_4_(&next, n, u.data()); break;
+                case 5: form = model_part_5_(&next, n, u.data()); break;
+                default: form = model_part_6_(&next, n, u.data()); break;
             }
             show(degree, form, approxsvm::form_depth(static_cast<std::size_t>(n), degree));
             show(0, plain_sq_norm(u.data()), approxsvm::norm_depth(static_cast<std::size_t>(n)));
-            show(0, sq_norm(u.data()), approxsvm::norm_depth(static_cast<std::size_t>(n)));
+            show(0, model_sq_norm_(u.data()), approxsvm::norm_depth(static_cast<std::size_t>(n)));
         }
     }
 }
@@ -72,12 +78,8 @@ def test_paths_are_within_those_of_the_bounds(tmp_path: Path) -> None:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed")
-    pieces = [model_text("NORM_PLAIN").replace("@sq_norm", "@plain_sq_norm")]
-    pieces += map(model_text, ("LINEAR", "NORM_IN_LANES", "QUADRATIC", "PART_2"))
-    pieces += [*map(part_of_degree, range(3, 7))]
-    text = re.sub(r"\bfloat\b|@T@", "Path", "".join(pieces)).replace("@", "")
     most = ", ".join(map(str, MOST.values()))
-    (tmp_path / "paths.cpp").write_text(PROGRAM.replace("@TEXT@", text).replace("@MOST@", most))
+    (tmp_path / "paths.cpp").write_text(PROGRAM.replace("@MOST@", most))
     command = [compiler, "-std=c++17", "-O1", f"-I{REPOSITORY}/cpp/include", "-o", "paths", "paths.cpp"]
     subprocess.run(command, cwd=tmp_path, check=True)
     lines = subprocess.run(["./paths"], cwd=tmp_path, check=True, capture_output=True, text=True).stdout.splitlines()

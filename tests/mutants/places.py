@@ -29,11 +29,11 @@ _DTYPE_RULES = (
     "approxsvm/frontends/sklearn/steps/dtype_rules.py",
     "approxsvm/frames/dtypes.py",
 )
-_C_TEXTS = ("approxsvm/backends/c99/", "approxsvm/backends/ops/")
-# Where the texts of C99 come out: the value of this function has its marks resolved.
+# Where the texts of C99 come out: the value of this function has its calls defined.
 _C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
 _PROGRAM = "cpp/include/approxsvm/program/"
+_EXPORTED = "cpp/include/approxsvm/exported/"
 # Numbers of figures and costs, which nothing is certified by.
 _NO_BOUNDS = ("approxsvm/analysis/", "approxsvm/planning/", "approxsvm/integrations/", "approxsvm/cli/")
 
@@ -68,7 +68,7 @@ class _Edit(NamedTuple):
 
 
 def has_places(file: str) -> bool:
-    is_program = file.startswith(_PROGRAM) and file.endswith(".h")
+    is_program = file.startswith((_PROGRAM, _EXPORTED)) and file.endswith(".h")
     return is_program or (file.startswith(("approxsvm/", *_CPP)) and file.endswith((".py", ".hpp", ".cpp")))
 
 
@@ -122,10 +122,6 @@ def _of_python(file: str, source: str) -> Iterator[_Edit]:
         outside = list(around(node))
         if any(isinstance(one, ast.JoinedStr) for one in outside):
             continue  # positions in f-strings are not known before Python 3.12
-        if file.startswith(_C_TEXTS) and _is_text(node) and not isinstance(parents[node], ast.Expr):
-            whole = place(node, "")
-            for start, end in _terms_of_c(source[: whole.end], whole.start, _EXPORTED_ERROR):
-                yield _Edit(start, end, "bound", "⟦{n}|", "⟧")
         if not any(isinstance(one, (ast.FunctionDef, ast.Lambda)) for one in outside):
             continue
         if _is_refusal(node):
@@ -258,7 +254,7 @@ def _each(parts: list[ast.expr]) -> Iterator[ast.expr]:
             yield from _addends(part)
 
 
-# --- C++, and C in texts of Python
+# --- C++ and C
 
 
 # Exported headers have the call alone, for which `resolved` of runtime.py gives them a macro.
@@ -281,12 +277,14 @@ _TYPES_OF_NO_NUMBERS = re.compile(r"\b(?:size_t|uint\w+|int|bool|Span|auto)\b")
 
 def _of_cpp(file: str, source: str) -> Iterator[_Edit]:
     text = re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', _blank, source, flags=re.DOTALL)
-    if file.startswith(_PROGRAM):
-        for start, end in _terms_of_c(text, 0, _PROGRAM_ERROR, in_products=True):
+    if file.startswith((_PROGRAM, _EXPORTED)):
+        is_shared = file.startswith(_PROGRAM)
+        names = _PROGRAM_ERROR if is_shared else _EXPORTED_ERROR
+        for start, end in _terms_of_c(text, names, in_products=is_shared):
             yield _Edit(start, end, "bound", "APPROXSVM_MUTANT({n}, ", ")")
         yield _Edit(0, 0, "", _PROGRAM_SWITCH, "")
         return
-    for start, end in _terms_of_c(text, 0, _ERROR) if file.startswith("cpp/include/") else ():
+    for start, end in _terms_of_c(text, _ERROR) if file.startswith("cpp/include/") else ():
         yield _Edit(start, end, "bound", "::approxsvm_mutants::nothing({n}, ", ")")
     for found in re.finditer(r"\breturn (Status::(?!ok\b)\w+);|\bthrow\b[^;]*;", text):
         said = text[_statement(text, found.start()) : found.end()]
@@ -345,21 +343,19 @@ def _without_group(text: str) -> str:
     return text
 
 
-def _terms_of_c(
-    text: str, first: int, names: re.Pattern[str], *, in_products: bool = False
-) -> Iterator[tuple[int, int]]:
-    """Find what is given to names of errors, in C or C++ from `first` on, and the terms that it is a sum of.
+def _terms_of_c(text: str, names: re.Pattern[str], *, in_products: bool = False) -> Iterator[tuple[int, int]]:
+    """Find what is given to names of errors, in C or C++, and the terms that it is a sum of.
 
     `in_products`: also the terms of sums that are factors, and beside counts.
     """
-    given = rf"(?<!\w)({names.pattern})_?(?:@@)?(?:\[[^\]\n]*\])?(?: \+?= )"
-    for found in re.compile(given).finditer(text, first):
+    given = rf"(?<!\w)({names.pattern})_?(?:\[[^\]\n]*\])?(?: \+?= )"
+    for found in re.compile(given).finditer(text):
         before = text[_statement(text, found.start()) : found.start()]
         is_pointer = re.search(r"[\w,>]\s*[*&]+\s*(?:const\s+)?$", before)
         if not is_pointer and not _TYPES_OF_NO_NUMBERS.search(before) and not _NO_ERROR.fullmatch(found[1]):
             yield from _with_addends_of_c(text, found.end(), in_products)
     functions = rf"\b(\w+)(?:<\w+>)? ({names.pattern})_?\("
-    for found in re.compile(functions).finditer(text, first):
+    for found in re.compile(functions).finditer(text):
         if found[1] in ("return", "bool", "auto", "void") or _TYPES_OF_NO_NUMBERS.search(found[1]):
             continue
         end = _closing(text, found.end() - 1)

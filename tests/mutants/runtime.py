@@ -41,16 +41,10 @@ def _graph(frame: Any) -> Any:
 
 
 def resolved(text: str) -> str:
-    """Write a text of C without marks; 0 in place of the term that is nothing, which the compiler still sees used."""
-
-    def term(found: re.Match[str]) -> str:
-        return f"(({found[2]}) < 0 ? 0 : 0)" if on(int(found[1])) else found[2]
-
-    while "⟦" in text:
-        text = re.sub(r"⟦(\d+)\|([^⟦⟧]*)⟧", term, text)
-    calls = re.findall(r"(\w+_MUTANT)\((\d+), ", text)  # in programs of C
+    """Define the calls in a text of C: 0 in place of the term that is nothing, which the compiler still sees used."""
+    calls = re.findall(r"(\w+_MUTANT_)\((\d+), ", text)
     reached.update(int(n) for _, n in calls)
-    macros = (f"#define {name}(n, term) ((n) == {active} ? 0.0 : (term))\n" for name in {name for name, _ in calls})
+    macros = (f"#define {name}(n, term) ((n) == {active} ? 0 : (term))\n" for name in {name for name, _ in calls})
     return "".join(macros) + text
 
 

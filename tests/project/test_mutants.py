@@ -71,15 +71,13 @@ def test_places_of_python_become_nothing_one_by_one(switch: Callable[[int], None
     assert names["refuse"](-1.0) == -1.0
 
 
-def test_terms_in_texts_of_c_are_marked_and_resolved(switch: Callable[[int], None]) -> None:
-    source = 'TEXT = "error = 2.0 * after + @tiny@@;"\n'
-    text, places = places_of("approxsvm/backends/c99/some.py", source)
-    names: dict[str, Any] = {}
-    exec(text, names)
-    assert [place.text for place in places] == ["2.0 * after + @tiny@@", "2.0 * after", "@tiny@@"]
-    assert runtime.resolved(names["TEXT"]) == source[8:-2]
+def test_terms_of_c_are_calls_that_headers_define(switch: Callable[[int], None]) -> None:
+    text, places = places_of("cpp/include/approxsvm/exported/some.h", "error = 2.0 * after + tiny();\n")
+    assert [place.text for place in places] == ["2.0 * after + tiny()", "2.0 * after", "tiny()"]
     switch(1)
-    assert runtime.resolved(names["TEXT"]) == "error = ((2.0 * after) < 0 ? 0 : 0) + @tiny@@;"
+    header = runtime.resolved(text.replace("APPROXSVM_MUTANT", "m_MUTANT_"))
+    assert header.startswith("#define m_MUTANT_(n, term) ((n) == 1 ? 0 : (term))\n")
+    assert header.endswith("error = m_MUTANT_(0, m_MUTANT_(1, 2.0 * after) + m_MUTANT_(2, tiny()));\n")
 
 
 @pytest.mark.native

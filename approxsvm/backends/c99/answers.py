@@ -4,17 +4,18 @@ The functions, and the derivations of their bounds, are the core's (cpp/include/
 numbers of its outputs, as artifacts store them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99.program import filled, is_shared, model_text
+from approxsvm.backends.c99.text import has_function
 from approxsvm.ir.outputs import BY_PROBABILITY, Probability
 
 Arrays = dict[str, npt.NDArray[Any]]
+Macros = dict[str, int | str]
 
 
 class Answers:
@@ -28,10 +29,10 @@ class Answers:
         self, artifact: Artifact, has_labels: bool = True, only_labels: bool = False, in_sums: bool = False
     ) -> None:
         self.outputs, self.n_labels = artifact.outputs, len(artifact.labels)
-        self.n_decisions, self.has_labels = artifact.n_decisions, has_labels
+        self.n_decisions, self.has_labels = artifact.n_decisions, has_labels and artifact.task != "regression"
         self.in_sums, rule = in_sums, self.outputs.label_rule
         head = self.outputs.probability
-        self.kind = None if head is None or not is_shared(f"approxsvm_{head.kind}") else head.kind
+        self.kind = None if head is None or not has_function(head.kind) else head.kind
         if only_labels and rule not in BY_PROBABILITY:
             self.kind = None
 
@@ -46,18 +47,29 @@ class Answers:
         return arrays
 
     @property
-    def parameters(self) -> dict[str, int]:
-        """Parameters of outputs (program/scores.h), by name."""
+    def macros(self) -> Macros:
+        """Numbers of the outputs (cpp/include/approxsvm/exported/outputs.h)."""
         head = self.outputs.probability
-        if not (self.kind or self._has_scores):
-            return {}
         positive, of_scores, _ = (0, 0, 0) if head is None else head.facts
-        return {
-            "n_classes": max(self.n_labels, 2),
-            "is_each": int(self.outputs.of_each_class),
-            "positive": positive,
-            "of_values": 1 - of_scores,
+        n_classes = max(self.n_labels, 2)
+        found: Macros = {
+            "n_classes_": n_classes,
+            "is_each_": int(self.outputs.of_each_class),
+            "is_positive_": positive,
+            "is_of_values_": 1 - of_scores,
+            "has_labels_": int(self.has_labels),
+            "has_threshold_": int(self.outputs.threshold is not None),
+            "has_scores_": int(self._has_scores),
+            "has_shares_": int(self.kind is not None),
+            "by_shares_": int(self.outputs.label_rule in BY_PROBABILITY),
         }
+        if self.kind:
+            found |= {
+                "probabilities_of_": f"approxsvm_{self.kind}",
+                "intervals_of_": f"approxsvm_{self.kind}_ends",
+                "n_room_of_": f"APPROXSVM_SCRATCH_{self.kind}({n_classes})",
+            }
+        return found
 
     @property
     def stack_bytes(self) -> int:
@@ -71,26 +83,17 @@ class Answers:
     def _has_scores(self) -> bool:
         return self.n_labels > 2 and (self.outputs.label_rule == "scores" or (self.in_sums and not self.kind))
 
-    def functions(self) -> Iterator[str]:
-        """Yield the functions up to probabilities, if there are any."""
-        if self.parameters:
-            yield filled("OUTPUTS", numbers=", ".join(map(str, self.parameters.values())))
-        if self._has_scores:
-            yield model_text("SCORES")
-        if self.kind:
-            yield model_text("SHARES").replace("KIND", self.kind)
-            yield model_text("ROW_SHARES")
 
-    def labels(self) -> Iterator[str]:
-        """Yield the functions up to `label`."""
-        by_threshold = self.outputs.threshold is not None
-        if self.outputs.label_rule in BY_PROBABILITY:
-            yield model_text("BY_SHARE" if by_threshold else "MOST_PROBABLE")
-            yield model_text("LABEL_BY_SHARES")
-            return
-        of_pairs = "TWO_CLASSES" if self.n_labels <= 2 else "BEST_SCORE" if self._has_scores else "VOTES"
-        yield model_text("BY_VALUE" if by_threshold else of_pairs)
-        yield model_text("LABEL")
+def common_parameters(answers: Sequence[Answers]) -> str:
+    """Return definitions of the parameters of outputs (program/scores.h), if those of all models agree."""
+    names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
+    names["is_of_values_"] = "IS_OF_VALUES"
+    found = [one.macros for one in answers]
+    every = {tuple(one[name] for name in names) for one in found if one["has_scores_"] or one["has_shares_"]}
+    if len(every) != 1:
+        return ""
+    numbers = zip(names.values(), every.pop(), strict=True)
+    return "".join(f"#define APPROXSVM_{name}(o) {number}\n" for name, number in numbers)
 
 
 def _numbers(head: Probability | None) -> npt.NDArray[np.float64]:

@@ -1,33 +1,32 @@
-"""Steps of an input map on a device: the records (backends/ops), and the C function generated from them.
+"""Input maps on a device: the records of ops (backends/ops), and the table of a map's ops that a header runs.
 
 If an input map does more than scale, the whole row is mapped in float64 using balls: a value and a radius for each
-number. Values and radii are the core's, whose C code is called (cpp/include/approxsvm/program). Successive ops that
-act on one feature at a time share a loop; an op that reads several features starts a new one. Only inputs of such
-steps are stored: radii of the last op are summed immediately, and numbers not affected by rounding have no radius.
-
-Until the first op that is not bit-for-bit the source's arithmetic, x is also the source's number.
-
-A missing value remains NaN until the lookup that replaces it. A row refused by an op becomes NaN at the end.
+number. Values and radii are the core's, whose C code is called (cpp/include/approxsvm/exported/ops.h). Successive ops
+that act on one feature at a time share a loop; an op that reads several features starts a new one. Only inputs of such
+ops are stored: radii of the last op are summed immediately, and numbers not affected by rounding have no radius.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.backends.c99.program import filled
+from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.ops import exported
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Op
 
-Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
-
 # Limit for the intermediate values of every float32 row.
 _MOST_ON_THE_WAY: Final = 1e300
 # Replaces infinity, for unchanged features (program/ball.h).
 NOT_TAKEN: Final = 1e301
+
+
+# What is kept of the radii of a loop (exported/ops.h)
+KEEPS_SUM: Final = 1
+KEEPS_EACH: Final = 2
 
 
 class Before(NamedTuple):
@@ -36,21 +35,19 @@ class Before(NamedTuple):
     is_source: bool  # they equal the source's numbers bit for bit
     is_exact: bool  # they are not affected by rounding and have no radii
 
-    def picked(self, ball: str, feature: str) -> list[str]:
-        """Return statements that load a stored feature into a ball."""
-        radius = "0.0" if self.is_exact else f"radius[{feature}]"
-        return [f"{ball}.value = x[{feature}];", f"{ball}.radius = {radius};"]
 
+class Step(NamedTuple):
+    """An op of the table; several can make up one op of an input map."""
 
-class Gathers(NamedTuple):
-    """An op whose outputs read several inputs, stored in x, and in radius if `has_radii`."""
-
-    last: Sequence[str] = ()  # statements applied to each input b before it is stored
-    between: Sequence[str] = ()  # statements between the loops over inputs and outputs
+    kind: str
+    doubles: Sequence[Any] = ()
+    integers: Sequence[Any] = ()
+    detail: int = 0
+    # An op that reads several numbers begins a loop
+    begins_loop: bool = False
     in_place: bool = False  # whether output j reads no input before j
-    after: Sequence[str] = ()  # statements applied to each output b after all outputs have read the inputs
-    has_radii: bool = True
-    arrays: Mapping[str, int] = {}  # sizes of additional arrays, by type and name
+    keeps: int = KEEPS_EACH  # what it reads of the inputs' radii, if there are any
+    macros: Mapping[str, int] = {}  # of what it needs; the largest counts
 
 
 class OnDevice(NamedTuple):
@@ -58,19 +55,16 @@ class OnDevice(NamedTuple):
 
     # Maximum absolute values after each operation, for features up to a limit, ignoring clipping; the outputs come last
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
-    arrays: Callable[[Any], dict[str, npt.NDArray[Any]]]  # the op's number is appended to their names
-    # Statements that update the ball b, feature j, or that compute b, output j, if the step gathers
-    lines: Callable[[int, Any, Before], list[str]]
-    gathers: Callable[[int, Any, Before], Gathers] | None = None
-    refuses: Callable[[Any], bool] = lambda _: False  # whether some numbers have no value
+    steps: Callable[[Any, Before], Sequence[Step]]
     keeps_exact: Callable[[Any], bool] = lambda _: False  # whether outputs of exact inputs have no radius
+    refuses: Callable[[Any], bool] = lambda _: False  # whether some numbers have no value
     # Whether outputs have no radius if inputs are the source's own numbers, whatever their radius
     is_choice: Callable[[Any], bool] = lambda _: False
 
 
-def one_by_one(k: int, op: Any, before: Before) -> Gathers:
-    """Return the `Gathers` of an op whose output j reads only the input op.source[j]."""
-    return Gathers(in_place=bool((op.source >= np.arange(op.n_outputs)).all()))
+def reads_one_by_one(op: Any) -> bool:
+    """Return whether output j of an op that reads the input op.source[j] reads none before j."""
+    return bool((op.source >= np.arange(op.n_outputs)).all())
 
 
 def on_device(op: Op) -> OnDevice:
@@ -92,91 +86,86 @@ def largest_after(op: Op, most: FloatArray) -> FloatArray:
     return on_the_way[-1]
 
 
-def op_arrays(ops: Sequence[Op]) -> Arrays:
-    """Yield the arrays of all ops."""
-    for k, op in enumerate(ops):
-        yield from ((f"{part}_{k}_", numbers) for part, numbers in on_device(op).arrays(op).items())
+class OpTable:
+    """The table of the ops of an input map, for all mapped numbers at once or one by one.
 
+    `n_first` is the number of inputs. One by one, all ops are scalers, whose errors the caller bounds.
+    """
 
-class MapFunction:
-    """The function that maps a whole row; `given` is the C expression for input j of the first op, of `n_first`."""
-
-    def __init__(self, ops: Sequence[Op], n_first: int, given: str) -> None:
-        self._sizes: dict[str, int] = {}
-        self._lines: list[str] = []
-        n, target, can_refuse = n_first, "x", False
+    def __init__(self, ops: Sequence[Op], n_first: int, wholly: bool) -> None:
+        self.macros: dict[str, int] = {}
+        self._columns: dict[str, list[int]] = {}
+        self._doubles: list[FloatArray] = [np.zeros(0)]
+        self._integers: list[npt.NDArray[np.intp]] = [np.zeros(0, np.intp)]
+        self._kinds = ["given"]
         before = Before(is_source=True, is_exact=True)
-        self._loop = [f"b.value = {given};", "b.radius = 0.0;"]
-        for k, op in enumerate(ops):
+        if wholly:
+            self._add(Step("given", begins_loop=True, in_place=True), n_first, n_first, before)
+        for op in ops:
             record = on_device(op)
             if before.is_source and record.is_choice(op):
                 before = before._replace(is_exact=True)
-            gathers = record.gathers(k, op, before) if record.gathers else None
-            if gathers is not None:
-                has_radii = gathers.has_radii and not before.is_exact
-                self._end_loop(n, target, gathers.last, has_radii)
-                if target == "y":
-                    self._copy(n, has_radii)
-                self._lines += gathers.between
-                self._reserve(gathers.arrays)
-                n, target = op.n_outputs, "x" if gathers.in_place else "y"
-            self._loop += record.lines(k, op, before)
-            if gathers is not None and gathers.after:
-                self._end_loop(n, "y", [], has_radii=False)
-                self._loop, target = ["b.value = y[j];", *gathers.after], "x"
+            for step in record.steps(op, before):
+                self._add(step, op.n_outputs if step.begins_loop else op.n_features, op.n_features, before)
             before = Before(before.is_source and op.as_source, before.is_exact and record.keeps_exact(op))
-            can_refuse |= record.refuses(op)
-        self._end_loop(n, target, [] if before.is_exact else ["sum += b.radius * b.radius;"], has_radii=False)
-        if target == "y":
-            self._copy(n, has_radii=False)
-        if can_refuse:
-            self._lines.append(f"for (j = 0; is_refused && j < {n}; ++j) x[j] = approxsvm_nan();")
-        self._lines.append(f"return {0.0 if before.is_exact else f'approxsvm_norm_above(sum, {n})'};")
+        self.macros |= {f"op_{kind}_": code for code, kind in enumerate(self._kinds)}
+        self.macros |= {"n_ops_": len(self._columns.get("s", ())), "is_exact_": int(before.is_exact)}
+        if wholly:
+            self._end_loop(0 if before.is_exact else KEEPS_SUM)
+        else:
+            self.macros.pop("scales_balls_", None)
 
-    def _end_loop(self, n: int, target: str, last: Sequence[str], has_radii: bool) -> None:
-        """Add the loop over n numbers, which are stored in x and radius, or in y and y_radius."""
-        radius = "radius" if target == "x" else "y_radius"
-        stored = {target: "b.value", **({radius: "b.radius"} if has_radii else {})}
-        self._lines += _loop(n, [*self._loop, *last, *(f"{array}[j] = {part};" for array, part in stored.items())])
-        self._reserve({f"double {array}": n for array in stored if array != "x"})
-        self._loop = []
+    def _add(self, step: Step, n: int, n_inputs: int, before: Before) -> None:
+        if step.begins_loop and self._columns:
+            self._end_loop(0 if before.is_exact and step.keeps == KEEPS_EACH else step.keeps)
+        if step.kind not in self._kinds:
+            self._kinds.append(step.kind)
+        row = {
+            "s": self._kinds.index(step.kind),
+            "_n": n,
+            "_n_inputs": n_inputs,
+            "_begins": int(step.begins_loop),
+            "_ends": 0,
+            "_keeps": 0,
+            "_is_apart": int(step.begins_loop and not step.in_place),
+            "_is_source": int(before.is_source),
+            "_is_exact": int(before.is_exact),
+            "_details": step.detail,
+            "_doubles": sum(map(len, self._doubles)),
+            "_integers": sum(map(len, self._integers)),
+        }
+        for name, number in row.items():
+            self._columns.setdefault(name, []).append(number)
+        self._doubles += [np.ravel(np.asarray(one, np.float64)) for one in step.doubles]
+        self._integers += [np.ravel(np.asarray(one, np.intp)) for one in step.integers]
+        self._need(step.macros)
 
-    def _copy(self, n: int, has_radii: bool) -> None:
-        """Copy y to x."""
-        self._lines += _loop(n, ["x[j] = y[j];", *["radius[j] = y_radius[j];"] * has_radii])
-        if has_radii:
-            self._reserve({"double radius": n})
+    def _end_loop(self, keeps: int) -> None:
+        """Note where the last loop ends, and what it keeps of its radii."""
+        columns = self._columns
+        first = max(k for k, begins in enumerate(columns["_begins"]) if begins)
+        columns["_ends"][first], columns["_keeps"][first] = len(columns["s"]), keeps
+        n, is_apart = columns["_n"][first], columns["_is_apart"][first]
+        self._need({"n_apart_": n * is_apart})
+        if keeps == KEEPS_EACH:
+            self._need({"n_radii_": n, "n_apart_radii_": n * is_apart})
 
-    def _reserve(self, arrays: Mapping[str, int]) -> None:
-        """Make the function's arrays large enough; ops share them."""
-        for array, n in arrays.items():
-            self._sizes[array] = max(self._sizes.get(array, 0), n)
+    def _need(self, macros: Mapping[str, int]) -> None:
+        for name, number in macros.items():
+            self.macros[name] = max(self.macros.get(name, 0), number)
+
+    @property
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of the table, and the numbers of all ops."""
+        integers = smallest(np.concatenate(self._integers))
+        found = {f"op{name}_": smallest(np.array(numbers)) for name, numbers in self._columns.items()}
+        return found | {"doubles_": np.concatenate(self._doubles), "integers_": integers}
 
     @property
     def stack_bytes(self) -> int:
-        """Size of the function's arrays without x, which the caller provides."""
-        return sum(n * (8 if array.startswith("double") else 16) for array, n in self._sizes.items())
-
-    def text(self) -> str:
-        """Return the text of the function."""
-        body = "\n".join(self._lines)
-        arrays = [f"{array}[{n}];" for array, n in self._sizes.items()]
-        used = {
-            "approxsvm_ball b;": "b.",
-            "double sum = 0.0;": "sum",
-            "double reach;": "reach",
-            "int is_refused = 0;": "is_refused",
-            "int i;": "(i = ",
-            "int j;": "j",
-        }
-        declared = [*arrays, *(declaration for declaration, mark in used.items() if mark in body)]
-        return filled("MAP", declared=declared, statements=self._lines)
-
-
-def _loop(n: int, body: Sequence[str]) -> list[str]:
-    if len(body) == 1:
-        return [f"for (j = 0; j < {n}; ++j) {body[0]}"]
-    return [f"for (j = 0; j < {n}; ++j) {{", *(f"    {line}" for line in body), "}"]
+        """Size of the map's arrays without x, which the caller provides."""
+        sizes = (self.macros.get(name, 0) for name in ("n_radii_", "n_apart_", "n_apart_radii_", "n_norms_"))
+        return sum(n * size for n, size in zip(sizes, (8, 8, 8, 16), strict=True))
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99.device_ops import MapFunction, largest_after, on_device, op_arrays
+from approxsvm.backends.c99.answers import Macros
+from approxsvm.backends.c99.device_ops import OpTable, largest_after, on_device
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.input_codes import InputCodes
 from approxsvm.backends.c99.lookups import lookup_arrays, most_looked_up
-from approxsvm.backends.c99.program import filled, model_text
 from approxsvm.backends.float32_rows import leading_lookup
-from approxsvm.backends.ops.affine import affine_arrays, operations
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.ops import Affine, Lookup, Op
 
@@ -68,9 +67,10 @@ class DeviceRows:
         also = "" if self.lookup is None else ", or has a value that a lookup rejects"
         # Description of the rows that have no mapped row
         self.refused = f"that is not finite{also}{', or has a number that a step rejects' if self.has_domain else ''}"
-        self._given = "(double)@raw@@(row, @COLUMN@)" if self.lookup is None else "@looked_up@@(row, j)"
-        self.takes_nan = np.zeros(0, np.bool_)  # checked numbers that may be missing as a later lookup replaces NaN
-        self.stack_bytes = 0
+        # Checked numbers that may be missing as a later lookup replaces NaN
+        self.takes_nan = np.zeros(0, np.bool_)
+        self.table = OpTable((), 0, wholly=False)
+        self.widest = self.stack_bytes = 0
         if artifact.input_map is None:
             return
         # Raw columns of the inputs of the first op, which are columns or outputs of the lookup
@@ -81,12 +81,36 @@ class DeviceRows:
         n_unused = 0 if self.lookup is None else self.lookup.n_features - len(np.unique(self.lookup.source))
         self.takes_nan = np.append(taken, np.zeros(n_unused, np.bool_))
         self.widest = max(len(columns), *(op.n_outputs for op in self.ops), 1)  # most values in a row at any op
-        if self.is_whole:
-            self._map_function = MapFunction(self.ops, len(columns), self._given)
-            self.stack_bytes = 8 * self.widest + self._map_function.stack_bytes
+        self.table = OpTable(() if self.folded else self.ops, len(columns), self.is_whole)
+        self.stack_bytes = (8 * self.widest + self.table.stack_bytes) * self.is_whole
+
+    @property
+    def macros(self) -> Macros:
+        """Sizes, and what the rows need (cpp/include/approxsvm/exported/rows.h)."""
+        arrays, codes = dict(self.arrays()), self.codes
+        input_map = self.artifact.input_map
+        found: Macros = {
+            "n_features": self.artifact.n_raw_features,
+            "n_mapped_": self.artifact.n_features,
+            "n_used_": self.artifact.n_features if input_map is None else len(input_map.columns),
+            "n_looked_up_": len(arrays.get("lookup_source_", ())),
+            "n_checked_": len(arrays.get("checked_columns_", ())),
+            "n_replaceable_": int(self.takes_nan.any()),
+            "n_widest_": self.widest,
+            "has_columns_": int("columns_" in arrays),
+            "has_map_": int(self.has_map),
+            "has_domain_": int(self.has_domain),
+            "is_folded_": int(self.folded is not None),
+            "maps_rows_": int(self.is_whole),
+            "integer_": f"{arrays['integers_'].dtype.name}_t",
+        }
+        if codes:
+            found |= {"row_bits_": 8 * np.dtype(codes.kind).itemsize, "largest_code": codes.largest}
+        return found | self.table.macros
 
     def arrays(self) -> Arrays:
         """Yield the numbers of the input map and of the codes."""
+        yield from self.table.arrays.items()
         if self.codes:
             yield "offsets", self.codes.offsets
             yield "steps", self.codes.steps
@@ -106,39 +130,3 @@ class DeviceRows:
             yield "checked_columns_", smallest(np.array(list(checked), np.intp))
         if checked and not self.codes:
             yield "checked_nan_", np.array(list(checked.values()), np.uint8)
-        yield from op_arrays(() if self.folded else self.ops)
-
-    def functions(self) -> Iterator[str]:
-        """Yield the functions that read the numbers of a row and detect refused rows."""
-        checks = bool(self.artifact.input_map is not None and self.artifact.input_map.checked)
-        if self.codes:
-            checked = "for (j = 0; j < @n_checked@@; ++j) saturated |= @is_last@@(row[@checked_columns@@[j]]);"
-            yield "" if self.folded else model_text("DECODED")
-            yield filled("ROW_CODES", checked=[checked] * checks)
-            return
-        if checks:
-            yield model_text("CHECKED_COLUMNS")
-        if self.lookup is None:
-            yield model_text("RAW")
-        number = "row[@COLUMN@]" if self.lookup is None else "row[@lookup_source@@[j]]"
-        replaced = f"@takes_nan@@[j] && {number} != {number}" if self.takes_nan.any() else "0"
-        yield filled(
-            "NOT_FINITE" if self.lookup is None else "LOOKED_UP",
-            checked="@has_refused@@(row)" if checks else "0",
-            replaced=replaced,
-        )
-
-    def coordinate(self) -> str:
-        """Return the function for a coordinate of a row relative to a center, in scaled units."""
-        if not self.has_map:
-            return model_text("COORDINATE")
-        if self.folded:
-            return model_text("COORDINATE_OF_CODES")
-        if self.is_whole:
-            return self.whole_map() + model_text("COORDINATE_OF_MAP")
-        steps = [line for k, op in enumerate(self.scalers) for line in operations(k, list(affine_arrays(op)), "x")]
-        return filled("COORDINATE_OF_SCALERS", given=self._given, steps=steps)
-
-    def whole_map(self) -> str:
-        """Return the function that maps a whole row and bounds its error."""
-        return self._map_function.text()

@@ -5,20 +5,16 @@ depend on sums, these are treated like the values of a single model. If the labe
 returned, the members' own bounds prove them.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
-from typing import Final
+from collections.abc import Sequence
+from itertools import accumulate, chain
 
 import numpy as np
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99.answers import Answers, Arrays
+from approxsvm.backends.c99.answers import Answers, Arrays, Macros
 from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.program import filled
 from approxsvm.backends.c99.sums import LARGEST
 from approxsvm.errors import UnsupportedModelError
-
-Prefixes = Sequence[str]
 
 
 def check_rule(artifact: Artifact) -> None:
@@ -36,64 +32,70 @@ def asks_members_for_labels(artifact: Artifact) -> bool:
     return bool(artifact.members) and artifact.has_labels_alone
 
 
-def rule_functions(artifact: Artifact, prefixes: Prefixes) -> Iterator[str]:
-    """Yield functions that combine the answers of members with these prefixes, up to the ensemble's labels."""
-    if artifact.averages:
-        yield _with_members("MEAN", [_MEMBER_SHARES.format(k=k, member=one) for k, one in enumerate(prefixes)])
-        yield from Answers(artifact).labels()
-    elif artifact.of_targets:
-        yield _with_members("TARGETS", _target_calls(artifact, prefixes))
-    elif artifact.has_labels_alone:
-        firsts = accumulate((len(member.labels) for member in artifact.members[:-1]), initial=0)
-        calls = zip(prefixes, firsts, strict=True)
-        yield _with_members(
-            "MEMBER_VOTES", [_MEMBER_VOTE.format(k=k, member=m, first=f) for k, (m, f) in enumerate(calls)]
-        )
-    else:
-        firsts = accumulate((member.n_decisions for member in artifact.members[:-1]), initial=0)
-        values = [_MEMBER_VALUES.format(member=one, first=first) for one, first in zip(prefixes, firsts, strict=True)]
-        adds_up = _adds_up(artifact)
-        yield _with_members("SUM" if adds_up else "SIDE_BY_SIDE", _sum_calls(artifact, prefixes) if adds_up else values)
-        yield from Answers(artifact).functions()
-        if artifact.task == "classification":
-            yield from Answers(artifact).labels()
-
-
-def _with_members(name: str, calls: Sequence[str]) -> str:
-    """Return a part with the statements for all members."""
-    return filled(name, members=[line for call in calls for line in call.split("\n")])
-
-
 def _adds_up(artifact: Artifact) -> bool:
     return artifact.n_decisions > 0 and artifact.outputs.weights is not None
 
 
 def rule_arrays(artifact: Artifact) -> Arrays:
-    """Return the arrays read by these functions, by name."""
-    arrays = {} if asks_members_for_labels(artifact) else Answers(artifact).arrays
-    outputs, weights = artifact.outputs, np.array(_weights(artifact))
-    if asks_members_for_labels(artifact):
-        places = {label: place for place, label in enumerate(artifact.labels.tolist())}
-        positions = [places[label] for member in artifact.members for label in member.labels.tolist()]
-        arrays["positions_"] = smallest(np.array(positions, np.intp))
-    if _adds_up(artifact):
-        sums, addends = outputs.sums
-        return arrays | {"weights_": np.ascontiguousarray(sums), "addends_": np.array(addends)}
-    if not artifact.averages and (artifact.of_targets or not asks_members_for_labels(artifact)):
-        return arrays
-    arrays["weights_"] = weights
+    """Return the arrays of an ensemble, by name (cpp/include/approxsvm/exported/ensembles.h)."""
+    places = {label: place for place, label in enumerate(artifact.labels.tolist())}
+    sizes = [member.n_decisions for member in artifact.members]
+    # A regression has the labels of a target by its sign
+    positions = [[places[label] for label in one.labels.tolist()] or [0, 1] for one in artifact.members]
+    firsts = list(accumulate(map(len, positions[:-1]), initial=0))
+    arrays = Answers(artifact).arrays | {"weights_": np.array(_weights(artifact))}
     if artifact.averages:  # weights are added one by one as in the core: the built-in sum() rounds less
-        arrays["total_"] = np.array(list(accumulate(weights.tolist()))[-1:])
-    return arrays
+        arrays["total_"] = np.array(list(accumulate(arrays["weights_"].tolist()))[-1:])
+    elif artifact.of_targets:
+        sizes = [one.n_decisions if one.task == "regression" else 1 for one in artifact.members]
+    elif _adds_up(artifact):
+        sums, addends = artifact.outputs.sums
+        arrays |= {"weights_": np.ascontiguousarray(sums), "addends_": np.array(addends)}
+        summands = [_summands(artifact, member) for member in artifact.members]
+        firsts, sizes = [first for first, _ in summands], [size for _, size in summands]
+    numbers = {"positions_": list(chain.from_iterable(positions)), "member_firsts_": firsts, "member_sizes_": sizes}
+    return arrays | {name: smallest(np.array(some, np.intp)) for name, some in numbers.items()}
 
 
-def rule_constants(artifact: Artifact) -> dict[str, int]:
-    """Return the integers used by these functions, by name."""
+def _summands(artifact: Artifact, member: Artifact) -> tuple[int, int]:
+    """Return the first of a member's numbers that sums take, and how many."""
+    if adds_scores(artifact) or member.task != "classification":
+        return 0, len(member.labels) or member.n_decisions
+    return member.labels.tolist().index(artifact.labels[:1].tolist()[0]), 1
+
+
+def answers_of(artifact: Artifact, member: Artifact) -> Answers:
+    """Return what is needed of the answers of a member, or of a model alone."""
+    asks = asks_members_for_labels(artifact)
+    return Answers(member, asks or not artifact.members, only_labels=asks, in_sums=adds_scores(artifact))
+
+
+def member_macros(artifact: Artifact) -> Macros:
+    """Return what an ensemble needs of its members in addition to their answers."""
+    return {"is_summand_": int(_adds_up(artifact)), "is_target_": int(artifact.of_targets)}
+
+
+def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
+    """Return the sizes of an ensemble, and what it takes of members with these prefixes."""
     n_own = [max(len(member.labels), member.n_decisions) for member in artifact.members]
-    numbers = {"n_members_": len(artifact.members), "n_room_": max(n_own)}
-    if _adds_up(artifact):
-        numbers["n_columns_"] = artifact.outputs.sums[0].shape[1]
-    return numbers
+    found: Macros = {
+        "n_members_": len(artifact.members),
+        "n_room_": max(n_own),
+        "averages_": int(artifact.averages),
+        "votes_": int(artifact.counts_votes),
+        "adds_": int(_adds_up(artifact)),
+        "n_columns_": artifact.outputs.sums[0].shape[1] if _adds_up(artifact) else 0,
+    }
+    asked = {"averages_": "row_shares_", "votes_": "label_", "adds_": "summands_"}
+    others = "own_targets_" if artifact.of_targets else "evaluate_"
+    function = next((one for name, one in asked.items() if found[name]), others)
+    answers = Answers(artifact).macros
+    answers["has_shares_"] = int(answers["has_shares_"] and not artifact.averages)
+    return (
+        answers
+        | found
+        | {"members_(CASE)": " ".join(f"CASE({m}, {prefix}_{function})" for m, prefix in enumerate(prefixes))}
+    )
 
 
 def rule_stack_bytes(artifact: Artifact) -> int:
@@ -112,53 +114,3 @@ def _weights(artifact: Artifact) -> list[float]:
 def adds_scores(artifact: Artifact) -> bool:
     """Return whether sums of several classes use all outputs of members: values, probabilities or else scores."""
     return artifact.outputs.weights is not None and artifact.outputs.weights.ndim == 2
-
-
-def _sum_calls(artifact: Artifact, prefixes: Prefixes) -> list[str]:
-    calls, column, several = [], 0, adds_scores(artifact)
-    for prefix, member in zip(prefixes, artifact.members, strict=True):
-        classifies = member.task == "classification"
-        call = _MEMBER_VALUE if not classifies else _MEMBER_SHARE if Answers(member).kind else _MEMBER_SCORE
-        first = 0 if several or not classifies else member.labels.tolist().index(artifact.labels[:1].tolist()[0])
-        n = 1 if classifies and not several else len(member.labels) or member.n_decisions
-        calls.append(call.format(member=prefix, n=n, first=first))
-        calls.append(f"@add@@({column}, {n}, number + {first}, off + {first}, values, reach);")
-        column += n
-    return calls
-
-
-def _target_calls(artifact: Artifact, prefixes: Prefixes) -> list[str]:
-    calls, target, position = [], 0, 0
-    for prefix, member in zip(prefixes, artifact.members, strict=True):
-        call: str = _MEMBER_SIGNS if member.task == "regression" else _MEMBER_LABEL
-        calls.append(call.format(member=prefix, target=target, position=position, n=member.n_decisions))
-        target += member.n_decisions if member.task == "regression" else 1
-        position += len(member.labels)
-    return calls
-
-
-_MEMBER_SHARES: Final = """\
-is_known &= {member}_row_shares_(row, one, low, high);
-approxsvm_add_shares(@n_labels, @weights@@[{k}], one, low, high, p, lowest, highest);"""
-_MEMBER_VOTE: Final = """\
-label = (int)@positions@@[{first} + {member}_label_(row, &one)];
-is_known &= one >= 0;
-approxsvm_count_vote(label, one, @weights@@[{k}], sums, sure, &open);"""
-_MEMBER_VALUE: Final = """\
-is_known &= {member}_evaluate_(row, number, bound);
-for (k = 0; k < {n}; ++k) off[k] = (double)bound[k];"""
-_MEMBER_SHARE: Final = """\
-is_known &= {member}_row_shares_(row, number, off, high);
-@farther@@({n} + {first}, number, off, high);"""
-_MEMBER_SCORE: Final = """\
-is_known &= {member}_evaluate_(row, value, bound);
-{member}_own_scores_(value, number);
-{member}_own_score_ends_(value, bound, off, high);
-@farther@@({n}, number, off, high);"""
-_MEMBER_LABEL: Final = """\
-labels[{target}] = (int)@positions@@[{position} + {member}_label_(row, is_proven + {target})];
-is_known &= is_proven[{target}] >= 0;"""
-_MEMBER_SIGNS: Final = """\
-is_known &= {member}_evaluate_(row, values, bounds);
-@signs@@({n}, values, bounds, labels + {target}, is_proven + {target});"""
-_MEMBER_VALUES: Final = "is_known &= {member}_evaluate_(row, values + {first}, bounds + {first});"

@@ -38,10 +38,10 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
+from approxsvm.backends.c99.answers import Macros
 from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.program import filled, model_text
 from approxsvm.backends.c99.sums import LARGEST, _float32, _gaussian_rounding, _of_kernels
 from approxsvm.backends.sum_bounds import fixed_errors
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope
@@ -137,25 +137,21 @@ class FewValues:
         fits = (found.most + np.abs(artifact.decision_numbers()["intercept"]) < LARGEST).all()
         return found if is_whole and fits and (found.slope + found.beside.T < LARGEST).all() else None
 
-    def constants(self) -> dict[str, int]:
-        """Return sizes, by name."""
+    @property
+    def macros(self) -> Macros:
+        """Sizes and scalars, by name (cpp/include/approxsvm/exported/few_values.h)."""
+        bits, step = self.grid.bits, self.grid.step
         return {
             "n_terms_": self.terms.n,
             "n_weights_": self.terms.groups[0].shape[1],
             "n_words_": self.words.shape[1],
             "n_kernels_": len(self.kernels),
-        }
-
-    def scalars(self) -> dict[str, str]:
-        """Return the scalars that are inserted into the text."""
-        bits = self.grid.bits
-        return {
-            "@origin@@": source.literal(self.grid.origin),
-            "@minus_g@@": source.literal(np.float32(-float(self.artifact.header["gamma"]) * self.grid.step**2)),
-            "@per_step@@": source.literal(1.0 / self.grid.step),
-            "@largest_code@@": str(2**bits - 1),
-            "@code_bits@@": str(bits),
-            "@per_word@@": str(_WORD_BITS // bits),
+            "origin_": source.literal(self.grid.origin),
+            "minus_g_": source.literal(np.float32(-float(self.artifact.header["gamma"]) * step**2)),
+            "per_step_": source.literal(1.0 / step),
+            "step_bits_": bits,
+            "largest_step_": 2**bits - 1,
+            "per_word_": _WORD_BITS // bits,
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
@@ -172,25 +168,3 @@ class FewValues:
         yield "slopes_", float32_above(self.slope)
         yield "besides_", float32_above(self.beside)
         yield "most_", float32_above(self.most)
-
-    def functions(self) -> Iterator[str]:
-        """Yield the functions up to `evaluate`."""
-        rows = self.rows
-        yield model_text("ROOT")
-        if rows.is_whole:
-            yield rows.whole_map()
-        yield model_text(_SQ_STEPS[self.grid.bits])
-        yield model_text("SQ_DISTANCE")
-        moved = "const float moved = @above@@(@map@@(row, x) * @per_step@@);"
-        yield filled(
-            "FEW_VALUES",
-            declared=[f"double x[{rows.widest}];", moved] if rows.is_whole else [],
-            rejected=["if (@not_finite@@(row) != 0.0f) return 0;"] * rows.has_map,
-            given="x[j]" if rows.is_whole else "(double)@raw@@(row, j)",
-            moved="moved" if rows.is_whole else "0.0f",
-        )
-
-
-# Keyed by the number of bits per code. The square of |a - b| = 2 high + low is low + 4 high + 4 high low; a borrow
-# clears high: 2 - 1 = 1.
-_SQ_STEPS: Final = {1: "BITS", 2: "PAIRS_OF_BITS", _MOST_BITS: "CODES"}

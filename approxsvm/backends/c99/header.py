@@ -11,7 +11,6 @@ Their quantization error is included in the bound.
 
 import math
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast, get_args
@@ -21,15 +20,15 @@ import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import ensembles, source
-from approxsvm.backends.c99.answers import Answers
+from approxsvm.backends.c99.answers import Answers, Arrays, Macros, common_parameters
 from approxsvm.backends.c99.coefficients import CoefficientType
 from approxsvm.backends.c99.device_rows import DeviceRows
 from approxsvm.backends.c99.expansions import Expansions
 from approxsvm.backends.c99.few_values import FewValues
 from approxsvm.backends.c99.input_codes import CodeType, InputCodes, input_codes
 from approxsvm.backends.c99.lookups import categories, category_arrays
-from approxsvm.backends.c99.program import filled, model_text, preamble, program_text
 from approxsvm.backends.c99.sums import SumFunction
+from approxsvm.backends.c99.text import Text, used
 from approxsvm.backends.float32_rows import check_float32_rows, leading_lookup
 from approxsvm.backends.names import check_name
 from approxsvm.errors import InputError, UnsupportedModelError
@@ -40,6 +39,8 @@ from approxsvm.system.output_files import write_whole
 # Stack used by the functions' frames in addition to their arrays (gcc for Cortex-M, -fstack-usage).
 _FRAME_BYTES: Final = 192
 _ONE_CLASS_LABELS: Final = (1, -1)
+
+Numbers = tuple[Macros, Arrays]
 
 
 @dataclass(frozen=True)
@@ -104,21 +105,13 @@ def has_expansions(artifact: Artifact) -> bool:
 
 
 class _Unit:
-    """One model of a header: its rows, decision function and probabilities, under a prefix for all its names."""
+    """One model of a header, under a prefix for all its names, and what is needed of its answers."""
 
     def __init__(
-        self,
-        artifact: Artifact,
-        prefix: str,
-        kind: CoefficientType,
-        codes: InputCodes | None,
-        helpers: str,
-        is_member: bool,
-        votes: bool,
-        in_sums: bool,
+        self, artifact: Artifact, prefix: str, kind: CoefficientType, codes: InputCodes | None, answers: Answers
     ) -> None:
         expands = has_expansions(artifact)
-        self.artifact, self.prefix, self.kind, self.helpers, self.votes = artifact, prefix, kind, helpers, votes
+        self.artifact, self.prefix, self.answers = artifact, prefix, answers
         self.rows = DeviceRows(artifact, codes, wholly=not expands)
         if not expands and kind != "float32":
             raise UnsupportedModelError(
@@ -131,63 +124,12 @@ class _Unit:
             self.function = Expansions(artifact, self.rows, kind)
         else:
             self.function = FewValues.of(artifact, self.rows) or SumFunction(artifact, self.rows)
-        self.answers = Answers(artifact, votes or not is_member, only_labels=votes, in_sums=in_sums)
-        self.arrays = {**dict(self.rows.arrays()), **dict(self.function.arrays()), **self.answers.arrays}
-        self.stack_bytes = self.function.stack_bytes + self.answers.stack_bytes
+        self.stack_bytes = self.function.stack_bytes + answers.stack_bytes
 
-    def constants(self) -> dict[str, int]:
-        """Return sizes, by name."""
-        artifact, codes = self.artifact, self.rows.codes
-        n_labels = len(artifact.labels) or (len(_ONE_CLASS_LABELS) if artifact.task == "one_class" else 0)
-        numbers = {"n_features": artifact.n_raw_features, "n_values": artifact.n_decisions}
-        if n_labels:
-            numbers["n_labels"] = n_labels
-        if codes:
-            numbers["largest_code"] = codes.largest
-        n_used = artifact.n_features if artifact.input_map is None else len(artifact.input_map.columns)
-        if self.rows.lookup is not None:
-            numbers["n_looked_up_"] = len(self.arrays["lookup_source_"])
-        if "checked_columns_" in self.arrays:
-            numbers["n_checked_"] = len(self.arrays["checked_columns_"])
-        numbers |= {"n_mapped_": artifact.n_features, "n_used_": n_used}
-        return numbers | self.function.constants()
-
-    def text(self) -> Iterator[str]:
-        """Yield arrays and functions, up to decision values, probabilities or labels, as needed."""
-        yield _enum(self.prefix, self.constants())
-        yield from (source.array(f"{self.prefix}_{name}", numbers) for name, numbers in self.arrays.items())
-        yield from (self.named(template) for template in self.templates())
-
-    def templates(self) -> Iterator[str]:
-        yield from self.rows.functions()
-        yield from self.function.functions()
-        yield from self.answers.functions()
-        if self.votes and self.artifact.task == "classification":
-            yield from self.answers.labels()
-
-    def named(self, template: str) -> str:
-        """Insert this model's names, types and numbers into a template."""
-        codes = self.rows.codes
-        scalars = {
-            "@T@": {"float32": "float", "int16": "int16_t", "int8": "int8_t"}[self.kind],
-            "@ROW@": f"{codes.kind}_t" if codes else "float",
-            "@COLUMN@": "(int)@columns@@[j]" if "columns_" in self.arrays else "j",
-            "@NAN@": "" if codes and has_expansions(self.artifact) else "; NaN for @NOT_GIVEN@",
-            "@ZERO@": "" if codes and has_expansions(self.artifact) else "; 0 for @NOT_GIVEN@",
-            "@STRANGE@": "a row beyond the codes" if codes else "@NOT_GIVEN@",
-            "@NOT_GIVEN@": self.function.strange,
-            **self.function.scalars(),
-        }
-        for mark, text in scalars.items():
-            template = template.replace(mark, text)
-        template = re.sub(r"\bapproxsvm_(\w+)", rf"{self.helpers}_\1_", template)
-        for helper in _HELPERS:
-            template = template.replace(f"@{helper}@@", f"{self.helpers}_{helper}_")
-        return source.with_decimals(template).replace("@@", "_").replace("@", f"{self.prefix}_")
-
-
-# Functions shared by all models of a header.
-_HELPERS: Final = ("exp32", "narrowed", "above")
+    def numbers(self) -> Numbers:
+        """Return macros and arrays (cpp/include/approxsvm/exported/member.h)."""
+        macros = _sizes(self.artifact) | self.rows.macros | self.function.macros | self.answers.macros
+        return macros, dict(self.rows.arrays()) | dict(self.function.arrays()) | self.answers.arrays
 
 
 class CHeader:
@@ -212,90 +154,86 @@ class CHeader:
         self.kind: CoefficientType = kinds[kinds.index(coefficients)]
         self.codes = None if inputs == "float32" else input_codes(artifact, cast(CodeType, inputs), X)
         members = {f"{name}_member_{k}": member for k, member in enumerate(artifact.members)} or {name: artifact}
-        rule = bool(artifact.members), ensembles.asks_members_for_labels(artifact), ensembles.adds_scores(artifact)
-        self.units = [_Unit(member, prefix, self.kind, self.codes, name, *rule) for prefix, member in members.items()]
+        self.units = [
+            _Unit(member, prefix, self.kind, self.codes, ensembles.answers_of(artifact, member))
+            for prefix, member in members.items()
+        ]
         labels: Any = artifact.labels
         self.label_texts: list[str] = labels.tolist() if len(labels) and isinstance(labels[0], str) else []
-        if artifact.task == "one_class":
-            labels = np.array(_ONE_CLASS_LABELS)
-        self.labels = {"labels": _c_integers(labels)} if len(labels) and not self.label_texts else {}
-        own = Answers(artifact) if artifact.members else self.units[0].answers
-        self.has_shares = artifact.averages or own.kind is not None
-        self.arrays = ensembles.rule_arrays(artifact) if artifact.members else {}
         self.categories = categories(artifact)
-        self.category_arrays = dict(category_arrays(artifact)) if self.categories else {}
-        texts = sum(len(text.encode()) + 1 + 4 for text in self.label_texts + self.categories)
-        arrays = [self.labels, self.category_arrays, self.arrays, *(unit.arrays for unit in self.units)]
-        self.flash_bytes = texts + sum(numbers.nbytes for some in arrays for numbers in some.values())
-        of_rule = ensembles.rule_stack_bytes(artifact) if artifact.members else 0
-        self.ram_bytes = max(unit.stack_bytes for unit in self.units) + of_rule + _FRAME_BYTES
+        self._text, self.flash_bytes = Text(name), 0
+        self._body = "\n".join(self._pieces())
+        self.ram_bytes = max(unit.stack_bytes for unit in self.units) + _FRAME_BYTES
+        self.ram_bytes += ensembles.rule_stack_bytes(artifact) if artifact.members else 0
         self.multiply_adds = sum(unit.function.multiply_adds for unit in self.units)
 
     def text(self) -> str:
         """Return the whole header."""
         guard = f"{self.name}_APPROXSVM_H"  # case is preserved: model and Model are different headers
-        pieces = [self._head(), f"#ifndef {guard}\n#define {guard}\n", preamble()]
-        pieces += [self._named(template) for template in self._helpers()]
-        if self.artifact.members:
-            pieces.append(_enum(self.name, self._sizes()))
-        if self.label_texts:
-            pieces.append(source.texts_array(f"{self.name}_labels", self.label_texts))
-        pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.labels.items()]
-        if self.categories:
-            pieces.append(source.texts_array(f"{self.name}_categories", self.categories))
-            pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.category_arrays.items()]
-            pieces.append(_enum(self.name, {"n_text_columns_": len(self.category_arrays["text_columns_"])}))
-            pieces.append(self._named(model_text("CATEGORY_CODE")))
-        pieces += [piece for unit in self.units for piece in unit.text()]
-        pieces += [source.array(f"{self.name}_{name}", numbers) for name, numbers in self.arrays.items()]
-        pieces += [self._named(template) for template in self._functions()]
-        return "\n".join([*pieces, "#endif\n"])
+        return "\n".join([self._head(), f"#ifndef {guard}\n#define {guard}\n", self._body, "#endif\n"])
 
-    def _helpers(self) -> Iterator[str]:
-        """Yield the functions that the models' functions call."""
-        of_units = (template for unit in self.units for template in unit.templates())
-        everything = "".join([*of_units, *self._functions()])
-        yield model_text("SIZES")
-        helpers = model_text("EXP") + model_text("NARROWED")
-        own = Answers(self.artifact).parameters if self.artifact.members else {}
-        every = [found for found in (own, *(unit.answers.parameters for unit in self.units)) if found]
-        same = {name: number for name, number in (every or [{}])[0].items() if {one[name] for one in every} == {number}}
-        yield from program_text(everything + helpers, same)
-        yield helpers
-
-    def _named(self, template: str) -> str:
-        """Insert the names of the whole header, shared by a single model; #k# becomes the prefix of member k."""
-        text = self.units[0].named(template)
-        if self.artifact.members:
-            text = text.replace(f"{self.units[0].prefix}_", f"{self.name}_")
-            for k, unit in enumerate(self.units):
-                text = text.replace(f"#{k}#", unit.prefix)
-        return text
-
-    def _sizes(self) -> dict[str, int]:
-        """Return the sizes of an ensemble."""
-        n_labels = len(self.artifact.labels)
-        n_values = 0 if self.artifact.averages else self.artifact.n_decisions
-        sizes = {"n_features": self.artifact.n_raw_features, "n_values": n_values, "n_labels": n_labels}
-        sizes |= {"n_targets": self.artifact.n_targets if self.artifact.of_targets else 0}
-        return {name: size for name, size in sizes.items() if size} | ensembles.rule_constants(self.artifact)
-
-    def _functions(self) -> Iterator[str]:
-        """Yield the public functions, and those that combine several models."""
+    def models(self) -> Iterator[tuple[str, str, Macros, Arrays]]:
+        """Yield the file of text, the prefix, the macros and the arrays of each model, members first."""
         artifact = self.artifact
         if artifact.members:
-            yield from ensembles.rule_functions(artifact, [f"#{k}#" for k in range(len(self.units))])
-        if artifact.n_decisions:
-            yield model_text("NARROWING")
-            yield filled("DECISION_VALUES", values_are=self._values_are())
-        if self.has_shares:
-            yield model_text("PROBABILITIES")
-        if artifact.task == "regression":
-            yield from self._regress()
-            return
-        if not artifact.members:
-            yield from self.units[0].answers.labels()
-        yield model_text("CLASSIFY_TARGETS" if artifact.of_targets else "CLASSIFY")
+            for unit in self.units:
+                macros, arrays = unit.numbers()
+                yield "member.h", unit.prefix, macros | ensembles.member_macros(artifact), arrays
+            macros = _sizes(artifact) | ensembles.rule_macros(artifact, [unit.prefix for unit in self.units])
+            arrays = ensembles.rule_arrays(artifact)
+        else:
+            macros, arrays = self.units[0].numbers()
+        macros |= {"n_text_columns_": len(artifact.raw_columns.texts), "tolerance_": self._tolerance()}
+        macros["is_regression_"] = int(artifact.task == "regression")
+        labels = artifact.labels if artifact.task != "one_class" else np.array(_ONE_CLASS_LABELS)
+        own: Arrays = {"labels": _c_integers(labels)} if len(labels) and not self.label_texts else {}
+        if self.categories:
+            own |= dict(category_arrays(artifact))
+        yield "model.h", self.name, macros, own | arrays
+
+    def _pieces(self) -> Iterator[str]:
+        """Yield the numbers and the text of all models."""
+        yield self._text.of("preamble.h", self.name, {})
+        if self.label_texts:
+            yield self._texts("labels", self.label_texts)
+        if self.categories:
+            yield self._texts("categories", self.categories)
+        yield self._text.named(common_parameters(self._every_answers()), self.name)
+        for model in self.models():
+            yield from self._piece(*model)
+
+    def _every_answers(self) -> list[Answers]:
+        is_sum = self.artifact.members and not self.artifact.averages
+        return [Answers(self.artifact)] * bool(is_sum) + [unit.answers for unit in self.units]
+
+    def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
+        """Yield the public numbers of a model, those that its text uses, and the text."""
+        text = self._text.of(file, prefix, macros)
+        names = used(text, prefix)
+        lines = [
+            f"#define {prefix}_{name} {number}\n"
+            for name, number in macros.items()
+            if name.partition("(")[0] in names or (number and not name.endswith("_") and "(" not in name)
+        ]
+        yield self._text.named("".join(lines), prefix)
+        for name, numbers in arrays.items():
+            if name in names or not name.endswith("_"):
+                self.flash_bytes += max(numbers.nbytes, numbers.itemsize)
+                yield source.array(f"{prefix}_{name}", numbers)
+        yield text
+
+    def _texts(self, name: str, texts: list[str]) -> str:
+        """Return a constant array of texts."""
+        self.flash_bytes += sum(len(text.encode()) + 1 + 4 for text in texts)
+        return source.texts_array(f"{self.name}_{name}", texts)
+
+    def _tolerance(self) -> str:
+        """Return the largest bound of a value that is certain."""
+        tolerance = float(self.artifact.header["tolerance"])
+        if tolerance == math.inf:
+            return "FLT_MAX"
+        below = np.float32(tolerance)
+        return source.literal(np.nextafter(below, np.float32(0)) if float(below) > tolerance else below)
 
     def _values_are(self) -> str:
         """Return the meaning of the values, for a comment."""
@@ -315,25 +253,12 @@ class CHeader:
         pairs = ", ".join(f"({i}, {j})" for i, j in class_pairs(len(artifact.labels))[:3])
         return f" of pairs of labels, by position {pairs}, ...: above 0 for the first"
 
-    def _regress(self) -> Iterator[str]:
-        if self.artifact.n_decisions == 1:
-            yield model_text("REGRESS")
-        tolerance = float(self.artifact.header["tolerance"])
-        what = "the value" if self.artifact.n_decisions == 1 else "each value"
-        if tolerance == math.inf:
-            means = "within a finite bound of the exact one"
-            yield filled("IS_WITHIN", what=what, means=means, tolerance="FLT_MAX")
-            return
-        below = np.float32(tolerance)
-        below = np.nextafter(below, np.float32(0)) if float(below) > tolerance else below
-        means = f"within {source.literal(below)} of the exact one"
-        yield filled("IS_WITHIN", what=what, means=means, tolerance=source.literal(below))
-
     def _head(self) -> str:
         artifact = self.artifact
         stored = "float32" if self.kind == "float32" else f"{self.kind}; every bound includes their quantization error"
         given = "any numbers that the codes of a row represent" if self.codes else "the float32 row as given"
         functions = list(dict.fromkeys(unit.function.what for unit in self.units))
+        strange = "; ".join(dict.fromkeys(unit.function.strange for unit in self.units))
         inputs = f", inputs={self.codes.kind!r}, X=..." if self.codes else ""
         lines = [
             f"{self.name}: a kernel machine for {artifact.task.replace('_', '-')}, compiled by approxsvm.",
@@ -350,6 +275,8 @@ class CHeader:
             "compiler makes one from a loop.",
             "With -ffp-contract=off, every processor gives the same values, bit for bit. approxsvm itself adds numbers "
             "in a different order; both values lie within their bounds. Bounds hold in any case.",
+            *([f"Values{self._values_are()}."] if artifact.n_decisions else []),
+            *([f"Rows without values: {strange}."] if strange else []),
             f"Constants: {self.flash_bytes} bytes; stack: about {self.ram_bytes} bytes; multiply-adds per row: "
             f"{self.multiply_adds}.",
         ]
@@ -358,9 +285,14 @@ class CHeader:
         return source.comment(lines)
 
 
-def _enum(prefix: str, numbers: dict[str, int]) -> str:
-    body = ",\n".join(f"    {prefix}_{name} = {value}" for name, value in numbers.items())
-    return f"enum {{\n{body}\n}};\n"
+def _sizes(artifact: Artifact) -> Macros:
+    """Return the public sizes."""
+    return {
+        "n_features": artifact.n_raw_features,
+        "n_values": 0 if artifact.averages else artifact.n_decisions,
+        "n_labels": len(artifact.labels) or (len(_ONE_CLASS_LABELS) if artifact.task == "one_class" else 0),
+        "n_targets": artifact.n_targets if artifact.of_targets else 0,
+    }
 
 
 def _c_integers(labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

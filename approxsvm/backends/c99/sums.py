@@ -1,9 +1,9 @@
 """Models without a truncated expansion, on a device: sums of kernels or of other terms, and polynomial forms.
 
-Each is described by a record (`Sums`): the arrays, the C text of the sum, and its bounds (backends/sum_bounds.py), so
-that the bound of a row costs just two evaluations by Horner's rule in addition to the sum. r = ||z||, or
-||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32, u = 2^-24; powers,
-tanh, cos and sums over terms in float64.
+Each is described by a record (`Sums`): numbers of its C text (cpp/include/approxsvm/exported/sums.h), and its bounds
+(backends/sum_bounds.py), so that the bound of a row costs just two evaluations by Horner's rule in addition to the sum.
+r = ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32,
+u = 2^-24; powers, tanh, cos and sums over terms in float64.
 
 **Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is also rounded if it comes from an
 input map. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
@@ -40,10 +40,10 @@ import numpy.typing as npt
 from approxsvm.artifact.terms import Terms, terms_of
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
+from approxsvm.backends.c99.answers import Macros
 from approxsvm.backends.c99.device_ops import float32_above
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.device_rows import DeviceRows
-from approxsvm.backends.c99.program import filled, model_text
 from approxsvm.backends.sum_bounds import Arithmetic, SumBounds, bounds_of_form, bounds_of_terms, fixed_errors, form_of
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import norms_above
@@ -69,12 +69,10 @@ class Sums:
 
     what: str  # short description of the model
     arrays: dict[str, npt.NDArray[Any]]
-    text: str  # the C function `sums` of a row, which adds to values
     bounds: SumBounds
     longest: float  # the largest r of a row that is evaluated
     multiply_adds: int
-    is_centered: bool = False  # whether rows are relative to the center, in scaled units
-    constants: dict[str, int] = field(default_factory=dict)
+    macros: Macros = field(default_factory=dict)
 
 
 def sums_of(artifact: Artifact) -> Sums:
@@ -119,10 +117,8 @@ class _Terms:
         of_terms = 2.0 * UNIT32 + (self.n + n_roundings) * UNIT64
         return Arithmetic(self.eta, of_terms, _FUNCTION, *_OF_INTERCEPTS)
 
-    def record(
-        self, term: str, bounds: SumBounds, longest: float, what: str, *, is_centered: bool = False, **extra: Any
-    ) -> Sums:
-        """Build the record; `term` is a part of cpp/include/approxsvm/exported/sums.h."""
+    def record(self, macros: Macros, bounds: SumBounds, longest: float, what: str, **extra: Any) -> Sums:
+        """Build the record; macros tell the terms (cpp/include/approxsvm/exported/sums.h)."""
         weights, ends, places = self.groups
         arrays = {
             "vectors_": _float32(self.vectors, "vectors"),
@@ -135,12 +131,10 @@ class _Terms:
         return Sums(
             what,
             arrays,
-            ("" if term == "GAUSSIAN" else model_text("PRODUCT")) + model_text(f"{term}_TERM") + model_text("SUMS"),
             _longer(bounds, n_features),
             longest,
             self.n * (n_features + n_weights),
-            is_centered,
-            {"n_terms_": self.n, "n_weights_": n_weights},
+            {"n_terms_": self.n, "n_weights_": n_weights, **macros},
         )
 
 
@@ -173,7 +167,9 @@ def _gaussian(artifact: Artifact) -> Sums:
     majorant[:, 0] += fixed
     bounds = SumBounds(majorant, (gaussian_slope(gamma) * sums)[:, np.newaxis], 1.01 * sums + fixed)
     longest = _longest(artifact, terms, lambda r: sums)
-    return terms.record("GAUSSIAN", bounds, longest, f"{terms.n:,} Gaussians", is_centered=True)
+    macros: Macros = {"is_gaussian_": 1, "is_centered_": 1, "has_coordinates_": 1}
+    macros["half_theta_"] = source.literal(np.float32(gamma / scale**2))
+    return terms.record(macros, bounds, longest, f"{terms.n:,} Gaussians")
 
 
 def _gaussian_rounding(terms: _Terms, theta: float) -> FloatArray:
@@ -193,7 +189,9 @@ def _of_products(artifact: Artifact) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(8 + degree), degree, terms.alphas, beta, terms.moduli)
     sums = term_sums(degree, terms.alphas, beta, terms.moduli)
     longest = _longest(artifact, terms, lambda r: sums.errors(0.0, 1.0, sums.moduli_at(np.asarray(r))))
-    return terms.record("POWER" if degree else "SIGMOID", bounds, longest, artifact.kernel_name)
+    macros: Macros = {"exponent_": degree, "is_tanh_": int(not degree)}
+    macros["coef0_"] = source.literal(artifact.coef0)
+    return terms.record(macros, bounds, longest, artifact.kernel_name)
 
 
 def _cos(artifact: Artifact, stored: Terms) -> Sums:
@@ -202,7 +200,7 @@ def _cos(artifact: Artifact, stored: Terms) -> Sums:
     bounds = bounds_of_terms(artifact, terms.arithmetic(), 0, terms.alphas, stored.max_shift, terms.moduli)
     most = _longest(artifact, terms, lambda r: terms.moduli.sum(axis=1))
     longest = min(most, _MOST_TURNS / float(terms.alphas.max()))
-    return terms.record("COS", bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
+    return terms.record({"is_cos_": 1}, bounds, longest, artifact.kernel_name, phases_=stored.shifts.copy())
 
 
 def _linear(artifact: Artifact) -> Sums:
@@ -229,7 +227,7 @@ def _linear(artifact: Artifact) -> Sums:
     majorant = np.column_stack([fixed + terms.eta * _TINY, (terms.eta + 2.0 * UNIT32) * norms + linear_errors])
     bounds = SumBounds(majorant, (norms + linear_errors)[:, np.newaxis], None)
     longest = _longest(artifact, terms, lambda r: np.abs(constants) + norms * r)
-    return terms.record("LINEAR", bounds, longest, artifact.kernel_name, intercepts_=constants.copy())
+    return terms.record({}, bounds, longest, artifact.kernel_name, intercepts_=constants.copy())
 
 
 def _quadratic_form(artifact: Artifact) -> Sums:
@@ -244,11 +242,10 @@ def _quadratic_form(artifact: Artifact) -> Sums:
             "degree_2_": _float32(packed[:, d:], "forms"),
             "intercepts_": constants.copy(),
         },
-        text=model_text("QUADRATIC") + model_text("FORM"),
         bounds=_longer(bounds_of_form(artifact, arithmetic, replace(form, norms=norms)), d),
         longest=_longest(artifact, terms, lambda r: np.abs(constants) + norms[0] * r + norms[1] * r * r),
         multiply_adds=packed.size + d * len(packed),
-        constants={"size_1_": d, "size_2_": packed.shape[1] - d},
+        macros={"is_form_": 1, "size_2_": packed.shape[1] - d},
     )
 
 
@@ -304,30 +301,28 @@ class SumFunction:
         self.stack_bytes = 4 * artifact.n_features + rows.stack_bytes
         self.multiply_adds = artifact.n_features + self.sums.multiply_adds
 
-    def constants(self) -> dict[str, int]:
-        """Return sizes, by name."""
+    @property
+    def macros(self) -> Macros:
+        """Sizes and scalars, by name."""
+        if not self.rows.moved < LARGEST:
+            raise UnsupportedModelError("after the input map, a step between codes exceeds float32: scale the rows")
+        # Subnormal numbers would be rounded more coarsely, or flushed.
+        moved = np.float32(max(self.rows.moved * 1.00001, 2.0**-120) if self.rows.moved else 0.0)
         return {
             "n_varying_": self.artifact.n_features,
             "n_majorant_": self.bounds.majorant.shape[1],
             "n_slope_": self.bounds.slope.shape[1],
-            **self.sums.constants,
-        }
-
-    def scalars(self) -> dict[str, str]:
-        """Return the scalars that are inserted into the text."""
-        header, limit = self.artifact.header, np.float32(min(self.sums.longest, _LONGEST) ** 2)
-        scale = float(header["input_scale"])
-        return {
-            "@coef0@@": source.literal(self.artifact.coef0),
-            "@limit_sq@@": source.literal(limit),
-            "@input_scale@@": source.literal(np.float32(scale)),
-            "@power@@": str(int(header["degree"])),
-            "@half_theta@@": source.literal(np.float32(float(header["gamma"]) / scale**2)),
+            "has_most_": int(self.bounds.most is not None),
+            "limit_sq_": source.literal(np.float32(min(self.sums.longest, _LONGEST) ** 2)),
+            "input_scale_": source.literal(np.float32(self.artifact.header["input_scale"])),
+            "moved_": source.literal(moved),
+            "coefficient_": "float",
+            **self.sums.macros,
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """Yield the arrays by name."""
-        if self.sums.is_centered:
+        if "is_centered_" in self.sums.macros:
             yield "centers_", self.artifact.center
         if "intercepts_" not in self.sums.arrays:
             yield "intercepts_", self.artifact.decision_numbers()["intercept"].copy()
@@ -336,33 +331,3 @@ class SumFunction:
         yield "slopes_", float32_above(self.bounds.slope)
         if self.bounds.most is not None:
             yield "most_", float32_above(self.bounds.most)
-
-    def functions(self) -> Iterator[str]:
-        """Yield the functions up to `evaluate`."""
-        yield model_text("NORM_IN_LANES")
-        yield model_text("ROOT")
-        yield self.sums.text
-        rows = self.rows
-        if self.sums.is_centered:
-            yield rows.coordinate()
-            load = f"@coordinate@@({'x' if rows.is_whole else 'row'}, j, @centers@@)"
-        else:
-            if rows.is_whole:
-                yield rows.whole_map()
-            load = "@narrowed@@(x[j])" if rows.is_whole else "@raw@@(row, j)"
-        if not rows.moved < LARGEST:
-            raise UnsupportedModelError("after the input map, a step between codes exceeds float32: scale the rows")
-        # Subnormal numbers would be rounded more coarsely, or flushed.
-        moved = source.literal(np.float32(max(rows.moved * 1.00001, 2.0**-120) if rows.moved else 0.0))
-        result = "@sq_norm@@(u)" + (" + @not_finite@@(row)" if rows.has_map and not rows.codes else "")
-        yield filled(
-            "LOAD",
-            declared=[f"double x[{rows.widest}];"] if rows.is_whole else [],
-            moved=f"@above@@(@map@@(row, x)) + {moved}" if rows.is_whole else moved,
-            loaded=load,
-            returned=[f"return {result};"],
-        )
-        yield model_text("UNLIMITED" if self.bounds.most is None else "LIMITED")
-        if not rows.codes:
-            yield model_text("NEVER_SATURATED")
-        yield model_text("EVALUATE")

@@ -1,12 +1,10 @@
 """Export of scalers (cpp/include/approxsvm/program/affine.h)."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice
+from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.constants import UNIT64
@@ -48,30 +46,6 @@ def _affine_error(g: GraphBuilder, op: Affine, x: str, error: str | None, gain: 
     return g.op("Mul", g.op("Add", error, of_parameters), UP)
 
 
-def affine_arrays(op: Affine) -> dict[str, npt.NDArray[Any]]:
-    """Return the numbers of an op in the order of its operations, without limits that are all infinite."""
-    found = {}
-    largest = np.finfo(np.float64).max
-    for name in ("subtract", "multiply", "divide", "add", "low", "high"):
-        numbers = getattr(op, name)
-        if numbers is not None and not (name in ("low", "high") and np.isinf(numbers).all()):
-            found[name] = numbers.clip(-largest, largest)
-    return found
-
-
-def operations(k: int, parts: Sequence[str], x: str) -> list[str]:
-    """Return statements that update x, the value of feature j in op k."""
-    lines = []
-    for part in parts:
-        number = f"@{part}_{k}@@[j]"
-        compare = {"low": "<", "high": ">"}.get(part)
-        operator = {"subtract": "-=", "divide": "/=", "add": "+="}.get(part)
-        change = f"{operator} {number};" if operator else f"= approxsvm_product({x}, {number});"
-        change = f"= {x} {compare} {number} ? {number} : {x};" if compare else change
-        lines.append(f"{x} {change}")
-    return lines
-
-
 def _scaled(op: Affine, most: FloatArray) -> list[FloatArray]:
     found = [most]
     for name, combine in (("subtract", np.add), ("multiply", np.multiply), ("divide", np.divide), ("add", np.add)):
@@ -81,26 +55,35 @@ def _scaled(op: Affine, most: FloatArray) -> list[FloatArray]:
     return found
 
 
-def _scaling(k: int, op: Affine, before: Before) -> list[str]:
-    parts = list(affine_arrays(op))
-    lines = operations(k, [part for part in parts if part in ("subtract", "multiply", "divide")], "b.value")
-    if lines:
-        path = len(lines) * UNIT64 * (1.0 + 2.0**-30)
-        lost = 0.0 if op.divide is None else float((1.0 / np.abs(op.divide)).max(initial=0.0))
-        own = f"{path!r}, b.value, {2.0**-1000 * (1.0 + lost)!r}"
-        multiply, divide = (f"@{part}_{k}@@[j]" if part in parts else "1.0" for part in ("multiply", "divide"))
-        gain = "1.0" if (multiply, divide) == ("1.0", "1.0") else f"approxsvm_affine_gain({multiply}, {divide})"
-        if before.is_exact:
-            lines.append(f"b.radius = approxsvm_own_radius({own});")
-        else:
-            lines.append(f"b.radius = approxsvm_scaled_radius(b.radius, {gain}, {own});")
+# Parts of a scaler in the order of its operations, with their bits in exported/ops.h and what these need.
+_PARTS: Final = {
+    "subtract": (1, "subtracts_"),
+    "multiply": (2, "multiplies_"),
+    "divide": (4, "divides_"),
+    "add": (16, "adds_"),
+    "low": (32, "is_at_least_"),
+    "high": (64, "is_at_most_"),
+}
+_RELATIVE: Final = 8
+
+
+def _scaler(op: Affine, before: Before) -> list[Step]:
+    largest = np.finfo(np.float64).max
+    parts = {name: getattr(op, name) for name in _PARTS}
+    parts = {
+        name: numbers.clip(-largest, largest)
+        for name, numbers in parts.items()
+        if numbers is not None and not (name in ("low", "high") and np.isinf(numbers).all())
+    }
+    detail = sum(_PARTS[name][0] for name in parts)
+    n_operations = sum(name in ("subtract", "multiply", "divide") for name in parts)
+    lost = 0.0 if op.divide is None else float((1.0 / np.abs(op.divide)).max(initial=0.0))
+    own = [n_operations * UNIT64 * (1.0 + 2.0**-30), 2.0**-1000 * (1.0 + lost), 0.0]
+    macros = {_PARTS[name][1]: 1 for name in parts} | {"scales_balls_": int(n_operations > 0 and not before.is_exact)}
     if op.relative_error is not None:
-        largest = float(op.relative_error.max(initial=0.0)) * (1.0 + 2.0**-30)
-        lines.append(f"b.radius = approxsvm_with_relative(b.radius, b.value, {largest!r});")
-    if op.add is not None:
-        lines += [*operations(k, ["add"], "b.value"), "b.radius = approxsvm_added_radius(b.radius, b.value);"]
-    limits = {"low": "approxsvm_at_least", "high": "approxsvm_at_most"}
-    return lines + [f"b = {name}(b, @{part}_{k}@@[j]);" for part, name in limits.items() if part in parts]
+        own[2] = float(op.relative_error.max(initial=0.0)) * (1.0 + 2.0**-30)
+        detail, macros["is_relative_"] = detail + _RELATIVE, 1
+    return [Step("affine", [own, *parts.values()], detail=detail, macros=macros)]
 
 
-ON_DEVICE: Final = OnDevice(_scaled, affine_arrays, _scaling)
+ON_DEVICE: Final = OnDevice(_scaled, _scaler)

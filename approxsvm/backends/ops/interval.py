@@ -1,11 +1,10 @@
 """Export of periodic and bounded splines (cpp/include/approxsvm/program/interval.h)."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from approxsvm.backends.c99.device_ops import NOT_TAKEN, Before, OnDevice
+from approxsvm.backends.c99.device_ops import NOT_TAKEN, Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped
 from approxsvm.ir.kernel_model import FloatArray
@@ -40,19 +39,10 @@ def _within(op: Interval, most: FloatArray) -> list[FloatArray]:
     return [np.where(taken, moved, 0.0), np.where(taken, np.abs(op.low) + op.second, most)]
 
 
-def _ends(op: Interval) -> dict[str, npt.NDArray[Any]]:
-    return {"low": op.low, "second": np.where(op.second < np.inf, op.second.clip(max=1e300), NOT_TAKEN)}
-
-
-def _turning(k: int, op: Interval, before: Before) -> list[str]:
-    low, second, is_source = f"@low_{k}@@[j]", f"@second_{k}@@[j]", int(before.is_source)
-    if op.rule == "turns":
-        return [f"b = approxsvm_turned(b, {low}, {second}, {is_source});"]
-    refused = f"is_refused |= {second} < APPROXSVM_STAYS && approxsvm_beyond(b.value, {low}, {second}) > 0.0;"
-    between = f"b = approxsvm_between(b, {low}, {second}, {is_source});"
-    return [refused] if before.is_source or before.is_exact else [refused, between]
+def _ends(op: Interval, before: Before) -> list[Step]:
+    return [Step(op.rule, [op.low, np.where(op.second < np.inf, op.second.clip(max=1e300), NOT_TAKEN)])]
 
 
 ON_DEVICE: Final = OnDevice(
-    _within, _ends, _turning, refuses=lambda op: op.rule == "refuses", keeps_exact=lambda op: op.rule == "refuses"
+    _within, _ends, refuses=lambda op: op.rule == "refuses", keeps_exact=lambda op: op.rule == "refuses"
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import OnDevice
+from approxsvm.backends.c99.device_ops import OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import Mapped, increasing
 from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64
@@ -45,6 +45,5 @@ def _ratio(g: GraphBuilder, coefs: FloatArray, r: str) -> str:
 
 ON_DEVICE: Final = OnDevice(
     lambda op, most: [most + 1.0, np.where(op.taken, 6.0, most)],
-    lambda op: {"taken": op.taken.astype(np.uint8)},
-    lambda k, op, before: [f"if (@taken_{k}@@[j]) b = approxsvm_inverse_normal(b, approxsvm_real);"],
+    lambda op, before: [Step("inverse_normal", integers=[op.taken])],
 )

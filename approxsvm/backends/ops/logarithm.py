@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import NOT_TAKEN, Before, OnDevice
+from approxsvm.backends.c99.device_ops import NOT_TAKEN, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.ir.kernel_model import FloatArray
@@ -31,12 +31,6 @@ def _logarithmic(op: Logarithm, most: FloatArray) -> list[FloatArray]:
     return [shifted, np.where(op.taken, 745.0, most)]
 
 
-def _taking_logarithms(k: int, op: Logarithm, before: Before) -> list[str]:
-    offset = f"@offset_{k}@@[j]"
-    lines = [f"is_refused |= b.value <= -{offset};", f"b = approxsvm_logarithm(b, {offset}, approxsvm_real);"]
-    return lines if op.taken.all() else [f"if ({offset} < APPROXSVM_STAYS) {{", *(f"    {x}" for x in lines), "}"]
-
-
 ON_DEVICE: Final = OnDevice(
-    _logarithmic, lambda op: {"offset": op.offset.clip(max=NOT_TAKEN)}, _taking_logarithms, refuses=lambda _: True
+    _logarithmic, lambda op, before: [Step("logarithm", [op.offset.clip(max=NOT_TAKEN)])], refuses=lambda _: True
 )

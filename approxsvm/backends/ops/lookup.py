@@ -1,12 +1,10 @@
 """Export of lookups that follow other ops (cpp/include/approxsvm/program/lookup.h)."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, one_by_one
-from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device_ops import Before, OnDevice, Step, reads_one_by_one
 from approxsvm.backends.c99.lookups import most_looked_up, written
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped
@@ -61,35 +59,17 @@ def _values(op: Lookup, most: FloatArray) -> list[FloatArray]:
     return [most_looked_up(op, most)]
 
 
-def _numbers(op: Lookup) -> dict[str, npt.NDArray[Any]]:
-    parts = {"edges": [steps.edges for steps in op.steps], "found": [steps.values for steps in op.steps]}
-    numbers = {part: written(np.concatenate([np.zeros(0), *some])) for part, some in parts.items()}
+def _looking_up(op: Lookup, before: Before) -> list[Step]:
     ends = np.cumsum([0, *(len(steps.edges) for steps in op.steps)])
-    missing = written(np.array([steps.nan for steps in op.steps], np.float64))
-    return {"source": smallest(op.source), "ends": smallest(ends), "missing": missing, **numbers}
-
-
-def _looking_up(k: int, op: Lookup, before: Before) -> list[str]:
-    return [
-        f"const int of = (int)@source_{k}@@[j], begin = (int)@ends_{k}@@[j];",
-        "approxsvm_lookup lookup;",
-        "double found;",
-        f"lookup.edges = @edges_{k}@@ + begin;",
-        f"lookup.values = @found_{k}@@ + begin + j;",
-        f"lookup.n_edges = (int)@ends_{k}@@[j + 1] - begin;",
-        f"lookup.missing = @missing_{k}@@[j];",
-        *before.picked("b", "of"),
-        "found = approxsvm_lookup_find(&lookup, b.value);",
-        "is_refused |= approxsvm_lookup_refuses(found);",
-        f"b = approxsvm_lookup_ball(&lookup, b, found, {int(before.is_source)});",
-    ]
+    missing = [np.array([steps.nan for steps in op.steps], np.float64)]
+    doubles = [*missing, *(steps.edges for steps in op.steps), *(steps.values for steps in op.steps)]
+    in_place = reads_one_by_one(op)
+    return [Step("lookup", list(map(written, doubles)), [op.source, ends], begins_loop=True, in_place=in_place)]
 
 
 ON_DEVICE: Final = OnDevice(
     _values,
-    _numbers,
     _looking_up,
-    gathers=one_by_one,
     refuses=lambda _: True,
     keeps_exact=lambda _: True,
     is_choice=lambda op: not any((steps.values == SAME).any() for steps in op.steps),

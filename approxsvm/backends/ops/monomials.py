@@ -1,12 +1,10 @@
 """Export of products of features (cpp/include/approxsvm/program/products.h)."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from approxsvm.backends.c99.device_ops import Before, Gathers, OnDevice
-from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
@@ -46,25 +44,8 @@ def _multiplied(op: Monomials, most: FloatArray) -> list[FloatArray]:
     return found
 
 
-def _factors(op: Monomials) -> dict[str, npt.NDArray[Any]]:
-    return {"factors": smallest(op.factors)}
+def _factors(op: Monomials, before: Before) -> list[Step]:
+    return [Step("monomials", integers=[op.factors], detail=op.factors.shape[1], begins_loop=True)]
 
 
-def _multiplying(k: int, op: Monomials, before: Before) -> list[str]:
-    degree = op.factors.shape[1]
-    return [
-        "approxsvm_ball factor;",
-        "int is_begun = 0;",
-        "b.value = 1.0;",
-        "b.radius = 0.0;",
-        f"for (i = {degree} - 1; i >= 0; --i) {{",
-        f"    const int of = (int)@factors_{k}@@[j * {degree} + i];",
-        f"    if (of == {op.n_features}) continue;",
-        *(f"    {line}" for line in before.picked("factor", "of")),
-        "    b = is_begun ? approxsvm_times(b, factor, approxsvm_real) : factor;",
-        "    is_begun = 1;",
-        "}",
-    ]
-
-
-ON_DEVICE: Final = OnDevice(_multiplied, _factors, _multiplying, gathers=lambda *_: Gathers())
+ON_DEVICE: Final = OnDevice(_multiplied, _factors)

@@ -1,12 +1,10 @@
 """Export of row normalization (cpp/include/approxsvm/program/normalizer.h)."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from approxsvm.backends.c99.device_ops import Before, Gathers, OnDevice
-from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
@@ -64,35 +62,19 @@ def _normalized(op: Normalizer, most: FloatArray) -> list[FloatArray]:
     return [sums, np.where(op.groups > 0, 1.0 + 2.0**-30, most)]
 
 
-def _groups(op: Normalizer) -> dict[str, npt.NDArray[Any]]:
-    return {} if _is_one_vector(op) else {"group": smallest(op.groups)}
+# As in program/normalizer.h and, for sparse rows, in exported/ops.h.
+_NORMS: Final = {"l1": 0, "l2": 1, "max": 2}
+_SPARSE: Final = 4
 
 
-def _is_one_vector(op: Normalizer) -> bool:
-    return bool((op.groups == 1).all())
+def _groups(op: Normalizer, before: Before) -> list[Step]:
+    """Return the op with its groups of adjacent features: the number of groups; the first feature of each, its size."""
+    members = [np.flatnonzero(op.groups == group) for group in range(1, int(op.groups.max(initial=0)) + 1)]
+    groups = [len(members), *(number for features in members for number in (features[0], len(features)))]
+    losses = [_lost(op, len(features)) for features in members]
+    detail = _NORMS[op.norm] + _SPARSE * (op.rows == "sparse")
+    macros = {"n_norms_": len(members)}
+    return [Step("normalizer", [losses], [groups], detail, begins_loop=True, in_place=True, macros=macros)]
 
 
-def _measuring(k: int, op: Normalizer, before: Before) -> Gathers:
-    """Return the statements that compute the norm of each vector."""
-    lines = []
-    for group in range(1, int(op.groups.max(initial=0)) + 1):
-        (features,) = np.nonzero(op.groups == group)
-        n = len(features)
-        length = f"approxsvm_length(approxsvm_{op.norm}, {n}, {{}} + {features[0]})"
-        came = "0.0" if before.is_exact else length.format("radius")
-        summed, lost = 0 if op.norm == "max" else n, _lost(op, n).hex()
-        lines.append(f"norms[{group - 1}] = approxsvm_norm({length.format('x')}, {came}, {summed}, 0x1p-53, {lost});")
-    return Gathers(between=lines, in_place=True, arrays={"approxsvm_ball norms": len(lines)})
-
-
-def _normalizing(k: int, op: Normalizer, before: Before) -> list[str]:
-    least = "APPROXSVM_LEAST_NORM" + ("_OF_SPARSE_ROWS" if op.rows == "sparse" else "")
-    if _is_one_vector(op):
-        return [*before.picked("b", "j"), f"b = approxsvm_normalized(b, norms[0], {least});"]
-    return [
-        *before.picked("b", "j"),
-        f"if (@group_{k}@@[j] > 0) b = approxsvm_normalized(b, norms[(int)@group_{k}@@[j] - 1], {least});",
-    ]
-
-
-ON_DEVICE: Final = OnDevice(_normalized, _groups, _normalizing, gathers=_measuring)
+ON_DEVICE: Final = OnDevice(_normalized, _groups)

@@ -3,10 +3,8 @@
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, one_by_one
-from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device_ops import Before, OnDevice, Step, reads_one_by_one
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
@@ -78,25 +76,11 @@ def _bent(op: PiecewisePolynomial, most: FloatArray) -> list[FloatArray]:
     return [found]
 
 
-def _pieces(op: PiecewisePolynomial) -> dict[str, npt.NDArray[Any]]:
-    ends = np.cumsum([len(pieces.edges) for pieces in op.pieces])
-    parts = {part: [getattr(pieces, part).ravel() for pieces in op.pieces] for part in ("edges", "origins", "coefs")}
-    numbers = {part: np.concatenate([np.zeros(0), *some]) for part, some in parts.items()}
-    return {"source": smallest(op.source), "ends": smallest(np.append(0, ends)), **numbers}
+def _pieces(op: PiecewisePolynomial, before: Before) -> list[Step]:
+    ends = np.cumsum([0, *(len(pieces.edges) for pieces in op.pieces)])
+    doubles = [getattr(pieces, part) for part in ("edges", "origins", "coefs") for pieces in op.pieces]
+    in_place = reads_one_by_one(op)
+    return [Step("piecewise_polynomial", doubles, [op.source, ends], op.degree, begins_loop=True, in_place=in_place)]
 
 
-def _bending(k: int, op: PiecewisePolynomial, before: Before) -> list[str]:
-    return [
-        f"const int of = (int)@source_{k}@@[j], begin = (int)@ends_{k}@@[j];",
-        "approxsvm_piecewise_polynomial pieces;",
-        f"pieces.edges = @edges_{k}@@ + begin;",
-        f"pieces.origins = @origins_{k}@@ + begin + j;",
-        f"pieces.coefs = @coefs_{k}@@ + (begin + j) * {op.degree + 1};",
-        f"pieces.n_edges = (int)@ends_{k}@@[j + 1] - begin;",
-        f"pieces.degree = {op.degree};",
-        *before.picked("b", "of"),
-        f"b = approxsvm_piecewise(&pieces, b, {int(before.is_source)});",
-    ]
-
-
-ON_DEVICE: Final = OnDevice(_bent, _pieces, _bending, gathers=one_by_one)
+ON_DEVICE: Final = OnDevice(_bent, _pieces)

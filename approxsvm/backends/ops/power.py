@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import NOT_TAKEN, Before, OnDevice
+from approxsvm.backends.c99.device_ops import NOT_TAKEN, Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.ir.kernel_model import FloatArray
@@ -47,23 +47,9 @@ def _powered(op: Power, most: FloatArray) -> list[FloatArray]:
     return [np.where(op.taken, largest, most)]
 
 
-def _taking_powers(k: int, op: Power, before: Before) -> list[str]:
-    """Return the statements for powers; rows with results above 1e282 are also refused."""
-    is_shifted, power = int(op.method == "yeo-johnson"), f"@power_{k}@@[j]"
-    refused = [] if is_shifted else ["is_refused |= b.value <= 0.0;"]
-    if before.is_exact:
-        mapped = [
-            f"const approxsvm_power_value y = approxsvm_power_at(b.value, {power}, {is_shifted}, approxsvm_real);",
-            "b.value = y.value;",
-            "b.radius = y.own;",
-        ]
-    else:
-        mapped = [f"b = approxsvm_power(b, {power}, {is_shifted}, approxsvm_real);"]
-    lines = [*mapped, "is_refused |= approxsvm_abs(b.value) > 1e282;"]
-    condition = "" if op.taken.all() else f"if ({power} < APPROXSVM_STAYS) "
-    return [f"{condition}{{", *(f"    {line}" for line in [*refused, *lines]), "}"]
+def _taking_powers(op: Power, before: Before) -> list[Step]:
+    kind = "power_of_number" if before.is_exact else "power"
+    return [Step(kind, [op.powers.clip(max=NOT_TAKEN)], detail=int(op.method == "yeo-johnson"))]
 
 
-ON_DEVICE: Final = OnDevice(
-    _powered, lambda op: {"power": op.powers.clip(max=NOT_TAKEN)}, _taking_powers, refuses=lambda _: True
-)
+ON_DEVICE: Final = OnDevice(_powered, _taking_powers, refuses=lambda _: True)

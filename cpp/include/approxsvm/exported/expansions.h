@@ -1,8 +1,17 @@
-/* Expansions around centers in exported headers: forms, norms, the nearest center. Sums are added in a different
-   order than in the core (backends/c99/source.py). `model` is a placeholder for the header's name, and a header
-   contains only the parts that its model needs (backends/c99/program.py). */
+/* Gaussian kernel expansions around centers: all decision values with their bounds (backends/c99/expansions.py,
+   device_bounds.py). Numbers, in addition to those of forms.h:
 
-#ifdef MODEL_CELL
+   model_n_group_panels_     of a router, if there are several centers; rows are relative to model_reference_ there
+   model_has_slices_         whether only the features model_varying_ differ between a center's vectors
+   model_centers_            and for each center and function, its model_constants_, model_output_scales_, coefficients
+                             (model_degree_1_, model_degree_2_, model_higher_), model_scales_ of integers by degree,
+                             and a row of model_bounds_
+   model_n_cells_            cells of s / 2 that bounds belong to, up to model_end_of_cells_; their numbers are bits of
+                             a float from model_cell_shift_ on, less model_first_cell_
+   model_has_domain_         whether a row of finite numbers may have no mapped row */
+#include "float32.h"
+#include "forms.h"
+
 /* The index in model_bounds_ for half_s = s / 2. */
 static inline int model_cell_(float half_s) {
     const uint32_t first = model_first_cell_;
@@ -11,91 +20,8 @@ static inline int model_cell_(float half_s) {
     cell = approxsvm_bits_of_float(half_s) >> model_cell_shift_;
     return cell < first ? 0 : (int)(cell - first) + 1;
 }
-#endif
 
-#ifdef MODEL_LINEAR
-static inline float model_linear_form_(const model_T* l, const float u[]) {
-    float form = 0.0f;
-    int j;
-    for (j = 0; j < model_n_varying_; ++j) form += (float)l[j] * u[j];
-    return form;
-}
-#endif
-
-#ifdef MODEL_QUADRATIC
-/* sum_j l_j u_j + sum over i <= j of q_ij u_i u_j; q is in panels of eight rows, l may be null. */
-static inline float model_quadratic_form_(const model_T* q, const model_T* l, int n, const float u[]) {
-    const int whole = n - n % 8, rest = n - whole;
-    float form = 0.0f;
-    int lane, first, i, j, k;
-    for (lane = 0; lane < 8 && n >= 8; ++lane) {
-        const model_T* panel = q + lane;
-        float total = 0.0f;
-        for (first = 0; first + 8 <= n; first += 8) {
-            float s0 = l ? (float)l[first + lane] : 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f;
-            for (k = 0; k < 8; k += 4) {
-                const float* x = u + first + k;
-                if (k >= lane) s0 += (float)panel[k * (k + 1) / 2] * x[0];
-                if (k + 1 >= lane) s1 += (float)panel[(k + 1) * (k + 2) / 2] * x[1];
-                if (k + 2 >= lane) s2 += (float)panel[(k + 2) * (k + 3) / 2] * x[2];
-                if (k + 3 >= lane) s3 += (float)panel[(k + 3) * (k + 4) / 2] * x[3];
-            }
-            panel += 36;
-            for (j = first + 8; j + 4 <= n; j += 4, panel += 32) {
-                s0 += (float)panel[0] * u[j];
-                s1 += (float)panel[8] * u[j + 1];
-                s2 += (float)panel[16] * u[j + 2];
-                s3 += (float)panel[24] * u[j + 3];
-            }
-            for (; j < n; ++j, panel += 8) s0 += (float)panel[0] * u[j];
-            total += u[first + lane] * ((s0 + s1) + (s2 + s3));
-        }
-        form += total;
-    }
-    q += n * (n + 1) / 2 - rest * (rest + 1) / 2;
-    for (i = 0; i < rest; ++i) {
-        float sum = l ? (float)l[whole + i] : 0.0f;
-        for (k = i; k < rest; ++k) sum += (float)q[k * (k + 1) / 2 + i] * u[whole + k];
-        form += u[whole + i] * sum;
-    }
-    return form;
-}
-#endif
-
-#ifdef MODEL_NORM_PLAIN
-static inline float model_sq_norm_(const float u[]) {
-    float sum = 0.0f;
-    int j;
-    for (j = 0; j < model_n_varying_; ++j) sum += u[j] * u[j];
-    return sum;
-}
-#endif
-
-#ifdef MODEL_NORM_IN_LANES
-static inline float model_sq_norm_(const float u[]) {
-    const int n = model_n_varying_, whole = n - n % 8;
-    float norm = 0.0f;
-    int lane, j;
-    for (lane = 0; lane < 8; ++lane) {
-        float sum = 0.0f;
-        for (j = lane; j < whole; j += 8) sum += u[j] * u[j];
-        norm += sum;
-    }
-    for (j = whole; j < n; ++j) norm += u[j] * u[j];
-    return norm;
-}
-#endif
-
-#ifdef MODEL_PART_2
-/* Homogeneous polynomials, sum_i u_i part(u_i ...); *next points to their coefficients and moves past them. */
-static inline float model_part_2_(const model_T** next, int n, const float u[]) {
-    const model_T* const q = *next;
-    *next += n * (n + 1) / 2;
-    return model_quadratic_form_(q, (const model_T*)0, n, u);
-}
-#endif
-
-#ifdef MODEL_ROUTER
+#if model_n_group_panels_
 /* Among the slots of panels first ... end - 1, the one nearest to y: it has the least ||x||^2 / 2 - x.y. The lowest
    eight bits of a score hold the panel's number. */
 static inline int model_nearest_(int first, int end, const float y[]) {
@@ -123,7 +49,7 @@ static inline int model_center_(const float y[]) {
 }
 #endif
 
-#ifdef MODEL_SLICE
+#if model_has_slices_
 /* Moves the varying features to the front; returns the squared distance to the center's slice, in scaled coordinates.
  */
 static inline float model_keep_varying_(float u[]) {
@@ -141,42 +67,84 @@ static inline float model_keep_varying_(float u[]) {
 /* An upper bound of sqrt(2 gamma) times the distance to the slice; infinite if that is 1.415 or more. */
 static inline float model_slice_distance_(float off_sq) {
     const float x = model_theta_above_ * off_sq;
-    float root;
     if (!(x < 2.0f)) return approxsvm_infinity32();
-    if (!(x > 1e-30f)) return 2e-15f;
-    root = approxsvm_float_of_bits((approxsvm_bits_of_float(x) >> 1) + 0x1FC00000u);
-    root = 0.5f * (root + x / root);
-    root = 0.5f * (root + x / root);
-    return 1.001f * root + 1e-15f;
+    return approxsvm_root_above(x, 1e-15f);
 }
 #endif
 
-#ifdef MODEL_FORM
-static inline void model_sums_(const float u[], double values[]) {
-    int k;
-    for (k = 0; k < model_n_values; ++k) {
-        const float* const l = model_degree_1_ + k * model_size_1_;
-        values[k] += (double)model_quadratic_form_(model_degree_2_ + k * model_size_2_, l, model_n_varying_, u);
-    }
-}
+static inline double model_scaled_(float part, int e, int degree) {
+#if model_is_quantized_
+    return (double)(model_scales_[e * model_degree_ + degree - 1] * part);
+#else
+    (void)e, (void)degree;
+    return (double)part;
 #endif
-
-#ifdef MODEL_PART
-static inline float model_part_K_(const model_T** next, int n, const float u[]) {
-    float total = 0.0f;
-    int i;
-    for (i = 0; i < n; ++i) total += u[i] * model_part_BELOW_(next, n - i, u + i);
-    return total;
 }
-#endif
 
-#ifdef MODEL_EXPANSIONS
-/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
-static inline int model_evaluate_(const model_ROW row[], double values[], float bounds[]) {
+/* The constant of expansion e, and the parts of all degrees. */
+static inline double model_inner_(int e, const float u[]) {
+    const model_coefficient_* next = model_degree_1_ + e * model_n_varying_;
+    double inner = model_constants_[e];
+#if model_degree_ == 1
+    inner += model_scaled_(model_linear_form_(next, u), e, 1);
+#elif model_is_quantized_
+    inner += model_scaled_(model_linear_form_(next, u), e, 1);
+    next = (const model_coefficient_*)0;
+#endif
+#if model_degree_ >= 2
+    inner += model_scaled_(model_quadratic_form_(model_degree_2_ + e * model_size_2_, next, model_n_varying_, u), e, 2);
+#endif
+#if model_degree_ >= 3
+    next = model_higher_ + e * model_n_higher_;
+    inner += model_scaled_(model_part_3_(&next, model_n_varying_, u), e, 3);
+#endif
+#if model_degree_ >= 4
+    inner += model_scaled_(model_part_4_(&next, model_n_varying_, u), e, 4);
+#endif
+#if model_degree_ >= 5
+    inner += model_scaled_(model_part_5_(&next, model_n_varying_, u), e, 5);
+#endif
+#if model_degree_ >= 6
+    inner += model_scaled_(model_part_6_(&next, model_n_varying_, u), e, 6);
+#endif
+    return inner;
+}
+
+/* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], half_s, gaussian, wrong = 0.0f;
     int center = 0, cell, j, k;
-    model_DECLARED;
-    model_LOADED;
+#if model_maps_rows_
+    double x[model_n_widest_];
+    const float moved = approxsvm_above(model_map_(row, x));
+#else
+    const model_row_* const x = row;
+#endif
+#if model_has_slices_
+    float off_sq, distance;
+#endif
+#if model_has_map_ && !model_row_bits_ /* limits could hide NaN and infinity */
+    wrong = model_not_finite_(row);
+#endif
+#if model_has_domain_
+    for (j = 0; j < model_n_mapped_; ++j) wrong = x[j] == x[j] ? wrong : approxsvm_nan32();
+#endif
+#if model_n_group_panels_
+    for (j = 0; j < model_n_mapped_; ++j) u[j] = model_coordinate_(x, j, model_reference_);
+    center = model_center_(u);
+#endif
+    for (j = 0; j < model_n_mapped_; ++j) u[j] = model_coordinate_(x, j, model_centers_ + center * model_n_mapped_);
+#if model_has_slices_
+    off_sq = model_keep_varying_(u);
+    distance = model_slice_distance_(off_sq);
+#endif
+    half_s = model_half_theta_ * model_sq_norm_(u);
+#if !model_has_map_ && !model_row_bits_
+    if (!(half_s <= FLT_MAX)) wrong = model_not_finite_(row);
+#if model_has_slices_
+    if (!(off_sq <= FLT_MAX)) wrong = model_not_finite_(row);
+#endif
+#endif
     if (!(wrong <= 0.0f)) {
         for (k = 0; k < model_n_values; ++k) {
             values[k] = (double)wrong;
@@ -185,16 +153,19 @@ static inline int model_evaluate_(const model_ROW row[], double values[], float 
         return 0;
     }
     cell = model_cell_(half_s);
-    gaussian = model_exp32_(-half_s);
+    gaussian = approxsvm_exp32(-half_s);
     for (k = 0; k < model_n_values; ++k) {
         const int e = center * model_n_values + k;
-        const double scale = model_output_scales_[e] * (double)gaussian;
-        double inner = model_constants_[e];
-        model_FORMS;
+        const double scale = model_output_scales_[e] * (double)gaussian, inner = model_inner_(e, u);
         values[k] = model_intercepts_[k] + (scale > 0.0 ? scale * inner : 0.0);
         bounds[k] = approxsvm_float_of_bits((uint32_t)model_bounds_[e * model_n_cells_ + cell] << 16);
-        model_SLACK;
+#if model_has_slices_
+        bounds[k] = 1.00001f * (bounds[k] + model_totals_[k] * distance);
+#endif
+#if model_maps_rows_
+        bounds[k] = 1.00001f * (bounds[k] + model_steepest_[k] * moved);
+#endif
+        if (model_is_saturated_(row)) bounds[k] = approxsvm_infinity32();
     }
     return 1;
 }
-#endif

@@ -1,9 +1,19 @@
-/* Sums over support vectors on a grid with few values, in exported headers. `model` is a placeholder for the header's
-   name, and a header contains only the parts that its model needs (backends/c99/program.py). */
+/* Sums over support vectors on a grid with few values: all decision values with their bounds
+   (backends/c99/few_values.py). Numbers:
 
-#ifdef MODEL_BITS
-/* The squared distance of two rows in steps: the number of different bits. */
+   model_n_terms_            support vectors; their codes of model_step_bits_ bits, up to model_largest_step_, are
+                             packed into model_n_words_ words each, model_per_word_ codes to a word
+   model_origin_             of the grid, with model_per_step_; code 0 of feature j is model_lowest_[j] steps from it
+   model_kernels_            kernels by squared distance, up to model_n_kernels_
+   model_weights_            and model_ends_, model_places_ as in sums.h
+   model_majorants_          bounds for rows on the grid, model_slopes_ by their distance from it, model_besides_ for
+                             rows off the grid; none is above model_most_ */
+#include "float32.h"
+
+/* The squared distance of two rows in steps: the number of different bits; or, 16 features at a time, of the square low
+   + 4 high + 4 high low of |a - b| = 2 high + low, where a borrow clears high: 2 - 1 = 1; or one by one. */
 static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
+#if model_step_bits_ == 1
     uint32_t sum = 0;
     int w;
     for (w = 0; w < model_n_words_; ++w) {
@@ -13,12 +23,7 @@ static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
         sum += ((x + (x >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24;
     }
     return (int)sum;
-}
-#endif
-
-#ifdef MODEL_PAIRS_OF_BITS
-/* The squared distance of two rows in steps, 16 features at a time. */
-static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
+#elif model_step_bits_ == 2
     uint32_t sum = 0;
     int w;
     for (w = 0; w < model_n_words_; ++w) {
@@ -31,43 +36,40 @@ static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
         sum += (ones + 4u * fours) * 0x01010101u >> 24;
     }
     return (int)sum;
-}
-#endif
-
-#ifdef MODEL_CODES
-/* The squared distance of two rows in steps. */
-static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
+#else
     int sum = 0, w;
     for (w = 0; w < model_n_words_; ++w) {
         uint32_t x = a[w], y = b[w];
-        for (; x != y; x >>= model_code_bits_, y >>= model_code_bits_) {
-            const int steps = (int)(x & (uint32_t)model_largest_code_) - (int)(y & (uint32_t)model_largest_code_);
+        for (; x != y; x >>= model_step_bits_, y >>= model_step_bits_) {
+            const int steps = (int)(x & (uint32_t)model_largest_step_) - (int)(y & (uint32_t)model_largest_step_);
             sum += steps * steps;
         }
     }
     return sum;
-}
 #endif
+}
 
-#ifdef MODEL_SQ_DISTANCE
 /* The squared distance of a row that is not on the grid. */
 static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     float s[4];
     int j;
     s[0] = s[1] = s[2] = s[3] = 0.0f;
     for (j = 0; j < model_n_mapped_; ++j) {
-        const float t = z[j] - (float)(b[j / model_per_word_] >> j % model_per_word_ * model_code_bits_ &
-                                       (uint32_t)model_largest_code_);
+        const float t = z[j] - (float)(b[j / model_per_word_] >> j % model_per_word_ * model_step_bits_ &
+                                       (uint32_t)model_largest_step_);
         s[j % 4] += t * t;
     }
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
-#endif
 
-#ifdef MODEL_FEW_VALUES
-/* All decision values and their bounds; 0 for @STRANGE@: NaN, with infinite bounds. */
-static inline int model_evaluate_(const model_ROW row[], double values[], float bounds[]) {
-    model_DECLARED;
+/* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
+#if model_maps_rows_
+    double x[model_n_widest_];
+    const float moved = approxsvm_above(model_map_(row, x) * model_per_step_);
+#else
+    const float *const x = row, moved = 0.0f;
+#endif
     uint32_t codes[model_n_words_];
     const uint32_t* words = model_words_;
     const float* weight = model_weights_;
@@ -78,30 +80,32 @@ static inline int model_evaluate_(const model_ROW row[], double values[], float 
         values[k] = (double)approxsvm_nan32();
         bounds[k] = approxsvm_infinity32();
     }
-    model_REJECTED;
+#if model_has_map_
+    if (model_not_finite_(row) != 0.0f) return 0;
+#endif
     for (j = 0; j < model_n_words_; ++j) codes[j] = 0;
     for (j = 0; j < model_n_mapped_; ++j) {
-        const double steps = (model_GIVEN - model_origin_) * model_per_step_ - (double)model_lowest_[j];
+        const double steps = ((double)x[j] - model_origin_) * model_per_step_ - (double)model_lowest_[j];
         double code = 0.0;
         if (!(steps > -1125899906842624.0 && steps < 1125899906842624.0)) return 0;
         if (steps >= 0.5)
-            code = steps < (double)model_largest_code_ ? (double)(int)(steps + 0.5) : (double)model_largest_code_;
+            code = steps < (double)model_largest_step_ ? (double)(int)(steps + 0.5) : (double)model_largest_step_;
         z[j] = (float)steps;
         sq_length += steps * steps;
         beside += (steps - code) * (steps - code);
-        codes[j / model_per_word_] |= (uint32_t)code << j % model_per_word_ * model_code_bits_;
+        codes[j / model_per_word_] |= (uint32_t)code << j % model_per_word_ * model_step_bits_;
     }
-    length = model_root_above_(model_above_(sq_length));
-    reach = beside > 0.0 ? model_root_above_(model_above_(beside)) : 0.0f;
+    length = approxsvm_root_above(approxsvm_above(sq_length), 2e-15f);
+    reach = beside > 0.0 ? approxsvm_root_above(approxsvm_above(beside), 2e-15f) : 0.0f;
     is_beside = model_slopes_[0] * reach > model_besides_[0] + model_besides_[1] * length;
-    reach = (is_beside ? 0.0f : reach) + model_MOVED;
+    reach = (is_beside ? 0.0f : reach) + moved;
     for (k = 0; k < model_n_values; ++k) values[k] = 0.0;
     for (i = 0; i < model_n_terms_; ++i, words += model_n_words_, weight += model_n_weights_) {
         const int h = is_beside ? 0 : model_sq_steps_(codes, words);
         float kernel;
         while (i == (int)model_ends_[group]) ++group;
         if (is_beside) {
-            kernel = model_exp32_(model_minus_g_ * model_sq_distance_(z, words));
+            kernel = approxsvm_exp32(model_minus_g_ * model_sq_distance_(z, words));
         } else if (h < model_n_kernels_) {
             kernel = model_kernels_[h];
         } else {
@@ -119,4 +123,3 @@ static inline int model_evaluate_(const model_ROW row[], double values[], float 
     }
     return 1;
 }
-#endif

@@ -1,10 +1,11 @@
-/* Exponential function and square root in float, for exported headers. `model` is a placeholder for the header's
-   name, and a header contains only the parts that its model needs (backends/c99/program.py). */
+/* Exponential function, square root and rounding in float, for exported headers. */
+#ifndef APPROXSVM_EXPORTED_FLOAT32_H
+#define APPROXSVM_EXPORTED_FLOAT32_H
+#include "../program/bits.h"
 
-#ifdef MODEL_EXP
 /* exp(x) within 1.5 ULP for -87.33 <= x <= 0: x = n ln 2 + r, n ln 2 in two parts, a polynomial in r. 0 for smaller x.
  */
-static inline float model_exp32_(float x) {
+static inline float approxsvm_exp32(float x) {
     const float shift = 12582912.0f;
     const int is_far = x < -87.33f;
     float shifted, n, p;
@@ -20,25 +21,23 @@ static inline float model_exp32_(float x) {
     p = (x * x) * p + x;
     return is_far ? 0.0f : (p + 1.0f) * approxsvm_float_of_bits((approxsvm_bits_of_float(shifted) << 23) + 0x3F800000u);
 }
-#endif
 
-#ifdef MODEL_NARROWED
-static inline float model_narrowed_(double x) {
+static inline float approxsvm_narrowed(double x) {
     return x > -1e19 && x < 1e19 ? (float)x : 1e19f;
 }
-static inline float model_above_(double error) {
+static inline float approxsvm_above(double error) {
     return error < 1e37 ? (float)(error * 1.000001) + 1e-37f : approxsvm_infinity32();
 }
-#endif
 
-#ifdef MODEL_ROOT
-/* An upper bound of the square root of x >= 0, including what x may have lost by underflow. */
-static inline float model_root_above_(float x) {
+/* An upper bound of the square root of x >= 0, including what x may have lost by underflow, which adds `lost` or, to
+   small roots, 2e-15. */
+static inline float approxsvm_root_above(float x, float lost) {
     float root;
     if (!(x > 1e-30f)) return 2e-15f;
     root = approxsvm_float_of_bits((approxsvm_bits_of_float(x) >> 1) + 0x1FC00000u);
     root = 0.5f * (root + x / root);
     root = 0.5f * (root + x / root);
-    return 1.001f * root + 2e-15f;
+    return 1.001f * root + lost;
 }
+
 #endif

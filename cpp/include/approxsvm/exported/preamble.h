@@ -1,3 +1,6 @@
+/* What exported headers need of the compiler. */
+#ifndef APPROXSVM_EXPORTED_PREAMBLE_H
+#define APPROXSVM_EXPORTED_PREAMBLE_H
 #include <float.h>
 #include <stdint.h>
 
@@ -13,4 +16,6 @@
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
+#endif
+
 #endif

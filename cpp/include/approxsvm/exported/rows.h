@@ -1,78 +1,109 @@
-/* Rows in exported headers: their numbers, codes and coordinates, and which rows are refused. `model` is a placeholder
-   for the header's name, and a header contains only the parts that its model needs (backends/c99/device_rows.py). */
+/* Rows: their numbers or codes, their coordinates, and which rows are refused. Numbers:
 
-#ifdef MODEL_SIZES
-typedef char model_int_has_32_bits_[sizeof(int) >= 4 ? 1 : -1];
-typedef char model_literals_are_double_[sizeof(1.0) == sizeof(double) ? 1 : -1];
+   model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else they hold float
+   model_steps, _offsets     a number is step * code + offset
+   model_n_features          numbers of a row
+   model_n_used_             those that the model uses; with model_has_columns_, they are at model_columns_
+   model_n_checked_          further ones, at model_checked_columns_, that the source refuses unless they are finite, or
+                             unless they are finite or NaN (model_checked_nan_)
+   model_n_looked_up_        numbers that a lookup checks or replaces (below), if there is one
+   model_n_replaceable_      numbers that may be NaN because a later lookup replaces it (model_takes_nan_)
+   model_has_map_            whether the source maps rows; if only codes are mapped, model_is_folded_
+   model_maps_rows_          whether a whole row is mapped at once (ops.h), rather than one feature after another */
+
+#include "../program/bits.h"
+#include "float32.h"
+
+#if model_row_bits_ == 8
+typedef int8_t model_row_;
+#elif model_row_bits_ == 16
+typedef int16_t model_row_;
+#else
+typedef float model_row_;
 #endif
 
-#ifdef MODEL_RAW
-static inline float model_raw_(const float row[], int j) {
-    return row[j];
+/* The place in a row of the number j that is used. */
+static inline int model_column_(int j) {
+#if model_has_columns_
+    return (int)model_columns_[j];
+#else
+    return j;
+#endif
 }
-#endif
 
-#ifdef MODEL_DECODED
-/* Feature j of a row of codes. */
-static inline float model_raw_(const model_ROW row[], int j) {
+/* Feature j of a row. */
+static inline float model_raw_(const model_row_ row[], int j) {
+#if model_row_bits_
     return model_steps[j] * (float)row[j] + model_offsets[j];
-}
+#else
+    return row[j];
 #endif
+}
 
-#ifdef MODEL_ROW_CODES
-static inline int model_is_last_(model_ROW code) {
+#if model_row_bits_
+static inline int model_is_last_(model_row_ code) {
     return code >= model_largest_code || code <= -model_largest_code;
 }
-/* Whether a feature that is used, or that the source checks, is beyond the codes. */
-static inline int model_is_saturated_(const model_ROW row[]) {
-    int saturated = 0, j;
-    for (j = 0; j < model_n_used_; ++j) saturated |= model_is_last_(row[model_COLUMN]);
-    model_CHECKED;
-    return saturated;
-}
 /* The codes of a row of numbers; numbers beyond them, and NaN, get the last one. */
-static inline void model_quantize(const float numbers[], model_ROW row[]) {
+static inline void model_quantize(const float numbers[], model_row_ row[]) {
     int j;
     for (j = 0; j < model_n_features; ++j) {
         const float q = (numbers[j] - model_offsets[j]) / model_steps[j];
         const float limit = (float)model_largest_code;
         if (q > -limit && q < limit) {
-            row[j] = (model_ROW)(int)(q < 0.0f ? q - 0.5f : q + 0.5f);
+            row[j] = (model_row_)(int)(q < 0.0f ? q - 0.5f : q + 0.5f);
         } else {
-            row[j] = (model_ROW)(q <= -limit ? -model_largest_code : model_largest_code);
+            row[j] = (model_row_)(q <= -limit ? -model_largest_code : model_largest_code);
         }
     }
 }
 #endif
 
-#ifdef MODEL_NOT_FINITE
-/* 0 if all numbers of the row that are used are finite, else NaN. */
-static inline float model_not_finite_(const model_ROW row[]) {
-    float sum = 0.0f;
+/* Whether a feature that is used, or that the source checks, is beyond the codes. */
+static inline int model_is_saturated_(const model_row_ row[]) {
+    int saturated = 0;
+#if model_row_bits_
     int j;
-    for (j = 0; j < model_n_used_; ++j) {
-        const float x = row[model_COLUMN];
-        sum += model_REPLACED ? 0.0f : x - x;
-    }
-    return model_CHECKED ? approxsvm_nan32() : sum;
-}
+    for (j = 0; j < model_n_used_; ++j) saturated |= model_is_last_(row[model_column_(j)]);
+#if model_n_checked_
+    for (j = 0; j < model_n_checked_; ++j) saturated |= model_is_last_(row[(int)model_checked_columns_[j]]);
 #endif
+#else
+    (void)row;
+#endif
+    return saturated;
+}
 
-#ifdef MODEL_CHECKED_COLUMNS
+#if !model_row_bits_
 /* Whether a column that the source checks, but does not use, holds a number that it refuses. */
 static inline int model_has_refused_(const float row[]) {
-    int refused = 0, j;
+    int refused = 0;
+#if model_n_checked_
+    int j;
     for (j = 0; j < model_n_checked_; ++j) {
         const float x = row[model_checked_columns_[j]];
         refused |= !(x - x >= 0.0f) && !(model_checked_nan_[j] && x != x);
     }
+#else
+    (void)row;
+#endif
     return refused;
+}
+/* Whether x, the number j that is used, may be NaN, and is. */
+static inline int model_is_replaced_(float x, int j) {
+#if model_n_replaceable_
+    return model_takes_nan_[j] && x != x;
+#else
+    (void)x, (void)j;
+    return 0;
+#endif
 }
 #endif
 
-#ifdef MODEL_LOOKED_UP
+#if model_n_looked_up_
+#include "../program/lookup.h"
 /* The value of a lookup for feature j of a row; NaN if the row is refused. */
-static inline double model_looked_up_(const float row[], int j) {
+static inline double model_given_(const float row[], int j) {
     const double x = (double)row[model_lookup_source_[j]];
     const int begin = j > 0 ? (int)model_lookup_ends_[j - 1] : 0;
     approxsvm_lookup lookup;
@@ -90,49 +121,53 @@ static inline float model_not_finite_(const float row[]) {
     float wrong = 0.0f;
     int j;
     for (j = 0; j < model_n_looked_up_; ++j) {
-        const double x = model_looked_up_(row, j);
-        if (!(x - x >= 0.0) && !(model_REPLACED)) wrong = approxsvm_nan32();
+        const double x = model_given_(row, j);
+        if (!(x - x >= 0.0) && !model_is_replaced_(row[model_lookup_source_[j]], j)) wrong = approxsvm_nan32();
     }
-    return model_CHECKED ? approxsvm_nan32() : wrong;
+    return model_has_refused_(row) ? approxsvm_nan32() : wrong;
+}
+#else
+/* The number j that is used. */
+static inline double model_given_(const model_row_ row[], int j) {
+    return (double)model_raw_(row, model_column_(j));
+}
+#if !model_row_bits_
+/* 0 if all numbers of the row that are used are finite, else NaN. */
+static inline float model_not_finite_(const float row[]) {
+    float sum = 0.0f;
+    int j;
+    for (j = 0; j < model_n_used_; ++j) {
+        const float x = row[model_column_(j)];
+        sum += model_is_replaced_(x, j) ? 0.0f : x - x;
+    }
+    return model_has_refused_(row) ? approxsvm_nan32() : sum;
 }
 #endif
+#endif
 
-#ifdef MODEL_COORDINATE
-static inline float model_coordinate_(const model_ROW row[], int j, const float center[]) {
+#if model_has_map_ && !model_is_folded_
+#include "ops.h"
+#endif
+
+#if model_has_coordinates_
+/* Coordinate j of a row, or of a mapped row x, relative to a center, in scaled units. */
+#if model_maps_rows_
+static inline float model_coordinate_(const double x[], int j, const float center[]) {
+    return approxsvm_narrowed((x[j] - (double)center[j]) * (double)model_input_scale_);
+}
+#elif model_is_folded_
+/* The map of the source and the decoding are one step. */
+static inline float model_coordinate_(const model_row_ row[], int j, const float center[]) {
+    const float x = model_slopes_[j] * (float)row[model_column_(j)] + model_bases_[j];
+    return (x - center[j]) * model_input_scale_;
+}
+#elif model_has_map_
+static inline float model_coordinate_(const model_row_ row[], int j, const float center[]) {
+    return (float)((model_feature_(row, j) - (double)center[j]) * (double)model_input_scale_);
+}
+#else
+static inline float model_coordinate_(const model_row_ row[], int j, const float center[]) {
     return (model_raw_(row, j) - center[j]) * model_input_scale_;
 }
 #endif
-
-#ifdef MODEL_COORDINATE_OF_CODES
-/* The map of the source and the decoding are one step. */
-static inline float model_coordinate_(const model_ROW row[], int j, const float center[]) {
-    const float x = model_slopes_[j] * (float)row[model_COLUMN] + model_bases_[j];
-    return (x - center[j]) * model_input_scale_;
-}
-#endif
-
-#ifdef MODEL_COORDINATE_OF_MAP
-static inline float model_coordinate_(const double x[], int j, const float center[]) {
-    return model_narrowed_((x[j] - (double)center[j]) * (double)model_input_scale_);
-}
-#endif
-
-#ifdef MODEL_COORDINATE_OF_SCALERS
-/* Feature j of a row as the source maps it, in its order of operations. */
-static inline double model_feature_(const model_ROW row[], int j) {
-    double x = model_GIVEN;
-    model_STEPS;
-    return x;
-}
-static inline float model_coordinate_(const model_ROW row[], int j, const float center[]) {
-    return (float)((model_feature_(row, j) - (double)center[j]) * (double)model_input_scale_);
-}
-#endif
-
-#ifdef MODEL_MAP
-/* The row as the source maps it, and a bound on its distance to the row over the real numbers. */
-static inline double model_map_(const model_ROW row[], double x[]) {
-    model_DECLARED;
-    model_STATEMENTS;
-}
 #endif

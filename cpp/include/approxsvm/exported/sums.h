@@ -1,7 +1,34 @@
-/* Sums over terms in exported headers. `model` stands for the name of the header, and each part is taken where a model
-   needs it (backends/c99/program.py). A model has one model_term_(), for term i with the vector x. */
+/* Sums over terms, or forms of degree 2: all decision values with their bounds (backends/c99/sums.py). Numbers:
 
-#ifdef MODEL_PRODUCT
+   model_n_terms_            terms; vectors in model_vectors_
+   model_n_weights_          functions that a term takes part in, with model_weights_; terms up to model_ends_[g] in
+                             those of model_places_
+   model_exponent_           t^exponent of inner products t + model_coef0_, model_is_tanh_, model_is_cos_ with
+                             model_phases_, or model_is_gaussian_; else t itself
+   model_is_form_            forms instead, in model_degree_1_ and model_degree_2_
+   model_is_centered_        whether rows are relative to model_centers_
+   model_limit_sq_           rows with a larger sum of squares have no values
+   model_majorants_          polynomials that bound the error of a row, model_slopes_ of moving it; the sum is at most
+                             model_most_, if model_has_most_ */
+#include "../program/polynomial.h"
+#include "float32.h"
+#include "forms.h"
+
+#if !model_is_form_
+#if model_is_gaussian_
+static inline double model_term_(const float x[], const float u[], int i) {
+    float s[4];
+    int j, k;
+    (void)i;
+    s[0] = s[1] = s[2] = s[3] = 0.0f;
+    for (j = 0; j + 4 <= model_n_varying_; j += 4) {
+        for (k = 0; k < 4; ++k) s[k] += (x[j + k] - u[j + k]) * (x[j + k] - u[j + k]);
+    }
+    for (; j < model_n_varying_; ++j) s[0] += (x[j] - u[j]) * (x[j] - u[j]);
+    return (double)approxsvm_exp32(-model_half_theta_ * ((s[0] + s[1]) + (s[2] + s[3])));
+}
+#else
+#include "../program/functions.h"
 static inline double model_inner_product_(const float x[], const float u[]) {
     float s[4];
     int j, k;
@@ -12,52 +39,32 @@ static inline double model_inner_product_(const float x[], const float u[]) {
     for (; j < model_n_varying_; ++j) s[0] += x[j] * u[j];
     return (double)((s[0] + s[1]) + (s[2] + s[3]));
 }
-#endif
-
-#ifdef MODEL_LINEAR_TERM
+/* Term i, with the vector x. */
 static inline double model_term_(const float x[], const float u[], int i) {
+    const double t = model_inner_product_(x, u);
     (void)i;
-    return model_inner_product_(x, u);
+#if model_exponent_
+    return approxsvm_powered(t + model_coef0_, model_exponent_);
+#elif model_is_tanh_
+    return approxsvm_tanh(t + model_coef0_);
+#elif model_is_cos_
+    return approxsvm_cos(t + model_phases_[i]);
+#else
+    return t;
+#endif
 }
 #endif
-
-#ifdef MODEL_POWER_TERM
-static inline double model_term_(const float x[], const float u[], int i) {
-    (void)i;
-    return approxsvm_powered(model_inner_product_(x, u) + model_coef0_, model_power_);
-}
 #endif
 
-#ifdef MODEL_SIGMOID_TERM
-static inline double model_term_(const float x[], const float u[], int i) {
-    (void)i;
-    return approxsvm_tanh(model_inner_product_(x, u) + model_coef0_);
-}
-#endif
-
-#ifdef MODEL_COS_TERM
-static inline double model_term_(const float x[], const float u[], int i) {
-    return approxsvm_cos(model_inner_product_(x, u) + model_phases_[i]);
-}
-#endif
-
-#ifdef MODEL_GAUSSIAN_TERM
-static inline double model_term_(const float x[], const float u[], int i) {
-    float s[4];
-    int j, k;
-    (void)i;
-    s[0] = s[1] = s[2] = s[3] = 0.0f;
-    for (j = 0; j + 4 <= model_n_varying_; j += 4) {
-        for (k = 0; k < 4; ++k) s[k] += (x[j + k] - u[j + k]) * (x[j + k] - u[j + k]);
-    }
-    for (; j < model_n_varying_; ++j) s[0] += (x[j] - u[j]) * (x[j] - u[j]);
-    return (double)model_exp32_(-model_half_theta_ * ((s[0] + s[1]) + (s[2] + s[3])));
-}
-#endif
-
-#ifdef MODEL_SUMS
 /* Adds every term times its coefficients to the functions that it takes part in. */
 static inline void model_sums_(const float u[], double values[]) {
+#if model_is_form_
+    int k;
+    for (k = 0; k < model_n_values; ++k) {
+        const float* const l = model_degree_1_ + k * model_n_varying_;
+        values[k] += (double)model_quadratic_form_(model_degree_2_ + k * model_size_2_, l, model_n_varying_, u);
+    }
+#else
     const float *x = model_vectors_, *weight = model_weights_;
     int group = 0, i, k;
     for (i = 0; i < model_n_terms_; ++i, x += model_n_varying_, weight += model_n_weights_) {
@@ -67,43 +74,46 @@ static inline void model_sums_(const float u[], double values[]) {
             values[(int)model_places_[group * model_n_weights_ + k]] += (double)weight[k] * term;
         }
     }
-}
 #endif
+}
 
-#ifdef MODEL_LIMITED
 static inline float model_limited_(float bound, int k) {
+#if model_has_most_
     return bound < model_most_[k] ? bound : model_most_[k];
-}
-#endif
-
-#ifdef MODEL_UNLIMITED
-static inline float model_limited_(float bound, int k) {
+#else
     (void)k;
     return bound >= 0.0f ? bound : approxsvm_infinity32();
-}
 #endif
+}
 
-#ifdef MODEL_LOAD
-/* Loads a row in float32, and returns the sum of its squares. */
-static inline float model_load_(const model_ROW row[], float u[], float* moved) {
-    model_DECLARED;
+/* Loads a row in float32, and how far that moves it; returns the sum of its squares. */
+static inline float model_load_(const model_row_ row[], float u[], float* moved) {
     int j;
-    *moved = model_MOVED;
-    for (j = 0; j < model_n_mapped_; ++j) u[j] = model_LOADED;
-    model_RETURNED;
-}
+#if model_maps_rows_
+    double x[model_n_widest_];
+    *moved = approxsvm_above(model_map_(row, x)) + model_moved_;
+#else
+    const model_row_* const x = row;
+    *moved = model_moved_;
 #endif
-
-#ifdef MODEL_NEVER_SATURATED
-static inline int model_is_saturated_(const model_ROW row[]) {
-    (void)row;
-    return 0;
-}
+    for (j = 0; j < model_n_mapped_; ++j) {
+#if model_is_centered_
+        u[j] = model_coordinate_(x, j, model_centers_);
+#elif model_maps_rows_
+        u[j] = approxsvm_narrowed(x[j]);
+#else
+        u[j] = model_raw_(x, j);
 #endif
+    }
+#if model_has_map_ && !model_row_bits_
+    return model_sq_norm_(u) + model_not_finite_(row);
+#else
+    return model_sq_norm_(u);
+#endif
+}
 
-#ifdef MODEL_EVALUATE
-/* All decision values and their bounds; 0 for model_STRANGE: NaN, with infinite bounds. */
-static inline int model_evaluate_(const model_ROW row[], double values[], float bounds[]) {
+/* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], moved, reach = model_load_(row, u, &moved);
     const int is_saturated = model_is_saturated_(row);
     int k;
@@ -112,7 +122,7 @@ static inline int model_evaluate_(const model_ROW row[], double values[], float 
         bounds[k] = approxsvm_infinity32();
     }
     if (!(reach <= model_limit_sq_)) return 0;
-    reach = model_root_above_(reach);
+    reach = approxsvm_root_above(reach, 2e-15f);
     for (k = 0; k < model_n_values; ++k) values[k] = 0.0;
     model_sums_(u, values);
     for (k = 0; k < model_n_values; ++k) {
@@ -126,4 +136,3 @@ static inline int model_evaluate_(const model_ROW row[], double values[], float 
     }
     return 1;
 }
-#endif

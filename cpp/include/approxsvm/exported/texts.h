@@ -1,7 +1,6 @@
-/* Codes of texts in exported headers. `model` is a placeholder for the header's name, and a header contains only the
-   parts that its model needs (backends/c99/program.py). */
+/* Codes of texts: model_categories, sorted by their bytes in each of the columns model_text_columns_, which begin at
+   model_text_starts_; model_nulls_ tells where a missing value is a category of its own. */
 
-#ifdef MODEL_CATEGORY_CODE
 /* The code of a text (UTF-8, ended by 0) in a row, in a column of texts: -1 for one that the model does not know. A
    null pointer is a missing value. */
 static inline float model_category_code(int column, const char* text) {
@@ -26,4 +25,3 @@ static inline float model_category_code(int column, const char* text) {
     }
     return -1.0f;
 }
-#endif

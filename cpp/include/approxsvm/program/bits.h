@@ -1,5 +1,5 @@
 /* Numbers and their bits, in the common subset of C99 and C++17 and without libc. The core includes these files;
-   exported headers contain their text with another prefix (backends/c99/program.py). A single text means a single
+   exported headers contain their text with another prefix (backends/c99/text.py). A single text means a single
    derivation of every error bound, and identical bits on every machine whose compiler does not contract products and
    sums.
 

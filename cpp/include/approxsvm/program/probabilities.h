@@ -180,7 +180,7 @@ APPROXSVM_ANSWER void approxsvm_couple(int n, double* q, double* qp, double* p) 
 
 APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid(const approxsvm_outputs* o, const double* values, double* p,
                                                  double* room) {
-    const int n = o->n_classes, n_pairs = n * (n - 1) / 2;
+    const int n = APPROXSVM_N_CLASSES(o), n_pairs = n * (n - 1) / 2;
     int pair = 0, i, j;
     for (i = 0; i < n; ++i) {
         for (j = i + 1; j < n; ++j, ++pair) {
@@ -192,7 +192,7 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid(const approxsvm_outputs* o, con
     }
     if (n > 2) {
         approxsvm_couple(n, room, room + n * n, p);
-    } else if (o->positive) {
+    } else if (APPROXSVM_IS_POSITIVE(o)) {
         approxsvm_couple(2, room, room + 4, p); /* compilers unroll its loops */
     } else {
         p[0] = room[1];
@@ -207,14 +207,14 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid_ends(const approxsvm_outputs* o
                                                       double* room) {
     approxsvm_interval p;
     (void)room;
-    if (o->n_classes > 2) {
-        approxsvm_unknown_ends(o->n_classes, lowest, highest);
+    if (APPROXSVM_N_CLASSES(o) > 2) {
+        approxsvm_unknown_ends(APPROXSVM_N_CLASSES(o), lowest, highest);
         return;
     }
     p = approxsvm_sigmoid_ends(approxsvm_around(values[0], (double)bounds[0]), o->numbers[0], o->numbers[1]);
     p.lowest = approxsvm_clipped(p.lowest);
     p.highest = approxsvm_clipped(p.highest);
-    approxsvm_two_ends(p, 0, o->positive ? APPROXSVM_COUPLING_TOLERANCE : 0.0, lowest, highest);
+    approxsvm_two_ends(p, 0, APPROXSVM_IS_POSITIVE(o) ? APPROXSVM_COUPLING_TOLERANCE : 0.0, lowest, highest);
 }
 
 /* --- one_vs_rest_calibration: a calibrator for each of several classes, normalized, or one for the class `positive` of
@@ -267,7 +267,7 @@ APPROXSVM_PROGRAM double approxsvm_without_excess(double p) {
 /* Probabilities of several classes that are all 0 are equal if `positive` is set, otherwise they stay 0. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration(const approxsvm_outputs* o, const double* values, double* p,
                                                         double* room) {
-    const int n = o->n_classes, positive = o->positive;
+    const int n = APPROXSVM_N_CLASSES(o), positive = APPROXSVM_IS_POSITIVE(o);
     const double *next = o->numbers, *inputs = values;
     double total = 0.0;
     int c;
@@ -277,7 +277,7 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration(const approxsvm_outputs*
         p[1 - positive] = 1.0 - p[positive];
         return;
     }
-    if (!o->of_values) {
+    if (!APPROXSVM_IS_OF_VALUES(o)) {
         approxsvm_scores(o, values, room, room + n);
         inputs = room;
     }
@@ -293,19 +293,20 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration(const approxsvm_outputs*
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration_ends(const approxsvm_outputs* o, const double* values,
                                                              const APPROXSVM_BOUND* bounds, double* lowest,
                                                              double* highest, double* room) {
-    const int n = o->n_classes;
+    const int n = APPROXSVM_N_CLASSES(o);
     const double* next = o->numbers;
     double *const lo = room, *const hi = room + n;
     int c;
     if (n == 2) {
-        const approxsvm_interval f = approxsvm_around(o->positive ? -values[0] : values[0], (double)bounds[0]);
-        approxsvm_two_ends(approxsvm_calibrated_ends(next, f), o->positive, 0.0, lowest, highest);
+        const approxsvm_interval f =
+            approxsvm_around(APPROXSVM_IS_POSITIVE(o) ? -values[0] : values[0], (double)bounds[0]);
+        approxsvm_two_ends(approxsvm_calibrated_ends(next, f), APPROXSVM_IS_POSITIVE(o), 0.0, lowest, highest);
         return;
     }
-    if (!o->of_values) approxsvm_score_ends(o, values, bounds, lo, hi, hi + n);
+    if (!APPROXSVM_IS_OF_VALUES(o)) approxsvm_score_ends(o, values, bounds, lo, hi, hi + n);
     for (c = 0; c < n; ++c, next = approxsvm_next_calibrator(next)) {
         approxsvm_interval f;
-        if (o->of_values) {
+        if (APPROXSVM_IS_OF_VALUES(o)) {
             f = approxsvm_around(values[c], (double)bounds[c]);
         } else {
             f.lowest = lo[c];
@@ -323,7 +324,7 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration_ends(const approxsvm_out
 
 APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs* o, const double* values, double* p,
                                                         double* room) {
-    const int n = o->n_classes;
+    const int n = APPROXSVM_N_CLASSES(o);
     const double beta = o->numbers[0];
     double best, largest, total = 0.0;
     int overflows, c;
@@ -346,7 +347,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs*
 APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_outputs* o, const double* values,
                                                              const APPROXSVM_BOUND* bounds, double* lowest,
                                                              double* highest, double* room) {
-    const int n = o->n_classes;
+    const int n = APPROXSVM_N_CLASSES(o);
     const double beta = o->numbers[0];
     double *const lo = room, *const hi = room + n;
     double top = -approxsvm_infinity(), scale = 0.0;

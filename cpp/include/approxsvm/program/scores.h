@@ -20,6 +20,13 @@ typedef struct {
     int of_values;         /* whether several classes are calibrated by values, rather than scores */
     const double* numbers; /* of the kind of probabilities, as stored in artifacts (models/FORMAT.md) */
 } approxsvm_outputs;
+/* Headers whose models agree define these as numbers. */
+#ifndef APPROXSVM_N_CLASSES
+#define APPROXSVM_N_CLASSES(o) ((o)->n_classes)
+#define APPROXSVM_IS_EACH(o) ((o)->is_each)
+#define APPROXSVM_IS_POSITIVE(o) ((o)->positive)
+#define APPROXSVM_IS_OF_VALUES(o) ((o)->of_values)
+#endif
 
 /* The interval of the exact value. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_around(double value, double bound) {
@@ -97,12 +104,12 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_ends(int n, const double* values, co
 /* The score of each class: its own value, or its one-vs-rest score; `room` is scratch space for n numbers. */
 APPROXSVM_ANSWER void approxsvm_scores(const approxsvm_outputs* o, const double* values, double* scores, double* room) {
     int c;
-    (void)o; /* headers replace o->field by its number */
-    if (!o->is_each) {
-        approxsvm_one_vs_rest_scores(o->n_classes, values, scores, room);
+    (void)o;
+    if (!APPROXSVM_IS_EACH(o)) {
+        approxsvm_one_vs_rest_scores(APPROXSVM_N_CLASSES(o), values, scores, room);
         return;
     }
-    for (c = 0; c < o->n_classes; ++c) scores[c] = values[c];
+    for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) scores[c] = values[c];
 }
 
 /* Their intervals; `room` is scratch space for 3 n numbers. */
@@ -111,11 +118,11 @@ APPROXSVM_ANSWER void approxsvm_score_ends(const approxsvm_outputs* o, const dou
                                            double* room) {
     int c;
     (void)o;
-    if (!o->is_each) {
-        approxsvm_one_vs_rest_ends(o->n_classes, values, bounds, lowest, highest, room);
+    if (!APPROXSVM_IS_EACH(o)) {
+        approxsvm_one_vs_rest_ends(APPROXSVM_N_CLASSES(o), values, bounds, lowest, highest, room);
         return;
     }
-    for (c = 0; c < o->n_classes; ++c) {
+    for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) {
         const approxsvm_interval score = approxsvm_around(values[c], (double)bounds[c]);
         lowest[c] = score.lowest;
         highest[c] = score.highest;

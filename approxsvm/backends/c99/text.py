@@ -1,0 +1,101 @@
+"""The C text of exported headers: cpp/include/approxsvm/exported, and what it includes of program/.
+
+The files are C99 that compilers take as it is, after the numbers of a model: macros and arrays whose names begin with
+`model_`. A header holds them without the parts that the model lacks, and with the name of the header in all names, so
+that a program may include several headers. Macros that decide on parts are integers; those that are not defined count
+as 0.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from approxsvm.backends.c99.source import with_decimals
+from approxsvm.system.installed_headers import get_include
+
+_COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_CONDITION: Final = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b(.*)")
+_GUARD: Final = re.compile(r"^#ifndef (APPROXSVM_\w+_H)\n#define \1\n(.*)\n#endif\n$", re.DOTALL | re.MULTILINE)
+_INCLUDE: Final = re.compile(r'#include "(.*)"')
+# Macros that the core defines differently, and their definitions in headers.
+_MACROS: Final = re.compile(r"#ifndef (APPROXSVM_\w+).*\n#define \1 (.*)\n#endif\n")
+
+
+class Text:
+    """The text of one header, whose files with include guards occur once."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._included = name, set[Path]()
+
+    def of(self, file: str, prefix: str, numbers: Mapping[str, int | str]) -> str:
+        """Return the text of a file for a model with this prefix and these macros."""
+        lines = self._lines(Path(get_include(), "approxsvm", "exported", file).resolve(), numbers)
+        return self.named(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n", prefix)
+
+    def named(self, text: str, prefix: str) -> str:
+        """Return a text with the names of the header, and the prefix of a model."""
+        text = re.sub(r"\b(?:approxsvm|APPROXSVM)_(\w+)", rf"{self._name}_\1_", text)
+        return with_decimals(re.sub(r"\bmodel_(?=\w)", f"{prefix}_", text))
+
+    def _lines(self, path: Path, numbers: Mapping[str, int | str]) -> Iterator[str]:
+        """Yield the lines whose conditions on a model hold, and those of included files."""
+        text, is_guarded = _file(path)
+        if is_guarded and path in self._included:
+            return
+        self._included.add(path)
+        blocks: list[tuple[bool, bool, bool]] = []  # whether its conditions are a model's, one held, the last one holds
+        for line in text.splitlines():
+            word, condition = found.groups() if (found := _CONDITION.match(line)) else ("", "")
+            is_ours = "model_" in condition if word == "if" else bool(word and blocks and blocks[-1][0])
+            if word.startswith("if"):
+                holds = not is_ours or _holds(condition, numbers)
+                blocks.append((is_ours, holds, holds))
+            elif word and is_ours:
+                _, held, _ = blocks.pop()
+                holds = not held and (word == "else" or (word == "elif" and _holds(condition, numbers)))
+                if word != "endif":
+                    blocks.append((True, held or holds, holds))
+            elif word == "endif":
+                blocks.pop()
+            if is_ours or not all(holds for _, _, holds in blocks):
+                continue
+            if included := _INCLUDE.match(line):
+                yield from self._lines((path.parent / included[1]).resolve(), numbers)
+            else:
+                yield line
+
+
+def used(text: str, prefix: str) -> set[str]:
+    """Return the names with a prefix, without it, that a text uses outside comments."""
+    return set(re.findall(rf"\b{prefix}_(\w+)", _COMMENTS.sub("", text)))
+
+
+def has_function(kind: str) -> bool:
+    """Return whether the core has a C function for probabilities of this kind."""
+    text, _ = _file(Path(get_include(), "approxsvm", "program", "probabilities.h").resolve())
+    return f" approxsvm_{kind}(" in text
+
+
+def _holds(condition: str, numbers: Mapping[str, int | str]) -> bool:
+    condition = re.sub(r"\bmodel_(\w+)", lambda name: str(numbers.get(name[1], 0)), _COMMENTS.sub("", condition))
+    condition = re.sub(r"!(?!=)", " not ", condition.replace("&&", " and ").replace("||", " or "))
+    return bool(eval(condition, {"__builtins__": {}}))  # of these files alone
+
+
+@cache
+def _file(path: Path) -> tuple[str, bool]:
+    """Return a file without its include guard, and whether it has one."""
+    text = path.read_text(encoding="utf-8")
+    inner, is_guarded = _GUARD.subn(r"\2", text)
+    for macro, definition in _macros(path.parent.parent).items():
+        inner = re.sub(rf"\b{macro}\b", definition, _MACROS.sub("", inner))
+    if path.parent.name == "exported":
+        inner = re.sub(r"\A/\*.*?\*/\s", "", inner, flags=re.DOTALL)  # on the numbers of models
+    return inner, bool(is_guarded)
+
+
+@cache
+def _macros(folder: Path) -> dict[str, str]:
+    return dict(_MACROS.findall("".join(path.read_text(encoding="utf-8") for path in folder.glob("program/*.h"))))

@@ -1,0 +1,19 @@
+/* A compiled model in C99, without heap or libc. The including file defines its numbers: macros and constant arrays
+   whose names begin with `model_`; those that end with _ are internal. Macros that a model lacks are not defined, and
+   count as 0 in conditions. `approxsvm export --c` writes the numbers of an artifact, and puts this text after them,
+   with the model's name in place of `model` and without the parts whose conditions are false (backends/c99/text.py). */
+#include "../program/bits.h"
+#include "preamble.h"
+
+typedef char model_int_has_32_bits_[sizeof(int) >= 4 ? 1 : -1];
+typedef char model_literals_are_double_[sizeof(1.0) == sizeof(double) ? 1 : -1];
+
+#if model_n_text_columns_
+#include "texts.h"
+#endif
+#if model_n_members_
+#include "ensembles.h"
+#else
+#include "member.h"
+#endif
+#include "answers.h"
