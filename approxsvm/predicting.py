@@ -13,7 +13,6 @@ from approxsvm.frames.columns import known_rows
 from approxsvm.frames.dtypes import as_checked
 from approxsvm.ir.plan import Plan
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
-from approxsvm.system.error_state import in_own_error_state
 
 
 class _Predicts(Protocol):
@@ -87,7 +86,6 @@ class Predicting:
         """
         return self._evaluator.rows_per_stage
 
-    @in_own_error_state
     def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
         """Convert rows in any container but plain arrays to the dtype in which the source computes."""
         frames = self._evaluator.frames
@@ -97,10 +95,11 @@ class Predicting:
             known = known_rows(X, raw)
             narrow = bool(dtypes) and dtypes.check(known, raw.names)
             try:
-                rows = self._converted(known)
+                with np.errstate(all="ignore"):  # whatever the caller has set
+                    rows = self._converted(known)
+                    rows = as_checked(rows, narrow, raw.used) if dtypes else rows
             except (TypeError, OverflowError) as error:
                 raise InputError(f"X is not a matrix of real numbers: {error}") from None
-            rows = as_checked(rows, narrow, raw.used) if dtypes else rows
             frames.learn(X, rows)
         return rows
 

@@ -150,7 +150,7 @@ def test_number_types_and_sizes(tmp_path, dtype, size):
         approxsvm.score_raster(model.fast, tmp_path / "scene.tif", tmp_path / "out.tif")
         found, nodata, _, _ = read(tmp_path / "out.tif")
         if name == "values":
-            np.testing.assert_array_equal(found[0].ravel(), model.fast.predict(np.repeat(rows_of(bands), 2, 0))[::2])
+            np.testing.assert_allclose(found[0].ravel(), model.fast.predict(rows_of(bands)), rtol=1e-12)
             assert np.isnan(nodata)
             continue
         truth = expected_labels(model, bands)

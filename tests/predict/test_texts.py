@@ -23,7 +23,7 @@ import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.frames.text_columns import NONE, UNKNOWN, TextColumn
-from approxsvm.frontends.sklearn import lookups
+from approxsvm.frontends.sklearn.steps import lookups
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed; it is the extra arrow")
 N = 400

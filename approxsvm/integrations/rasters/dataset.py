@@ -34,7 +34,7 @@ def score_raster(
     inputs : path or sequence of paths
         Files that GDAL reads: GeoTIFF, JPEG 2000, VRT, ENVI and others; folders of them, patterns, and GDAL's own
         names. Several files must have the same grid; their bands are stacked, in order. If the output is a folder, each
-        file is a scene of its own instead.
+        file is a separate scene instead.
     output : path
         A .tif file, with the grid of the input, tiled and compressed. A name without a suffix is a folder, which gets
         one file for each input file; after a run that was killed, the same call continues with the first missing file.

@@ -61,7 +61,7 @@ def predict_image(
     Returns
     -------
     numpy.ma.MaskedArray, or xarray.DataArray for one; a dict by output if `outputs` is a sequence
-        The shape is that of the image without the bands; outputs with several columns have them in place of the bands.
+        The shape is the image's without the bands; outputs with several columns have them in place of the bands.
         A pixel without data, or with a number that the model rejects, is masked. In a DataArray it holds the attribute
         ``_FillValue``, labels are whole numbers, and the attributes ``flag_values`` and ``flag_meanings`` tell labels
         that are not whole numbers.

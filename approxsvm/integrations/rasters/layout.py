@@ -98,7 +98,7 @@ class Layout:
 
 
 def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
-    """Return a value of a dtype that is no label, to fill gaps with; None if there is none."""
+    """Return a value of a dtype that is no label, to fill gaps with, or None."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         known = set(labels)

@@ -79,13 +79,13 @@ def _fingerprint(pixels: PixelModel, reading: Mapping[str, Any], scale: int | No
 
 
 def _part_of(progress: Progress | None, k: int, n: int) -> Progress | None:
-    """Return the progress of all scenes, given that of one of them."""
+    """Return the progress of all scenes from the progress of one."""
     return None if progress is None else lambda pixels, share: progress(pixels, (k + (share or 0.0)) / n)
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What is the same for all scenes of a run."""
+    """Settings that all scenes of a run share."""
 
     pixels: PixelModel
     layout: Layout

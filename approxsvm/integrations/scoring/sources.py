@@ -109,14 +109,14 @@ def _format(path: Path, unnamed: str) -> str:
 
 
 def is_raster(name: str) -> bool:
-    """Return whether GDAL has to read a name: a raster file, or a name of its own such as /vsizip/a.zip/b.tif."""
+    """Return whether GDAL has to read a name: a raster file, or one of its special names such as /vsizip/a.zip/b.tif."""
     if os.path.isfile(name):
         return format_of(name) is None and (file_kinds(Path(name))[0] in RASTERS or _has_envi_header(Path(name)))
     return name.startswith("/vsi") or bool(re.match(r"[A-Za-z0-9_]{2,}:", name) and not os.path.lexists(name))
 
 
 def _has_envi_header(path: Path) -> bool:
-    """Return whether a file without a sign of its own has a header of ENVI beside it."""
+    """Return whether a file that nothing else identifies has a header of ENVI next to it."""
     for header in (path.with_suffix(".hdr"), path.with_name(f"{path.name}.hdr")):
         if header != path and header.is_file():
             with header.open("rb") as file:

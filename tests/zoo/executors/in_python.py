@@ -234,7 +234,8 @@ class Later(Executor):
         for k, container in enumerate(("lists", "array", "Fortran order", "CSR", "frame", table.container)):
             dense = table.container in ("array", "lists", "Fortran order", "not contiguous", "frame")
             if dense and len(table.numeric) == len(table.kinds):
-                names = table.names or tuple(f"f{j}" for j in range(len(table.kinds)))
+                known = getattr(model, "feature_names_in_", [f"f{j}" for j in range(len(table.kinds))])
+                names = table.names or tuple(known)
                 kinds = (("float32", "float64", "int8")[k % 3],) * len(table.kinds)
                 values = fitting(table.values, kinds)[: len(table.values) // (k % 2 + 1)]
                 other = Table(values, kinds, container, names if container == "frame" else None)

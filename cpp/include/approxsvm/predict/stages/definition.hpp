@@ -101,8 +101,8 @@ class DefinedKernels {
         // exp rounds to zero only below 2^-1000, even after multiplication by an overflown distance.
         const double gaussian = std::exp(-gamma_ * least * least);
         const double slope = gaussian > 0.0 ? 2.0 * gamma_ * most * gaussian * (1.0 + 1e-12) : 0.0;
-        const double far = 1.0001 * row_error_ * (slope < steepest_ ? slope : steepest_) + 0x1p-1000;
-        return far < 1.0 ? far : 1.0;
+        const double reach = 1.0001 * row_error_ * (slope < steepest_ ? slope : steepest_) + 0x1p-1000;
+        return reach < 1.0 ? reach : 1.0;
     }
 
     const double gamma_, row_error_, steepest_, d_depth_, unseen_;
