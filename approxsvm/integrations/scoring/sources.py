@@ -109,7 +109,7 @@ def _format(path: Path, unnamed: str) -> str:
 
 
 def is_raster(name: str) -> bool:
-    """Return whether GDAL has to read a name: a raster file, or one of its special names such as /vsizip/a.zip/b.tif."""
+    """Return whether GDAL reads this name: a raster file, or one of its special names such as /vsizip/a.zip/b.tif."""
     if os.path.isfile(name):
         return format_of(name) is None and (file_kinds(Path(name))[0] in RASTERS or _has_envi_header(Path(name)))
     return name.startswith("/vsi") or bool(re.match(r"[A-Za-z0-9_]{2,}:", name) and not os.path.lexists(name))
