@@ -51,6 +51,8 @@ _MAX_ROWS: Final = 2_000
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # Stages that may reduce the cost to this share are tried even if the search takes longer than the expected rows.
 _MUCH_LESS: Final = 0.2
+# They are not tried if another plan takes less than this share of the exact engine's time.
+_GOOD_ENOUGH: Final = 0.1
 # Above this number of classes, stages may take as many bytes as the exact model plus this, because they store vectors
 # again for each pair.
 _MANY_CLASSES: Final = 64
@@ -109,6 +111,8 @@ class SubspaceTrials:
     def hopeful_cost(self) -> Cost | None:
         """Return the cost of a row at best; None if the model has no stages in few coordinates that may pay."""
         if not (self._budget.is_free and may_have_subspaces(self._problem) and self._has_rows):
+            return None
+        if self._budget.least.shares_of(self._costs.exact)[0] < _GOOD_ENOUGH:
             return None
         d = self._model.n_features
         self._numbers = [k for k in _NUMBERS if 2 * k <= d and self._may_pay(k)]
