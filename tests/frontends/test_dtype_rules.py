@@ -142,7 +142,6 @@ def test_steps_that_treat_sparse_rows_otherwise_are_known(name: str) -> None:
     step = fitted(name)
     rows = np.where(X[:40] > 4.0, X[:40], 0.0)
     dense, sparse = answered(step, rows), answered(step, csr_array(rows))
-    record = recognise(step).step
-    differs = record is not None and record.differs_if_sparse(step)
+    differs = recognise(step).step.differs_if_sparse(step)
     if dense is not None and sparse is not None:
         assert np.allclose(dense, sparse, rtol=1e-10, atol=1e-10) == (not differs)

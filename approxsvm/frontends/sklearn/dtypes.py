@@ -194,7 +194,7 @@ def _after_step(step: Any, rule: Rule, rows: _Rows, findings: _Findings, name: s
             elif behaviour.computes != F64:
                 findings.add(raw, behaviour.computes, is_op, words, giver, rows)
         dtypes[raw] = gives
-    for raw in () if known.step is None else known.step.differs_if_sparse(step):
+    for raw in known.step.differs_if_sparse(step):
         findings.refuse(raw, words, rows)
     is_function = known.name == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
@@ -325,7 +325,7 @@ def _gaussian_process(step: Any, dtype: DType) -> Behaviour:
     return Behaviour(F64, F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-# Rules of models and feature maps; those of steps are in their records.
+# Rules for models and feature maps; a step has its rule in its record.
 _RULES: Final[Mapping[str, Rule]] = {
     "KernelRidge": _kernel_of("X_fit_"),
     "Nystroem": _kernel_of("components_"),
@@ -339,4 +339,4 @@ _RULES: Final[Mapping[str, Rule]] = {
 
 def rule_of(known: Known) -> Rule | None:
     """Return the rule of a class; None if it computes in float64, or only passes rows on."""
-    return _RULES.get(known.name) if known.step is None else known.step.rule
+    return _RULES.get(known.name, known.step.rule)

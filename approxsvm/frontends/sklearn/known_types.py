@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, cast
 
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.frontends.sklearn.steps import STEPS
-from approxsvm.frontends.sklearn.steps.record import OTHER_DTYPE, Step
+from approxsvm.frontends.sklearn.steps.record import NO_STEP, OTHER_DTYPE, Step
 
 Role = Literal[
     "kernel machine",
@@ -51,7 +51,7 @@ class Known:
     relies: tuple[str, ...]
     refused: str
     overridable: tuple[str, ...] = ()
-    step: Step | None = None  # how it is folded, for all steps but unions of others
+    step: Step = NO_STEP  # how it is folded
 
     @property
     def library(self) -> str:
@@ -63,7 +63,6 @@ _KERNELS: Final = "kernels other than RBF, linear, sigmoid and polynomial of deg
 _LIBSVM: Final = (
     "kernel degree coef0 support_ support_vectors_ _n_support _dual_coef_ _intercept_ _gamma _probA _probB _sparse"
 )
-_APART: Final = "members with other kernels, other gammas or other scalers than the first"
 _VOTING: Final = "votes of members that are averages or votes themselves"
 _TARGETS: Final = "members of several targets"
 _OF_TEXTS: Final = (

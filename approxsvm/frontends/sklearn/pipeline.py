@@ -159,14 +159,13 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         if known is not None and known.role == "selector":
             _check_width(map_, step, name)
             return _selected(_with_checks(map_, step), step)
-        folder = None if known is None else known.step.fold if known.step else _UNIONS.get(known.name)
+        folder = None if known is None else known.step.fold or _UNIONS.get(known.name)
         if known is None or folder is None:
             raise UnsupportedModelError(_cannot_fold(name, step))
         _check_width(map_, step, name)
         _check_helpers(step, known)
         folded = folder(_with_checks(map_, step), step)
-        sorts = known.step is not None and known.step.sorts
-        is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and not sorts)
+        is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and not known.step.sorts)
         is_sparse, stays_sparse = (gives_sparse(step, before) for before in (map_.is_sparse, map_.stays_sparse))
         return replace(folded, is_sparse=is_sparse, stays_sparse=stays_sparse, is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
@@ -177,7 +176,7 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
 
 def _check_helpers(step: Any, known: Known) -> None:
     """Check the classes of the objects that compute part of a step's answers."""
-    for attribute, cls in () if known.step is None else known.step.helpers:
+    for attribute, cls in known.step.helpers:
         held = getattr(step, attribute, None)
         for one in held if isinstance(held, (list, tuple)) else [held]:
             if one is not None:
@@ -187,9 +186,9 @@ def _check_helpers(step: Any, known: Known) -> None:
 def _with_checks(map_: InputMap, step: Any) -> InputMap:
     """Add to the map the checks of a step, which come before its computation."""
     known = recognise(step)
-    if known is None or known.name in _UNIONS or (known.step and not known.step.checks(step)):
+    if known is None or known.name in _UNIONS or not known.step.checks(step):
         return map_
-    if known.step and known.step.takes_nan:
+    if known.step.takes_nan:
         missing = getattr(step, "missing_values", np.nan)
         return map_.looked_at(takes_nan=is_nan(missing) or is_na(missing))
     if known.role == "selector" and allows_nan(step):
@@ -216,22 +215,17 @@ def gives_sparse(step: Any, is_sparse: bool) -> bool:
     if kind == "FeatureUnion":
         parts = [t for _, t in step.transformer_list if not is_dropped(t)]
         return any(is_sparse if _is_nothing(t) else gives_sparse(t, is_sparse) for t in parts)
-    if known is not None and known.step is not None:
-        return known.step.gives_sparse(step, is_sparse)
-    return is_sparse and kind in _SELECTORS_OF_SPARSE
+    if kind in _SELECTORS_OF_SPARSE:
+        return is_sparse
+    return known is not None and known.step.gives_sparse(step, is_sparse)
 
 
 def leaves_unsorted(step: Any) -> bool:
     """Return whether a transformer may leave the entries of sparse rows out of order."""
     known = recognise(step)
-    if known is not None and known.step is not None:
-        return known.step.leaves_unsorted(step)
-    if (
-        known is None
-        or known.name != "ColumnTransformer"
-        or not step.sparse_output_
-        or hasattr(step, "feature_names_in_")
-    ):
+    if known is None or known.name != "ColumnTransformer":
+        return known is not None and known.step.leaves_unsorted(step)
+    if not step.sparse_output_ or hasattr(step, "feature_names_in_"):
         return False
     return any(
         (np.diff(positions) < 0).any() for positions in map(np.ravel, step._transformer_to_input_indices.values())
@@ -376,7 +370,7 @@ def overwrites(step: Any) -> bool:
         return overwrites(step.estimator)
     if hasattr(step, "best_estimator_"):
         return overwrites(step.best_estimator_)
-    return known is not None and known.step is not None and "copy" in known.relies and not step.copy
+    return known is not None and "copy" in known.relies and not step.copy
 
 
 def _check_overwriting(parts: Iterable[tuple[str, Any]]) -> None:

@@ -21,7 +21,7 @@ from approxsvm.frontends.sklearn.steps.dtype_rules import (
     DType,
     checked_dtype,
 )
-from approxsvm.frontends.sklearn.steps.record import OTHER_DTYPE, OVERWRITES, Step, keeps_sparse
+from approxsvm.frontends.sklearn.steps.record import OTHER_DTYPE, OVERWRITES, Step, gives_sparse_as_asked, keeps_sparse
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops import Affine
 from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Lookup, Steps
@@ -497,10 +497,6 @@ def _holds(dtype: DType, number: float) -> bool:
 _CATEGORIES: Final = "categories that are neither texts nor numbers, or that follow sums"
 
 
-def _encodes_sparse(step: Any, is_sparse: bool) -> bool:
-    return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
-
-
 STEPS: Final = (
     Step(
         "Binarizer",
@@ -530,7 +526,7 @@ STEPS: Final = (
         _encoder_dtypes,
         refused=f"{_CATEGORIES}; {OTHER_DTYPE}",
         takes_nan=True,
-        gives_sparse=_encodes_sparse,
+        gives_sparse=gives_sparse_as_asked,
     ),
     Step(
         "OrdinalEncoder",

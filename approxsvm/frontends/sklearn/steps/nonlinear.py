@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frames.dtypes import SPARSE
 from approxsvm.frontends.sklearn.steps.dtype_rules import in_place
-from approxsvm.frontends.sklearn.steps.record import OVERWRITES, Step, keeps_sparse
+from approxsvm.frontends.sklearn.steps.record import OVERWRITES, Step, gives_sparse_as_asked, keeps_sparse
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PiecewisePolynomial
@@ -309,6 +309,6 @@ STEPS: Final = (
         in_place,
         refused="degree 0; handle_missing='zeros'",
         helpers=(("bsplines_", "BSpline"),),
-        gives_sparse=lambda step, is_sparse: bool(getattr(step, "sparse_output", getattr(step, "sparse", False))),
+        gives_sparse=gives_sparse_as_asked,
     ),
 )

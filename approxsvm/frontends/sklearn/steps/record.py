@@ -23,6 +23,11 @@ def keeps_sparse(step: Any, is_sparse: bool) -> bool:
     return is_sparse
 
 
+def gives_sparse_as_asked(step: Any, is_sparse: bool) -> bool:
+    """Return sparse rows if the step's parameter says so, whose name depends on scikit-learn's version."""
+    return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
+
+
 def _never(step: Any) -> bool:
     return False
 
@@ -45,8 +50,8 @@ class Step:
     names: str
     module: str  # the public module of the library
     relies: str
-    fold: Fold  # appends an object of these classes to a map
-    rule: Rule  # dtypes that it takes, computes in and returns
+    fold: Fold | None  # appends an object of these classes to a map
+    rule: Rule | None  # dtypes that it takes, computes in and returns
     refused: str = ""
     # Attributes with objects that compute part of the answers, and the class of these objects.
     helpers: tuple[tuple[str, str], ...] = ()
@@ -56,3 +61,6 @@ class Step:
     leaves_unsorted: Callable[[Any], bool] = _never  # whether entries of sparse rows may be out of order
     sorts: bool = False  # whether entries of its sparse rows are in order even if the given ones are not
     differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing  # kinds of sparse rows that it treats differently
+
+
+NO_STEP: Final = Step("", "", "", None, None)  # of classes that are no steps, or unions of other steps
