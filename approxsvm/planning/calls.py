@@ -63,7 +63,7 @@ class Cost:
 
     def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
         """Return whether rows cost much less than in the exact engine, in batches or on average of these and alone."""
-        asked, alone = _mean(self.asked / exact.asked), _mean(self.alone / exact.alone)
+        asked, alone = self.shares_of(exact)
         return min(asked, math.sqrt(asked * alone) if rows_per_call is None else math.inf) <= WORTHWHILE
 
     def shares_of(self, exact: Cost) -> tuple[float, float]:

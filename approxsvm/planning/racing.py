@@ -16,6 +16,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.ir.compilation import TriedPlan
 from approxsvm.planning.building import part_of
 from approxsvm.planning.calls import MOST_ALONE, SAME
+from approxsvm.planning.cost import CALL_ROWS
 from approxsvm.planning.request import Built, Request, Stopwatch
 from approxsvm.runtime.evaluator import Evaluator
 
@@ -24,8 +25,7 @@ _MOST_PLANS: Final = 4
 _WITHIN: Final = 1.5
 # Processor seconds that finishing plans may always take.
 _ACCEPTABLE_SECONDS: Final = 0.5
-# Rows of a large call, maximum number of small calls, and maximum number of entries in their rows.
-_ROWS: Final = 4_000
+# Maximum number of small calls, and of entries in the rows of all calls.
 _CALLS: Final = 300
 _MAX_NUMBERS: Final = 1 << 24
 # Minimum and maximum number of rounds; calls of a turn. Plans that take longer than the least by this factor leave
@@ -121,7 +121,7 @@ def race(racers: Sequence[Artifact], rows: Any, request: Request, most_seconds: 
     if rows_per_call is None:
         alone = course(may_win, 1, part_of(progress, 0.0, 0.5))
         may_win = [k for k in may_win if alone[k] <= MOST_ALONE * min(alone)]
-    asked = course(may_win, rows_per_call or _ROWS, part_of(progress, 0.5, 1.0))
+    asked = course(may_win, rows_per_call or CALL_ROWS, part_of(progress, 0.5, 1.0))
     good = [k for k in may_win if asked[k] <= SAME * min(asked[j] for j in may_win)]
     winner = min(good, key=lambda k: (racers[k].n_bytes, asked[k]))
     alone = asked if rows_per_call == 1 else alone
@@ -169,7 +169,7 @@ def _calls(rows: Any, call_rows: int) -> list[Any]:
     """Return the rows of the calls of a turn, evenly spread over `rows` or, if these are fewer, repeated."""
     n_present, is_dense = rows.shape[0], isinstance(rows, np.ndarray)
     numbers_of_row = rows.shape[1] if is_dense else rows.nnz // n_present
-    most = min(_ROWS, max(_MAX_NUMBERS // max(numbers_of_row, 1), 1))
+    most = min(CALL_ROWS, max(_MAX_NUMBERS // max(numbers_of_row, 1), 1))
     size = min(call_rows, most)
     n = size * min(most // size, _CALLS)
     drawn = np.linspace(0, n_present - 1, n).astype(np.intp) if n <= n_present else np.arange(n) % n_present

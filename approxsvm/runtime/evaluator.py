@@ -86,7 +86,7 @@ class Evaluator:
         looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE, NO_NUMBER, NOT_NONE}
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
-        self._labels: Any = np.array([1, -1]) if self._task == "one_class" else artifact.labels
+        self._labels: Any = labels_of(artifact)
         # Labels by position for a single row; None if the answer is a value. A list, unlike an array, already holds its
         # items as objects.
         by_position = {"regression": None, "one_class": [1, -1]}
@@ -334,6 +334,11 @@ def check_output(artifact: Artifact, output: str) -> None:
     }
     if output not in available_outputs(artifact):
         raise InputError(f"the model has no output {output!r}: {why[output]}")
+
+
+def labels_of(artifact: Artifact) -> npt.NDArray[Any]:
+    """Return the labels by position: the model's, or 1 and -1 for inliers and outliers."""
+    return np.array([1, -1]) if artifact.task == "one_class" else artifact.labels
 
 
 def artifact_of(model: Any) -> Artifact:

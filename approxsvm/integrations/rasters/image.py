@@ -16,7 +16,7 @@ from approxsvm.integrations.rasters.layout import Layout, spare_number
 from approxsvm.integrations.rasters.pixels import Answered, PixelModel, differs, in_bands, nodata_number
 from approxsvm.integrations.scoring.overlap import overlapped
 from approxsvm.runtime.answer_names import answer_names
-from approxsvm.runtime.evaluator import artifact_of
+from approxsvm.runtime.evaluator import artifact_of, labels_of
 from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads
 
@@ -108,7 +108,7 @@ def _of_array(pixels: PixelModel, image: Any, nodata: float | None, n_workers: i
     """Answer an array whose first axis holds the bands."""
     _check(pixels, image.shape, image.dtype)
     artifact, shape = pixels.artifact, image.shape[1:]
-    labels = np.array([1, -1]) if artifact.task == "one_class" else artifact.labels
+    labels = labels_of(artifact)
     kinds = {"label": labels.dtype, "certified": np.dtype(np.bool_)}
     whole = {
         output: np.zeros((len(answer_names(artifact, output)), *shape), kinds.get(output, np.dtype(np.float64)))
@@ -176,10 +176,9 @@ def _answer(pixels: PixelModel, image: Any, nodata: float | None, index: Index) 
     if mask is not np.ma.nomask:
         has_data = ~mask.reshape(len(part), -1)[used].any(axis=0)
     if nodata is not None:
-        differ = np.ones(len(rows), np.bool_) if has_data is None else has_data
+        has_data = np.ones(len(rows), np.bool_) if has_data is None else has_data
         for band in used.tolist():
-            differ &= differs(rows[:, band], nodata, rows.dtype)
-        has_data = differ
+            has_data &= differs(rows[:, band], nodata, rows.dtype)
     if has_data is not None and has_data.all():
         has_data = None
     return index, pixels.answer(rows, has_data)

@@ -12,6 +12,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.integrations.rasters.pixels import Answered
 from approxsvm.runtime.answer_names import answer_names
+from approxsvm.runtime.evaluator import labels_of
 from approxsvm.system.options import whole_number
 
 # Number types of bands of integers, the first that suffices is taken, each with the preferred number for no data.
@@ -31,7 +32,7 @@ class LabelCodes:
     @classmethod
     def of(cls, artifact: Artifact) -> "LabelCodes":
         """Return the codes of a model's labels: the labels, or their ranks."""
-        labels = np.array([1, -1]) if artifact.task == "one_class" else np.asarray(artifact.labels)
+        labels = labels_of(artifact)
         if labels.dtype.kind in "biuf":
             numbers = [int(label) if float(label).is_integer() else None for label in labels.tolist()]
             if all(number is not None and abs(number) < 1 << 31 for number in numbers):

@@ -32,7 +32,6 @@ _MOST_CACHE_BYTES = 128 << 20
 _WORK_BYTES = 48 << 20  # for the pixels and answers of all threads
 _FEWEST_PIXELS = 1 << 10  # of a piece of a window
 _MOST_PIXELS = 1 << 17
-_MAX_REASONS = 100  # limit for all files together
 
 
 def run(
@@ -58,8 +57,7 @@ def run(
     if in_folder:
         folder = PartFolder(Path(output), "tif", ".tif", sources)
         refuse_shared_files(read, folder.written())
-        folder.claim(_fingerprint(pixels, reading, probability_scale, overviews))
-        remaining = [source for source in sources if not folder.is_done(source)]
+        remaining = folder.claim(_fingerprint(pixels, reading, probability_scale, overviews))
         scoring.n_kept = len(sources) - len(remaining)
         scenes = {folder.path(source): [source.name] for source in remaining}
     else:
@@ -188,7 +186,7 @@ def _count(scoring: Scoring, name: str, result: _Result) -> None:
     scoring.n_rows += n_pixels
     scoring.n_bad += n_pixels - result.n_answered
     scoring.seconds_predicting += result.seconds
-    for pixel in sorted(result.reasons)[: _MAX_REASONS - len(scoring.bad_rows)]:
+    for pixel in sorted(result.reasons)[: scoring.n_reasons_left]:
         row, column = divmod(pixel, window.width)
         place = f"{name}, row {window.row + result.piece.rows.start + row}, column {window.column + column}"
         scoring.bad_rows.append(f"{place}: {result.reasons[pixel]}")

@@ -59,8 +59,15 @@ class PartFolder:
         for path in (*self.paths.values(), self._folder / RECORD):
             yield f"output {path}", path
 
-    def claim(self, options: Mapping[str, Any]) -> None:
-        """Write the record of a run with these options; InputError if other files would be overwritten."""
+    def claim(self, options: Mapping[str, Any]) -> list[Source]:
+        """Write the record of a run with these options; return the sources that have no complete part yet.
+
+        Raises InputError if other files would be overwritten.
+        """
+        self._write_record(options)
+        return [source for source in self.paths if not self._is_done(source)]
+
+    def _write_record(self, options: Mapping[str, Any]) -> None:
         requested: dict[str, Any] = {"kind": self._kind, **options}
         record, text = self._folder / RECORD, json.dumps(requested, indent=1, sort_keys=True)
         requested = json.loads(text)
@@ -88,7 +95,7 @@ class PartFolder:
         except (ValueError, TypeError):
             raise InputError(f"{record}: not the record of a run; use another folder, or remove it") from None
 
-    def is_done(self, source: Source) -> bool:
+    def _is_done(self, source: Source) -> bool:
         """Return whether the part of a source exists and is not older than the source."""
         path = self.paths[source]
         return source.path is not None and path.exists() and path.stat().st_mtime_ns >= source.path.stat().st_mtime_ns

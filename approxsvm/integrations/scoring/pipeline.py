@@ -28,7 +28,6 @@ from approxsvm.system.threads import n_threads
 pa = import_package("pyarrow", "arrow", "scoring files")
 
 _SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # types with the same values
-_MAX_REASONS = 100  # limit for all files together
 
 
 def run(
@@ -56,8 +55,8 @@ def run(
     refuse_shared_files(_read(model, sources), _written(output) if folder is None else folder.written())
     remaining = sources
     if folder is not None:
-        folder.claim({**parts.run_fingerprint(scorer), "delimiter": how.delimiter or ",", "header": how.header})
-        remaining = [source for source in sources if not folder.is_done(source)]
+        how_read = {"delimiter": how.delimiter or ",", "header": how.header}
+        remaining = folder.claim({**parts.run_fingerprint(scorer), **how_read})
         scoring.n_kept = len(sources) - len(remaining)
     share = _Share(remaining, progress)
     with closing(overlapped(_blocks(remaining, scorer, how, scoring), _score, n_workers)) as results:
@@ -139,7 +138,7 @@ def _write(path: str, kind: str, results: Iterator[_Result], scoring: Scoring, s
             scoring.seconds_predicting += result.seconds
             scoring.n_rows += result.scored.n_rows
             scoring.n_bad += result.scored.n_bad
-            scoring.bad_rows += result.scored.reasons[: _MAX_REASONS - len(scoring.bad_rows)]
+            scoring.bad_rows += result.scored.reasons[: scoring.n_reasons_left]
             share.tell(scoring.n_rows, result)
 
 

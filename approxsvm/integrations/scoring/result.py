@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 # Called with the number of rows written, and the fraction of the input that they are, None if unknown.
 Progress = Callable[[int, "float | None"], None]
+_MAX_REASONS = 100  # limit for all files together
 
 
 @dataclass
@@ -38,3 +39,8 @@ class Scoring:
     seconds_reading: float = 0.0
     seconds_predicting: float = 0.0
     seconds_writing: float = 0.0
+
+    @property
+    def n_reasons_left(self) -> int:
+        """Number of further bad rows that `bad_rows` takes."""
+        return _MAX_REASONS - len(self.bad_rows)

@@ -4,7 +4,7 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -139,15 +139,7 @@ def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None)
     for given in inputs:
         name = os.fspath(given)
         if os.path.isdir(name):
-            paths = [(Path(file), PurePath(file).relative_to(name)) for file in _files(name)]
-            sources += [
-                Source(path, str(path), "raster", relative)
-                for path, relative in paths
-                if not any(part[0] in "._" for part in relative.parts)
-                and path.suffix not in _BESIDE_RASTERS
-                and not _is_within(path, without)
-                and is_raster(str(path))
-            ]
+            sources += sorted(_in_folder(Path(name), _format_of_raster, without), key=lambda source: source.name)
         elif glob.has_magic(name) and not os.path.lexists(name):
             sources += _matching(name, "raster", without, "")
         else:
@@ -188,7 +180,7 @@ def find_sources(
         if name == STANDARD:
             sources.append(Source(None, "standard input", input_format or "csv", PurePath("standard_input")))
         elif os.path.isdir(name):
-            sources += _in_folder(Path(name), input_format, without)
+            sources += _in_folder(Path(name), lambda path: input_format or format_of(path), without)
         elif os.path.lexists(name) or not glob.has_magic(name):
             path = Path(name)
             path.stat()  # raises an error that names the file before anything is done
@@ -202,16 +194,20 @@ def find_sources(
     return sources
 
 
-def _in_folder(folder: Path, input_format: str | None, without: Path | None) -> list[Source]:
+def _in_folder(folder: Path, format_of_file: Callable[[Path], str | None], without: Path | None) -> list[Source]:
     sources = []
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
-        known = input_format or format_of(path)
-        if known is None or not path.is_file() or any(part[0] in "._" for part in relative.parts):
+        if not path.is_file() or any(part[0] in "._" for part in relative.parts) or _is_within(path, without):
             continue
-        if not _is_within(path, without):
+        known = format_of_file(path)
+        if known is not None:
             sources.append(Source(path, str(path), known, relative))
     return sources
+
+
+def _format_of_raster(path: Path) -> str | None:
+    return "raster" if path.suffix not in _BESIDE_RASTERS and is_raster(str(path)) else None
 
 
 def _is_within(path: Path, folder: Path | None) -> bool:
