@@ -123,7 +123,7 @@ def _one_row_of_covtype(records: Records) -> str:
     )
 
 
-# Models of several classes, a regression and probabilities: those that were measured appear.
+# Models of several classes, a regression and probabilities; each appears if it was measured.
 _KINDS: Final = (
     "letter, 26 classes",
     "pendigits, 10 classes",

@@ -51,7 +51,7 @@ def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
     if len(scales) < n_features:
         raise UnsupportedModelError(
             f"{os.fspath(path)}: {len(scales)} columns are scaled, but the model has {n_features}, and the file does "
-            "not say which; write a line '0 1' in the place of each column that is not scaled, such as those of factors"
+            "not say which; write a line '0 1' for each column that is not scaled, such as a column of a factor"
         )
     return InputMap.identity(len(scales)).then_affine(subtract=scales[:, 0], divide=scales[:, 1])
 

@@ -38,7 +38,7 @@ class Prepared:
 def build(
     model: KernelModel, problem: Problem, plan: Plan, request: Request, prepared: Prepared | None = None
 ) -> Artifact:
-    """Build a plan; what is `prepared` is what building it would give."""
+    """Build a plan. `prepared` are parts that the search has built already; building them again gives the same."""
     done = prepared or Prepared()
     write = partial(writer.build, model, tolerance_asked=request.tolerance is not None, plan=plan)
     if plan.engine == "expansions":

@@ -95,7 +95,7 @@ class Products:
     cost: float  # multiplications of a row with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit the cache
     by_columns: bool  # whether support vectors are stored by columns
-    # With several classes, for each: its support vectors, and those of other classes with a coefficient in their pair
+    # Of each of several classes: its support vectors, and other classes' with a coefficient in their pair
     counts: FloatArray
     listed: FloatArray
 

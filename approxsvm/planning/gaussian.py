@@ -90,7 +90,7 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n
     """Build the exact engine alone, which computes each kernel value once for all functions.
 
     With `by_sign`, only the signs of values matter, as labels. No tolerance is then promised, so that the cheapest
-    stage that determines the sign suffices. The functions may be those of `n_functions` members of an ensemble.
+    stage that determines the sign suffices. The functions may belong to `n_functions` members of an ensemble.
     """
     request.check_plan(model, "exact")
     reason = "the exact engine alone"

@@ -133,7 +133,7 @@ class Placement:
 
 
 def held_out(problem: Problem, rows: Any) -> Any:
-    """Return those of the rows that are held out, if `rows` are the problem's before its input map."""
+    """Return the held-out rows; `rows` are the problem's rows before its input map."""
     return _taken(rows, _draw(problem)[1])
 
 

@@ -137,7 +137,7 @@ def _least_seconds(
     call_rows: int,
     progress: Callable[[float], None],
 ) -> list[float]:
-    """Return the least seconds per row in calls of this size; those that cannot win are timed in one round."""
+    """Return the least seconds per row in calls of this size; a racer that cannot win is timed in one round only."""
     calls = _calls(rows, call_rows)
     n_rows = len(calls) * (calls[0].shape[0] if calls[0].ndim > 1 else 1)
     runs = [partial(_answer_all, Evaluator(artifact), calls) for artifact in racers]

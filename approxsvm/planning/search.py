@@ -103,7 +103,7 @@ class Search:
             if hopeful is None or not self.budget.allows(family.work(), hopeful):
                 continue
             start = done[family.task]
-            done[family.task] = 0.5 * (1.0 + start)  # half of what is left
+            done[family.task] = 0.5 * (1.0 + start)  # half of the rest of the bar
             family.trial(part_of(partial(progress, family.task), start, done[family.task]))
         progress("Planning", 1.0)
         return self._choice()

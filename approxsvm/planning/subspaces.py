@@ -116,7 +116,7 @@ class SubspaceTrials:
             return None
         d = self._model.n_features
         self._numbers = [k for k in _NUMBERS if 2 * k <= d and self._may_pay(k)]
-        if not (self._numbers and all(group.have_one_sign() and len(group.members) for group in self._lists)):
+        if not (self._numbers and _have_sums(self._lists)):
             return None
         return self._at_best if max(len(group.members) for group in self._lists) * d <= _MAX_NUMBERS else None
 
@@ -189,6 +189,11 @@ class SubspaceTrials:
         return self._at_best.shares_of(self._costs.exact)[0] <= _MUCH_LESS
 
 
+def _have_sums(lists: list[Lists]) -> bool:
+    """Return whether every group has support vectors, and lists of coefficients of one sign."""
+    return all(group.have_one_sign() and len(group.members) for group in lists)
+
+
 def _most_bytes(problem: Problem) -> float:
     """Return the maximum number of bytes of the stages."""
     limit, exact = problem.limits.max_bytes, problem.exact.artifact.n_bytes
@@ -197,7 +202,7 @@ def _most_bytes(problem: Problem) -> float:
 
 
 def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
-    """Return the bytes of vectors in a stage's coordinates: each group's, and those of its pairs' other classes."""
+    """Return the bytes of a stage's vectors: of each group, and of the other classes in its pairs."""
     listed = np.count_nonzero(model.dual_coef) if model.has_pairs else 0
     return 4 * n_coordinates * (model.n_sv + int(listed))
 
@@ -207,7 +212,7 @@ def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], No
     model, lists = problem.model, Lists.of(problem.model)
     wrong = InputError(f"plan: subspaces is {list(plan.subspaces)}, but this model has no such sums: search again")
     is_possible = model.gamma > 0.0 and model.n_sv > 0 and problem.typical_rows.shape[0] > 0
-    if not (is_possible and all(group.have_one_sign() and len(group.members) for group in lists)):
+    if not (is_possible and _have_sums(lists)):
         raise wrong
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(over="ignore", under="ignore", invalid="ignore"):
         trial = _Trial(problem, lists, _Costs(problem), plan.basis, partial(mapped_in_order, pool))

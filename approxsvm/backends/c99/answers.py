@@ -85,7 +85,7 @@ class Answers:
 
 
 def common_parameters(answers: Sequence[Answers]) -> str:
-    """Return definitions of the parameters of outputs (program/scores.h), if those of all models agree."""
+    """Define the parameters of outputs (program/scores.h) as numbers, if all models agree on them."""
     names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
     names["is_of_values_"] = "IS_OF_VALUES"
     found = [one.macros for one in answers]

@@ -207,7 +207,7 @@ class CHeader:
         return [Answers(self.artifact)] * bool(is_sum) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
-        """Yield the public numbers of a model, those that its text uses, and the text."""
+        """Yield the public numbers of a model, the numbers that its text uses, and the text."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
         lines = [

@@ -40,7 +40,7 @@ class Text:
         return with_decimals(re.sub(r"\bmodel_(?=\w)", f"{prefix}_", text))
 
     def _lines(self, path: Path, numbers: Mapping[str, int | str]) -> Iterator[str]:
-        """Yield the lines whose conditions on a model hold, and those of included files."""
+        """Yield the lines of a file and of the files that it includes, without the parts that the model lacks."""
         text, is_guarded = _file(path)
         if is_guarded and path in self._included:
             return

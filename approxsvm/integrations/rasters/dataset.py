@@ -25,8 +25,8 @@ def score_raster(
 ) -> Scoring:
     """Predict every pixel of raster files of any size.
 
-    Windows are read while earlier ones are predicted and written. Answers equal those of `predict` and the related
-    methods for the pixels as rows, one column for each band.
+    While a window is read, earlier ones are predicted and written. Answers equal what `predict` and the related
+    methods return for the pixels as rows, with one column for each band.
 
     Parameters
     ----------

@@ -38,8 +38,8 @@ def predict_image(
 ) -> Any:
     """Predict every pixel of an array, in which some may have no data.
 
-    Answers equal those of `predict` and the related methods for the pixels as rows. The array is read in pieces and
-    not copied; it may be a memory map that is larger than memory.
+    Answers equal what `predict` and the related methods return for the pixels as rows. The array is read in
+    pieces and not copied; it may be a memory map that is larger than memory.
 
     Parameters
     ----------

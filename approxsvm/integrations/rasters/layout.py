@@ -117,7 +117,7 @@ def _integer_type(taken: set[int], scale: int | None) -> tuple[np.dtype[Any], in
         for number in (preferred, *range(highest, max(highest - len(taken) - 1, lowest) - 1, -1)):
             if number not in taken and not (scale and 0 <= number <= scale):
                 return np.dtype(kind), number
-    raise InputError(f"no number of 32 bits is left for pixels without data beside {len(taken)} labels")
+    raise InputError(f"the {len(taken)} labels leave no number of 32 bits for pixels without data")
 
 
 def _colors() -> Iterator[Color]:

@@ -71,7 +71,7 @@ class PixelModel:
         return Answered(_columns(answers), pixels, reasons)
 
     def _finite(self, rows: Any, has_data: BoolArray | None) -> tuple[BoolArray | None, IntArray]:
-        """Return which pixels have data that is finite, or NaN where that is a value, and those that are infinite."""
+        """Return which pixels have finite data, or NaN where the model accepts it, and which pixels are infinite."""
         none = np.empty(0, np.intp)
         if rows.dtype.kind != "f" or np.isfinite(rows).all():
             return has_data, none

@@ -87,7 +87,7 @@ class Stack:
             with naming(name, "not a readable raster"):
                 self.files.append(opened.enter_context(open_quietly(name)))
                 if not self.files[-1].count:
-                    raise DataFormatError(f"{name}: holds no bands of its own, but {_parts(self.files[-1])}")
+                    raise DataFormatError(f"{name}: contains no bands{_parts(self.files[-1])}")
             _check_same_grid(self.files[0], self.files[-1])
         first = self.files[0]
         self.width, self.height = int(first.width), int(first.height)
@@ -205,7 +205,7 @@ def _name_of(band: int | str, every: Sequence[Band]) -> str:
 
 
 def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, bool]]:
-    """Return the masks to read: file, band, and whether it is an alpha band; not those that a number declares."""
+    """Return the masks to read, as file, band and whether it is an alpha band; a declared number is not a mask."""
     flags = rasterio.enums.MaskFlags
     found = {(band.file, band.number, True): None for band in every if band.is_alpha and band not in used}
     files = {band.file for band in used}
@@ -220,9 +220,9 @@ def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, 
 
 
 def _parts(file: Any) -> str:
-    """Return the names of rasters inside a file, such as variables of NetCDF."""
+    """Return the end of a message, with the rasters inside a file, such as variables of NetCDF."""
     names = list(file.subdatasets)
-    return f"the rasters {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}" if names else "nothing else either"
+    return f", but the rasters {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}" if names else ""
 
 
 def _check_same_grid(first: Any, other: Any) -> None:

@@ -124,7 +124,7 @@ def _check_complete(name: str) -> None:
 
 
 def _write_categories(path: str, layout: Layout) -> None:
-    """Write the names of classes where GDAL looks for them, next to the file; remove those of an earlier file."""
+    """Write the names of classes next to the file, where GDAL looks for them; remove an earlier file's sidecars."""
     for suffix in (".aux.xml", ".ovr", ".msk"):
         Path(path + suffix).unlink(missing_ok=True)
     if layout.labels is None or not layout.labels.names:

@@ -55,7 +55,7 @@ def score_dataset(
         range.
     input_format : {"csv", "parquet", "arrow", "libsvm", "numpy"}, optional
         Default: by the name of each file; CSV for standard input; LIBSVM text for other names, without a delimiter,
-        unless the first bytes are those of another kind of file.
+        unless the first bytes show another kind of file.
     output_format : {"csv", "parquet", "arrow"}, optional
         Default: by the name; Parquet in a folder, CSV on standard output.
     delimiter : str, optional

@@ -55,7 +55,7 @@ kernel_of <- function(type, degree = NULL, gamma = NULL, coef0 = NULL) {
   c(paste("kernel_type", type), line_of("degree", degree, as.character), line_of("gamma", gamma), line_of("coef0", coef0))
 }
 
-# Centers and scales of all columns; columns that are not scaled, such as those of factors, have 0 and 1.
+# Centers and scales of all columns; a column that is not scaled, such as a column of a factor, has 0 and 1.
 scales_of <- function(n, scaled, x_scale) {
   scales <- matrix(c(0, 1), n, 2L, byrow = TRUE)
   if (!is.null(x_scale)) scales[scaled, ] <- cbind(x_scale[[1L]], x_scale[[2L]])

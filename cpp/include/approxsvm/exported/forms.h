@@ -82,9 +82,7 @@ static inline float model_part_2_(const model_coefficient_** next, int n, const 
     *next += n * (n + 1) / 2;
     return model_quadratic_form_(q, (const model_coefficient_*)0, n, u);
 }
-#endif
 
-#if model_degree_ >= 3
 static inline float model_part_3_(const model_coefficient_** next, int n, const float u[]) {
     float total = 0.0f;
     int i;
