@@ -493,18 +493,8 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 
 
-class ClassifierModel(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Base class of the compiled classifiers; parameters as in CompiledModel."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = len(self.artifact.labels) > 2
-        return tags
-
-    @property
-    def classes_(self) -> npt.NDArray[Any]:
-        """Class labels, sorted, with the dtype of the source model; shape (n_classes,)."""
-        return np.sort(self.artifact.labels)
+class WithProbabilities(CompiledModel):
+    """Base class of the compiled models that may have probabilities; parameters as in CompiledModel."""
 
     def _has_probabilities(self) -> bool:
         if not self._evaluator.has_probabilities:
@@ -513,7 +503,7 @@ class ClassifierModel(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities by the source's formula.
+        """Return probabilities of the labels by the source's formula.
 
         They are computed from the exact decision values or, with a tolerance, from values within it.
 
@@ -524,7 +514,7 @@ class ClassifierModel(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            Columns as in ``classes_``.
+            Columns as in ``classes_``. A one-class model has LIBSVM's order, inlier and outlier.
         """
         return np.asarray(self._evaluator.predict_proba(self._rows(X)))
 
@@ -544,6 +534,20 @@ class ClassifierModel(ClassifierMixin, CompiledModel):  # type: ignore[misc]
             1 if several classes are coupled, because only their decision values are bounded.
         """
         return np.asarray(self._evaluator.probability_bound(self._rows(X)))
+
+
+class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
+    """Base class of the compiled classifiers; parameters as in CompiledModel."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = len(self.artifact.labels) > 2
+        return tags
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """Class labels, sorted, with the dtype of the source model; shape (n_classes,)."""
+        return np.sort(self.artifact.labels)
 
 
 class CompiledSVC(ClassifierModel):
@@ -635,8 +639,10 @@ class CompiledDensity(CompiledSVR):
         return float(np.sum(self.score_samples(X)))
 
 
-class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
+class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc]
     """Compiled one-class support vector machine; parameters as in CompiledModel.
+
+    Models of LIBSVM's ``svm-train -s 2 -b 1`` have probabilities, with the columns inlier and outlier.
 
     Attributes
     ----------
@@ -644,16 +650,16 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         ``score_samples(X) - offset_ == decision_function(X)``.
     """
 
-    def _has_offset(self) -> bool:
-        if self.artifact.kernel == "gaussian" and self.artifact.header["gamma"] == 0.0:
-            raise AttributeError("with gamma=0 the artifact holds a constant decision value, without its offset")
+    def _has_scores(self) -> bool:
+        if self.artifact.offset is None:
+            raise AttributeError(self.artifact.why_no_scores)
         return True
 
     @property
     def offset_(self) -> float:
         """Difference between scores and decision values; AttributeError for an RBF kernel with gamma=0."""
-        self._has_offset()
-        return -float(self.artifact.decision_numbers()["intercept"][0])
+        self._has_scores()
+        return float(self.artifact.offset)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return decision values, shape (n_rows,); positive values are inliers.
@@ -662,7 +668,7 @@ class CompiledOneClassSVM(OutlierMixin, CompiledModel):  # type: ignore[misc]
         """
         return self._evaluator.decision_function(self._rows(X))
 
-    @available_if(_has_offset)
+    @available_if(_has_scores)
     def score_samples(self, X: Any) -> FloatArray:
         """Return decision values before the offset is subtracted, shape (n_rows,)."""
         return self.decision_function(X) + self.offset_

@@ -87,8 +87,22 @@ class Predictor(Predicting):
             raise InputError(self.artifact.why_no_decision_function)
         return self._evaluator.decision_function(self._rows(X))
 
+    def score_samples(self, X: Any) -> FloatArray:
+        """Return decision values of a one-class model before the offset is subtracted, shape (n_rows,).
+
+        Raises
+        ------
+        InputError
+            See `predict`; also for other models, and for a constant model (gamma=0).
+        """
+        if self.artifact.offset is None:
+            raise InputError(self.artifact.why_no_scores)
+        return self._evaluator.decision_function(self._rows(X)) + self.artifact.offset
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Return class probabilities, shape (n_rows, n_classes), with columns as in `classes`.
+
+        The columns of a one-class model are inlier and outlier, as in LIBSVM.
 
         Raises
         ------

@@ -269,6 +269,8 @@ class Artifact(SealedBytes):
                 "only labels are read from this source; compiling would not make the probabilities of a Gaussian "
                 "process faster: use the source itself"
             )
+        if self.task == "one_class":
+            return "the source has no probabilities; LIBSVM models of svm-train -s 2 -b 1 have them"
         return (
             "there are no probabilities: the source has none, or none that can be read; compile a "
             "CalibratedClassifierCV around it, CalibratedClassifierCV(source, ensemble=False).fit(X, y), or a LIBSVM "
@@ -284,6 +286,11 @@ class Artifact(SealedBytes):
     def has_class_probabilities(self) -> bool:
         """True if the source provides class probabilities."""
         return isinstance(self.outputs.probability, ClassProbability)
+
+    @property
+    def has_probabilities(self) -> bool:
+        """True if rows have a probability for each class, or for inliers and outliers."""
+        return self.outputs.probability is not None and self.outputs.probability.of_labels
 
     @property
     def n_features(self) -> int:
@@ -404,6 +411,21 @@ class Artifact(SealedBytes):
             return False
         is_sum = self.n_decisions == 1 and float(self.decision_numbers()["intercept"][0]) == 0.0
         return is_sum and not bool((self.dual_coef() < 0.0).any())
+
+    @property
+    def offset(self) -> float | None:
+        """Scores of a one-class model minus its decision values; None if it has no scores."""
+        is_constant = self.kernel == "gaussian" and self.header["gamma"] == 0.0  # which lost its offset
+        if self.task != "one_class" or is_constant:
+            return None
+        return -float(self.decision_numbers()["intercept"][0])
+
+    @property
+    def why_no_scores(self) -> str:
+        """Reason to report if there are no scores."""
+        if self.task != "one_class":
+            return "only one-class models have scores"
+        return "with gamma=0 the artifact holds a constant decision value, without its offset"
 
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:

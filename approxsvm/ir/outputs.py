@@ -49,6 +49,7 @@ class Probability:
     kind: ClassVar[str]  # name in schema.inc
     task: ClassVar[Task]  # task of the models that may have it
     has_values: ClassVar[bool] = True  # whether the source also has decision values
+    of_labels: ClassVar[bool] = False  # whether rows have a probability for each label
 
     @property
     def facts(self) -> tuple[int, int, int]:
@@ -71,7 +72,7 @@ class Probability:
 class ClassProbability(Probability):
     """Probabilities of classes."""
 
-    task = "classification"
+    task, of_labels = "classification", True
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +139,7 @@ class DensityMarks(Probability):
     """LIBSVM's probability of being normal, for one-class models: a step function of the decision value."""
 
     marks: FloatArray  # shape (10,); prob_density_marks of the model file, ascending
-    kind, task = "density_marks", "one_class"
+    kind, task, of_labels = "density_marks", "one_class", True
     n_marks: ClassVar[int] = limit("n_density_marks")
 
     def __post_init__(self) -> None:

@@ -13,6 +13,8 @@ def answer_names(artifact: Any, output: str) -> list[str]:
     if output in ("label", "certified"):
         return [output] if artifact.n_targets == 1 else [f"{output}_{k}" for k in range(artifact.n_targets)]
     classes, labels = np.sort(artifact.labels).tolist(), artifact.labels.tolist()
+    if output == "probability" and artifact.task == "one_class":
+        return _distinct(output, [(1,), (-1,)])
     if output == "probability" or (output == "error_bound" and artifact.averages):
         return _distinct(output, [(label,) for label in classes])
     if artifact.task == "classification" and len(labels) > 2:

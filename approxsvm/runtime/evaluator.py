@@ -143,13 +143,13 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Positions of the sorted labels among the model's labels."""
-        return np.argsort(self.artifact.labels, kind="stable")
+        """Positions of the sorted labels among the model's labels; inlier, outlier for a one-class model."""
+        return np.arange(2) if self._task == "one_class" else np.argsort(self.artifact.labels, kind="stable")
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the source has class probabilities."""
-        return self.artifact.has_class_probabilities
+        """Whether the source has probabilities of classes, or of inliers and outliers."""
+        return self.artifact.has_probabilities
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
         """Predict labels (one column per target), 1 and -1 for inliers and outliers, or values of a regression."""
@@ -270,7 +270,7 @@ class Evaluator:
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
-        """Return class probabilities, columns in the order of the sorted labels."""
+        """Return probabilities of the labels, columns in the order of the sorted ones, or of inlier and outlier."""
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:
@@ -315,7 +315,7 @@ def available_outputs(artifact: Artifact) -> tuple[str, ...]:
     has = {
         "label": artifact.task != "regression",
         "value": artifact.has_decision_function,
-        "probability": artifact.has_class_probabilities,
+        "probability": artifact.has_probabilities,
         "error_bound": not artifact.has_labels_alone,
         "certified": True,
     }

@@ -266,6 +266,16 @@ def test_width_of_libsvm_models_comes_from_the_sample(tmp_path):
     assert compile(tmp_path / "m", n_features=9).n_features_in_ == 9
 
 
+def test_skops_asks_for_the_artifact_and_the_estimator(fitted):
+    """As docs/howto/mlflow.md says; the compilation record, whose types are many, stays behind."""
+    skops = pytest.importorskip("skops.io")
+    X, _, _, fast = fitted
+    content = skops.dumps(fast)
+    types = skops.get_untrusted_types(data=content)
+    assert types == ["approxsvm.artifact.views.Artifact", "approxsvm.estimators.CompiledSVC"]
+    np.testing.assert_array_equal(skops.loads(content, trusted=types).predict(X), fast.predict(X))
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "poly", "sigmoid", "linear"])
 def test_scores_of_constant_outlier_detectors(kernel):
     """With an RBF kernel and gamma=0 they were 0, and the source's were not."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import GOLDEN, random_model
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
-from sklearn.svm import SVC
+from sklearn.svm import SVC, OneClassSVM
 
 import approxsvm
 from approxsvm.errors import ArtifactError, InputError
@@ -61,6 +62,42 @@ def test_what_a_model_does_not_have_is_refused():
     ensemble = approxsvm.Predictor(approxsvm.compile(source, X).artifact)
     with pytest.raises(InputError, match="labels are those of the largest probability, without a decision function"):
         ensemble.decision_function(X)
+
+
+def test_one_class_models_have_scores_and_libsvms_probabilities(tmp_path):
+    svmutil = pytest.importorskip("libsvm.svmutil")
+    model = svmutil.svm_train([1.0] * len(X), X.tolist(), "-s 2 -n 0.2 -b 1 -q")
+    svmutil.svm_save_model(str(tmp_path / "inliers.model"), model)
+    expected = np.array(svmutil.svm_predict([], X.tolist(), model, "-b 1 -q")[2])
+    for tolerance in (None, 0.5):
+        fast = approxsvm.compile(tmp_path / "inliers.model", X, tolerance=tolerance)
+        predictor = approxsvm.Predictor(fast.artifact)
+        for answering in (fast, predictor):
+            found, bounds = answering.predict_proba(X), answering.probability_bound(X)
+            assert (np.abs(found - expected) <= bounds + 1e-15).all()
+            if tolerance is None:  # exact decision values
+                np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(fast.predict_log_proba(X), np.log(fast.predict_proba(X)))
+        np.testing.assert_array_equal(predictor.score_samples(X), predictor.decision_function(X) + fast.offset_)
+    assert predictor.predict_one(X[0], outputs=["probability"])["probability"].tolist() == found[0].tolist()
+    pytest.importorskip("pyarrow")
+    table = predictor.predict_arrow(
+        pd.DataFrame(X, columns=list("abcd")), outputs=["label", "probability"], columns=list("abcd")
+    )
+    assert table.column_names == ["label", "probability_1", "probability_-1"]
+
+
+def test_scores_and_probabilities_that_a_model_lacks():
+    inliers = approxsvm.compile(OneClassSVM().fit(X))
+    assert not hasattr(inliers, "predict_proba")
+    for predictor, message in (
+        (approxsvm.Predictor(approxsvm.compile(SVC().fit(X, KINDS)).artifact), "only one-class models have scores"),
+        (approxsvm.Predictor(approxsvm.compile(OneClassSVM(gamma=0).fit(X)).artifact), "with gamma=0 the artifact"),
+    ):
+        with pytest.raises(InputError, match=message):
+            predictor.score_samples(X)
+    with pytest.raises(InputError, match="the source has no probabilities; LIBSVM models of svm-train -s 2 -b 1"):
+        approxsvm.Predictor(inliers.artifact).predict_proba(X)
 
 
 def test_predictors_can_be_pickled():

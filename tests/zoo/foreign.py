@@ -142,7 +142,7 @@ class Libsvm:
         is_regression = self.model.get_svm_type() in (3, 4)
         if not self._has_shares or is_regression:
             raise AttributeError("no probabilities")
-        labels, found = [1, -1] if self.model.get_svm_type() == 2 else self.model.get_labels(), []
+        labels, found = [0, 1] if self.model.get_svm_type() == 2 else self.model.get_labels(), []  # normal, outlier
         for nodes in self._nodes(X):
             shares = (ctypes.c_double * len(labels))()
             self._util.libsvm.svm_predict_probability(self.model, nodes, shares)

@@ -50,6 +50,7 @@ def holds(model: Any, rows: Any, values: Any, bounds: Any) -> Any:
 @quiet
 def answers(model: Any, rows: Any) -> dict[str, Any]:
     """Return what the methods of scikit-learn give: labels as an array, numbers as balls, in its order and sign."""
+    found: dict[str, Any]
     values = values_of(model, rows)
     if isinstance(model.outputs.probability, GaussianDensity):
         logs = values.log() + 0.5 * model.n_features * np.log(Extended(model.gamma) / np.pi)
@@ -59,9 +60,11 @@ def answers(model: Any, rows: Any) -> dict[str, Any]:
     if model.task == "one_class":
         least = 0.0 if model.outputs.threshold is None else np.nextafter(model.outputs.threshold, -np.inf)
         labels = np.where(values.mid[:, 0] > least, 1, -1)
-        return {"predict": labels, "decision_function": values, "score_samples": values - model.intercept}
+        found = {"predict": labels, "decision_function": values, "score_samples": values - model.intercept}
+        shares = probabilities_of(model, rows)
+        return found if shares is None else found | {"predict_proba": shares}
     shares = probabilities_of(model, rows)
-    found: dict[str, Any] = {"predict": _labels(model, rows, values, shares)}
+    found = {"predict": _labels(model, rows, values, shares)}
     if values.mid.shape[1] > 0:
         found["decision_function"] = class_numbers.as_decision_function(model, values)
     if shares is not None:

@@ -52,7 +52,7 @@ def evaluated(evaluator: Evaluator, rows: Any, values: Values = "promised", as_p
         found["labels"] = evaluator._labels[evaluator._of_targets(evaluator.evaluate(rows, LABELS, "settled", as_part))]
     numbers = [("values", "bounds", VALUES | BOUNDS)] * (artifact.n_decisions > 0)
     numbers += [("probabilities", "probability_bounds", PROBABILITIES | PROBABILITY_BOUNDS)] * (
-        artifact.has_class_probabilities
+        artifact.has_probabilities
     )
     for name, bounds, bits in numbers:
         pair = evaluator.evaluate(rows, bits, values, as_part)
@@ -68,7 +68,7 @@ def from_outputs(specimen: Specimen, outputs: Mapping[str, Any]) -> Answers:
     columns = {name: np.asarray(one).reshape(n, -1) for name, one in outputs.items()}
     shape = (n, artifact.n_targets) if artifact.of_targets else (n,)
     found = {to: columns[name].reshape(shape) for name, to in _OF_LABELS.items() if name in columns}
-    inverse = np.argsort(np.argsort(artifact.labels, kind="stable"), kind="stable")
+    inverse = np.argsort(specimen.fast._evaluator.order, kind="stable")
     if "probability" in columns:
         found["probabilities"] = columns["probability"][:, inverse]
         if artifact.averages and "error_bound" in columns:
@@ -460,7 +460,7 @@ class NumPyAlone(Executor):
         artifact = specimen.artifact
         methods = ["predict"] + ["certified"] * (artifact.task != "regression")
         methods += ["error_bound"] * (not artifact.has_labels_alone)
-        methods += ["predict_proba", "probability_bound"] * artifact.has_class_probabilities
+        methods += ["predict_proba", "probability_bound"] * artifact.has_probabilities
         methods += ["decision_function"] * (artifact.has_decision_function and artifact.task != "regression")
         process = _process()
         made = table.make()
