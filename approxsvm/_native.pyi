@@ -211,6 +211,9 @@ def read_libsvm_data(
 # What a file is by its bytes, "a JSON file"; empty where they do not tell.
 def file_kind(data: bytes) -> str: ...
 
+# The same in a clause, with advice if there is any: "this is a pickle; approxsvm convert-model --trust reads it".
+def described_file(data: bytes) -> str: ...
+
 # Labels, indptr, indices, values, least and largest index of lines in memory.
 def parse_libsvm_data(text: bytes) -> tuple[_Floats, _Integers, npt.NDArray[np.int32], _Floats, int, int]: ...
 

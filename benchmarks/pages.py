@@ -283,6 +283,17 @@ def _cotter(records: Records) -> str:
     return as_table(record.tables["features"], columns)
 
 
+_RAHIMI_RECHT: Final[dict[str, Cell]] = {
+    "data": lambda x: f"{x['data']}, {x['columns']} columns",
+    "method": of("method"),
+    "support vectors or features": of("features", count),
+    "multiply-adds per row": of("multiply_adds", count),
+    "test error": lambda x: (
+        f"{x['test_error']:.3f} of the deviation" if x["is_regression"] else f"{100 * x['test_error']:.1f} %"
+    ),
+    "training time, exact = 1": of("training_of_exact", three),
+    "predicting time, exact = 1": of("predicting_of_exact", three),
+}
 _STAND_INS: Final[dict[str, Cell]] = {
     "generated rows": lambda x: f"{x['data']}, {x['n_features']:,} features",
     "support vectors (the paper's)": lambda x: f"{x['support_vectors']:,} ({x['support_vectors_in_paper']:,})",
@@ -434,6 +445,7 @@ TABLES: Final[dict[str, Callable[[Records], str]]] = {
     "raw tables": _shown_of("examples", "doors", _DOORS),
     "stand-ins": _shown_of("stand_ins", "models", _STAND_INS),
     "cotter": _cotter,
+    "rahimi and recht": _shown_of("rahimi_recht", "methods", _RAHIMI_RECHT),
     "overview": _overview,
     "measured": _measured,
 }

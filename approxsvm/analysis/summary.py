@@ -29,7 +29,8 @@ class Summary:
     degree: int  # of the expansions; 0 without them
     n_centers: int  # of the expansions; 0 without them
     center: str  # "mean" (of the support vectors) or "origin"
-    n_features: int
+    n_features: int  # columns of a row, before the steps of a pipeline
+    n_mapped_features: int  # numbers that those steps give the kernels or the linear model
     n_support_vectors: int
     gamma: float  # kernel parameter of the source model
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
@@ -68,6 +69,8 @@ class Summary:
             texts["certified_fraction"] = f"not applicable: {why}"
         texts["race"] = ", ".join(f"{name} {1e6 * seconds:.3g} µs a row" for name, seconds in self.race.items())
         unused = ("degree", "n_centers", "center") if self.n_centers == 0 else ()
+        if self.n_mapped_features == self.n_features:
+            unused = (*unused, "n_mapped_features")
         if self.kernel.startswith(("linear", "polynomial", "sigmoid")):
             unused = (*unused, "gamma_max_support_vectors", *(["gamma"] if self.kernel == "linear" else []))
         if self.gamma == 0.0:
@@ -100,13 +103,14 @@ def summarize(
     return Summary(
         source=artifact.source,
         task=artifact.task,
-        mode=artifact.mode,
+        mode="certified" if artifact.mode == "exact" and may_prove else artifact.mode,
         tolerance=header["tolerance"],
         kernel=artifact.kernel_name,
         degree=header["degree"],
         n_centers=artifact.n_centers,
         center=("origin", "mean")[header["center_kind"]],
-        n_features=artifact.n_features,
+        n_features=artifact.n_raw_features,
+        n_mapped_features=artifact.n_features,
         n_support_vectors=header["n_support_vectors"],
         gamma=header["gamma"],
         gamma_max_support_vectors=limit(header["max_sv_norm"], header["max_sv_norm"]),

@@ -69,10 +69,10 @@ class Artifact(SealedBytes):
             self.native = _native.Artifact(data)
         except ArtifactError as error:
             is_foreign = str(error).startswith(_FOREIGN) or len(data) == 0
-            kind = _native.file_kind(bytes(data)) if is_foreign else ""
-            if not kind:
+            description = _native.described_file(bytes(data)) if is_foreign else ""
+            if not description:
                 raise
-            raise ArtifactError(f"{_FOREIGN}this is {kind}; {str(error).removeprefix(_FOREIGN)}") from None
+            raise ArtifactError(f"{_FOREIGN}{description}") from None
         if type(data) is bytes:
             self.data = data
         self._describe(memoryview(self.native))

@@ -11,6 +11,7 @@ from approxsvm.cli.group import Group
 from approxsvm.cli.inspect import inspect
 from approxsvm.cli.report import report
 from approxsvm.cli.score import score
+from approxsvm.cli.sources import sources
 from approxsvm.cli.verify import verify
 
 
@@ -31,5 +32,5 @@ def main() -> None:
     """
 
 
-for command in (demo, convert_model, inspect, report, verify, export, score, gamma_max, cross_validate):
+for command in (demo, sources, convert_model, inspect, report, verify, export, score, gamma_max, cross_validate):
     main.add_command(command)

@@ -16,6 +16,7 @@ _ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in a context
 _INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
 # Words of the Python API in error messages, and the options that replace them.
 _SHELL_WORDS = {
+    r"\bpass (joblib|skops\.io)\.load\(.*\)": "add --trust",
     r"pass X\.astype\(.*\)": "store them as float64",
     r"\bmode '(\w+)'": r"--mode \1",
     r"degree and n_centers": "--degree and --centers",

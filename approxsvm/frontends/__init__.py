@@ -17,10 +17,11 @@ from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.system.error_state import in_own_error_state
-from approxsvm.system.file_kinds import file_kinds
+from approxsvm.system.file_kinds import described_inside, file_kinds
 from approxsvm.system.options import whole_number
 
 _PICKLE_SUFFIXES: Final = (".pkl", ".pickle", ".joblib")
+_COMPRESSED_BY_R: Final = ("an R object (.rds)", "R data (.rda)")
 _PICKLE_KINDS: Final = ("a pickle", "a file compressed by zlib, as joblib writes")
 
 
@@ -90,6 +91,8 @@ def read_any(
             raise ModelFormatError(f"{path}: an artifact is already compiled; give the model from which it was made")
         estimator = read_estimator_file(path, trust=trust)
         kind = _kind_of(path) if estimator is None else ""
+        if kind in _COMPRESSED_BY_R and (description := described_inside(path)):
+            raise ModelFormatError(f"{path}: {description}")
         if estimator is None and kind not in READERS:
             return libsvm.read_libsvm(source, n_features=n_features)
         source = READERS[kind](path) if estimator is None else estimator
@@ -119,14 +122,14 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 def _kind_of(path: Path) -> str:
     """Return the kind of a file by its content, in the words of the native `file_kind`; look inside gzip."""
     kind, inside = file_kinds(path)
-    return inside if inside in READERS or inside in _PICKLE_KINDS else kind
+    return inside if inside in READERS or inside in (*_PICKLE_KINDS, *_COMPRESSED_BY_R) else kind
 
 
 def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
     if trust is not True:
         raise UnsupportedModelError(
-            f"{path}: a pickle can run any code when it is loaded; if you trust its author, use --trust "
-            "(read_model(path, trust=True))"
+            f"{path}: a pickle can run any code when it is loaded; if you trust its author, pass "
+            f"joblib.load({os.fspath(path)!r})"
         )
     import joblib
 

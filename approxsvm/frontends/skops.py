@@ -34,7 +34,8 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
             more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
             raise UnsupportedModelError(
                 f"{name}: skops does not trust {', '.join(unknown[:_SHOWN])}{more}, whose code may do anything; if you "
-                "trust the file's author, use --trust (read_model(path, trust=True), or trust=[...] with these names)"
+                f"trust the file's author, pass skops.io.load({name!r}, trusted=skops.io.get_untrusted_types("
+                f"file={name!r}))"
             )
         return io.load(name, trusted=allowed)
     except (ApproxSVMError, OSError, MemoryError):

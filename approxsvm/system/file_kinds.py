@@ -6,19 +6,29 @@ from typing import Final
 
 from approxsvm import _native
 
+_GZIP: Final = "a file compressed by gzip"
 _LOOKED_AT: Final = 1 << 16  # number of bytes at the beginning that identify a file
 
 
 def file_kinds(path: Path) -> tuple[str, str]:
     """Return the kind of a file in the words of the native `file_kind`, and of what gzip has compressed in it."""
+    head = _head(path)
+    kind = _native.file_kind(head)
+    return kind, _native.file_kind(beginning(head)) if kind == _GZIP else ""
+
+
+def described_inside(path: Path) -> str:
+    """Describe in a clause what gzip has compressed in a file, with advice; empty for other files."""
+    head = _head(path)
+    return _native.described_file(beginning(head)) if _native.file_kind(head) == _GZIP else ""
+
+
+def _head(path: Path) -> bytes:
     if not path.is_file():  # a pipe can be read only once
-        return "", ""
+        return b""
     with path.open("rb") as file:
         head = file.read(_LOOKED_AT)
-        if head.startswith(b"PK"):
-            head += file.read()  # archives have their names at the end
-    kind = _native.file_kind(head)
-    return kind, _native.file_kind(beginning(head)) if kind == "a file compressed by gzip" else ""
+        return head + file.read() if head.startswith(b"PK") else head  # archives have their names at the end
 
 
 def beginning(content: bytes) -> bytes:

@@ -102,12 +102,19 @@ std::string file_kind(const py::bytes& bytes) {
     return std::string(text::kind_of(std::string_view(bytes)).name);
 }
 
+// Adds advice to it, as "this is a pickle; ..."; empty if the kind is unknown.
+std::string described_file(const py::bytes& bytes) {
+    const text::FileKind kind = text::kind_of(std::string_view(bytes));
+    return kind.name.empty() ? "" : text::described(kind);
+}
+
 }  // namespace
 
 void register_text(py::module_& module) {
     module.def("read_libsvm_model", read_libsvm_model, py::arg("path"));
     module.def("read_libsvm_data", read_libsvm_data, py::arg("path"), py::arg("n_threads"));
     module.def("file_kind", file_kind, py::arg("data"));
+    module.def("described_file", described_file, py::arg("data"));
     module.def("parse_libsvm_data", parse_libsvm_data, py::arg("text"));
 }
 

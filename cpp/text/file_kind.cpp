@@ -22,6 +22,13 @@ constexpr std::string_view needs_converting = "approxsvm convert-model reads it"
 constexpr std::string_view comments =
     "; LIBSVM's rows have no comments: remove them (sed -i 's/[ \\t]*#.*//; /^$/d' FILE)";
 
+constexpr std::string_view needs_compiling = "approxsvm convert-model compiles it";
+
+constexpr std::string_view needs_write_libsvm = "in R, write the model with write_libsvm (docs/howto/r.md)";
+
+constexpr std::string_view needs_training =
+    "it is not read: train the model with LIBSVM, or pass its numbers to approxsvm.KernelModel";
+
 constexpr std::string_view needs_range = "approxsvm convert-model --range takes it";
 
 struct Magic {
@@ -33,12 +40,13 @@ constexpr Magic magics[] = {
     {"\x89"
      "ASVM\r\n\x1a"sv,
      {"an approxsvm artifact", ""}},
-    {"svm_type "sv, {libsvm_model, ""}},
+    {"svm_type "sv, {libsvm_model, needs_compiling}},
     {"solver_type "sv, {"a LIBLINEAR model", ""}},
-    {"SVM-light Version "sv, {"an SVM-light model", ""}},
+    {"SVM-light Version "sv, {"an SVM-light model", needs_training}},
     {"tree\nversion="sv, {"a LightGBM model", ""}},
     {"x\n"sv, {"a range file of svm-scale", needs_range}},
     {"y\n"sv, {"a range file of svm-scale", needs_range}},
+    {"version https://git-lfs"sv, {"a pointer of Git LFS", "git lfs pull replaces it by the file"}},
     {"\x1f\x8b"sv, {"a file compressed by gzip", decompress}},
     {"BZh"sv, {"a file compressed by bzip2", decompress}},
     {"\xfd"
@@ -63,9 +71,9 @@ constexpr Magic magics[] = {
     {"EHFA_HEADER_TAG"sv, {"an ERDAS image", ""}},
     {"CDF\x01"sv, {"a NetCDF file", ""}},
     {"CDF\x02"sv, {"a NetCDF file", ""}},
-    {"X\n\0\0"sv, {"an R object (.rds)", ""}},
-    {"RDX2\n"sv, {"R data (.rda)", ""}},
-    {"RDX3\n"sv, {"R data (.rda)", ""}},
+    {"X\n\0\0"sv, {"an R object (.rds)", needs_write_libsvm}},
+    {"RDX2\n"sv, {"R data (.rda)", needs_write_libsvm}},
+    {"RDX3\n"sv, {"R data (.rda)", needs_write_libsvm}},
     {"%PDF-"sv, {"a PDF file", ""}},
     {"\x7f"
      "ELF"sv,
@@ -125,6 +133,7 @@ FileKind kind_of_text(std::string_view text) {
     const std::size_t first = text.find_first_not_of(" \t\r\n");
     if (first == std::string_view::npos) return {};
     if (text[first] == '{' || text[first] == '[') {
+        if (contains(text, "\"supportVectors\"")) return {"a node-svm model (JSON)", needs_training};
         if (contains(text, "\"svmType\"")) return {"an OpenCV file (JSON)", needs_converting};
         if (contains(text, "\"model_dict\"")) return {"a VMAF model (JSON)", needs_converting};
         if (!contains(text, "svm_type ")) return {"a JSON file", ""};
@@ -155,7 +164,7 @@ FileKind kind_of(std::string_view bytes) {
     const std::string_view head = bytes.substr(0, max_looked_at);
     if (head.empty()) return {"an empty file", ""};
     if (is_marked && starts_with(head, magics[0].bytes)) {
-        return {"an approxsvm artifact after a byte order mark", "remove its first three bytes (tail -c +4 FILE)"};
+        return marked_artifact;
     }
     const auto* const found = std::find_if(std::begin(magics), std::end(magics),
                                            [&](const Magic& magic) { return starts_with(head, magic.bytes); });
@@ -172,6 +181,13 @@ FileKind kind_of(std::string_view bytes) {
     return kind_of_text(head);
 }
 
+std::string described(const FileKind& kind, std::string_view expected) {
+    std::string text = "this is " + std::string(kind.name);
+    if (!expected.empty()) text += ", not " + std::string(expected);
+    if (!kind.advice.empty()) text += "; " + std::string(kind.advice);
+    return text;
+}
+
 TextError explained(const TextError& error, std::string_view bytes, std::string_view expected) {
     const std::size_t n_blank = std::min(bytes.find_first_not_of(" \t\r\n"), bytes.size());
     const auto n_blank_lines = static_cast<std::size_t>(std::count(bytes.data(), bytes.data() + n_blank, '\n'));
@@ -180,9 +196,7 @@ TextError explained(const TextError& error, std::string_view bytes, std::string_
         const bool is_at_comment = contains(error.what(), "'#");  // the token that it quotes
         return is_at_comment ? TextError(error.line, error.what() + std::string(comments)) : error;
     }
-    std::string why = "this is " + std::string(kind.name) + ", not " + std::string(expected);
-    if (!kind.advice.empty()) why += "; " + std::string(kind.advice);
-    return {0, why};
+    return {0, described(kind, expected)};
 }
 
 }  // namespace approxsvm::text

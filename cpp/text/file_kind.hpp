@@ -20,8 +20,13 @@ struct FileKind {
 
 inline constexpr std::string_view libsvm_model = "a LIBSVM model";
 inline constexpr std::string_view libsvm_data = "a LIBSVM data file";
+inline constexpr FileKind marked_artifact = {"an approxsvm artifact after a byte order mark",
+                                             "remove its first three bytes (tail -c +4 FILE)"};
 
 FileKind kind_of(std::string_view bytes);
+
+/// "this is NAME; ADVICE"; `expected`, if it is not empty, is said to be another kind.
+std::string described(const FileKind& kind, std::string_view expected = {});
 
 /// Returns the error of a text that could not be read as `libsvm_model` or `libsvm_data`. If its first line is bad and
 /// the file is of another known kind, the new error says so.

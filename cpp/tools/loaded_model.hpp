@@ -2,6 +2,7 @@
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
+#include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -56,6 +57,8 @@ class LoadedModel {
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
+        const bool is_marked = reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 != 0;  // the file's mark was skipped
+        if (is_marked) throw UnsupportedModel(text::described(text::marked_artifact));
         predictor_.emplace(bytes.data(), bytes.size(), kernels_);
         if (view().outputs.probability == ProbabilityKind::laplace_noise) sigma_ = view().outputs.numbers;
         has_probabilities_ = predictor_->n_probabilities() > 0 || sigma_;
@@ -78,8 +81,8 @@ class LoadedModel {
 
     void open_libsvm(std::string_view bytes, bool wants_probabilities) {
         if (bytes.find("svm_type") == std::string_view::npos) {
-            const std::string_view kind = text::kind_of(bytes).name;
-            throw UnsupportedModel(neither + (kind.empty() ? "" : ": this is " + std::string(kind)));
+            const text::FileKind kind = text::kind_of(bytes);
+            throw UnsupportedModel(neither + (kind.name.empty() ? "" : ": " + text::described(kind)));
         }
         exact_.emplace(text::parse_libsvm_model(bytes));
         has_probabilities_ = exact_->libsvm().has_probabilities;

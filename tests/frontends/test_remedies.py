@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,9 @@ def test_strangers_get_a_short_sentence() -> None:
 
     assert refusal_of(Found()).endswith("Found; compile best_estimator_")
     assert refusal_of(Mine(averaged).fit(X, THREE)).endswith("; " + remedies.REMEDIES["OutputCodeClassifier"])
-    assert refusal_of(KNeighborsClassifier().fit(X, Y)).endswith("; docs/sources.md lists what can be compiled")
+    assert refusal_of(KNeighborsClassifier().fit(X, Y)).endswith(
+        ": it is no model that can be compiled; `approxsvm sources` lists them"
+    )
     for thing, name in ((7, "builtins.int"), (None, "builtins.NoneType")):
         assert refusal_of(thing) == f"cannot compile a {name}; docs/sources.md lists what can be compiled"
     for transformer in (preprocessing.StandardScaler().fit(X), compose.ColumnTransformer([("a", "drop", [0])]).fit(X)):
@@ -214,16 +216,42 @@ _TRAINED = make_pipeline(preprocessing.StandardScaler(), SVC()).fit(*make_classi
         ({"base": SVC(), "skl_model": _TRAINED}, "skl_model"),  # the first is not trained
         ({"estimators_": [_TRAINED[0], _TRAINED]}, "estimators_[1]"),
         ({"parts": {"svm": _TRAINED}}, "parts['svm']"),
+        ({"estimators_": [_TRAINED, _TRAINED[-1]]}, "estimators_"),  # one for each time, as in mne
     ],
 )
 def test_objects_of_other_programs_name_the_line_to_write(held: dict[str, Any], line: str) -> None:
     model = OfAnotherProgram(**held)
     with pytest.raises(UnsupportedModelError) as caught:
         approxsvm.compile(model)
-    assert str(caught.value).endswith(f": compile(model.{line})")
-    assert approxsvm.read_any(eval(f"model.{line}")).n_raw_features == 20
+    found = eval(f"model.{line}")
+    code = f"[compile(one) for one in model.{line}]" if isinstance(found, list) else f"compile(model.{line})"
+    assert str(caught.value).endswith(f": {code}")
+    for one in found if isinstance(found, list) else [found]:
+        assert approxsvm.read_any(one).n_raw_features == 20
 
 
 def test_other_objects_hold_nothing_to_compile() -> None:
-    with pytest.raises(UnsupportedModelError, match=r"docs/sources\.md"):
+    with pytest.raises(
+        UnsupportedModelError, match="no model that can be compiled, and holds none; `approxsvm sources` lists them"
+    ):
         approxsvm.compile(OfAnotherProgram(cluster=KNeighborsClassifier().fit([[0.0], [1.0]], [0, 1]), base=SVC()))
+
+
+def test_the_line_for_a_pipeline_looks_at_all_of_its_steps() -> None:
+    """The line named the first step that does not fold, and was refused in turn."""
+    binned = preprocessing.FunctionTransformer(np.abs)
+    steps = (
+        binned,
+        preprocessing.StandardScaler(),
+        preprocessing.FunctionTransformer(np.cbrt),
+        preprocessing.MinMaxScaler(),
+    )
+    pipe = make_pipeline(*steps, SVC()).fit(X, Y)
+    assert refusal_of(pipe).endswith("; compile pipe[3:] and give it pipe[:3].transform(X)")
+    assert (approxsvm.compile(pipe[3:]).predict(pipe[:3].transform(X)) == pipe.predict(X)).all()
+
+
+@pytest.mark.parametrize("kernel", [np.dot, partial(np.dot, out=None), lambda a, b: a @ b.T])
+def test_a_callable_kernel_is_named(kernel: Any) -> None:
+    text = refusal_of(SVC(kernel=lambda a, b: a @ b.T).fit(X, Y).set_params(kernel=kernel))
+    assert re.search(r"the callable '(dot|<lambda>)'; only 'rbf'", text)

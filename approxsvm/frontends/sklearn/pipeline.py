@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.errors import ModelFormatError, UnsupportedModelError
+from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelError
 from approxsvm.frames.text_columns import is_na, is_nan
 from approxsvm.frontends.sklearn import feature_maps, kernel_machines, linear_models
 from approxsvm.frontends.sklearn.kernel_machines import parameter
@@ -42,7 +42,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     final_name, final = steps.pop()
     if steps and _name_of(steps[-1][1], steps[-1][0]) in feature_maps.NAMES:
         map_name, map_step = steps.pop()
-        with _remedy_named(pipeline, map_name):
+        with _remedy_named(pipeline, [(map_name, map_step)]):
             model = _read_after_map(map_name, map_step, final, final_name, read, around)
     else:
         with _step_named(final_name):
@@ -51,11 +51,11 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
         return model
     # The pipeline's n_features_in_ would use the first step, which may be "passthrough".
     names = feature_names(steps[0][1])
-    with _remedy_named(pipeline, steps[0][0]):
+    with _remedy_named(pipeline, steps):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
     map_ = replace(map_, by_column=_checks_columns_alone([step for _, step in steps if not _is_unchecked(step)]))
-    for name, step in steps:
-        with _remedy_named(pipeline, name):
+    for k, (name, step) in enumerate(steps):
+        with _remedy_named(pipeline, steps[k:]):
             map_ = fold(map_, step, name)
     return with_input_map(model, lookups.complete(map_))
 
@@ -75,13 +75,14 @@ def _checks_columns_alone(steps: Sequence[Any]) -> bool:
 
 
 @contextmanager
-def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
-    """Add a remedy to the rejection of a step, or of one inside it: how to compile the steps after it."""
+def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[None]:
+    """Add a remedy to the rejection of the first of these steps: how to compile the steps after the last rejected."""
     try:
         yield
     except UnsupportedModelError as error:
         if _CANNOT_FOLD not in str(error):
             raise
+        name = next((name for name, step in reversed(steps[1:]) if not _folds_alone(step, name)), steps[0][0])
         names, outer = [name for name, _ in pipeline.steps], name.split("__")[0]
         k = names.index(outer) + 1 if outer in names else len(names)
         after, before = ("pipe[-1]", "pipe[:-1]") if k == len(names) - 1 else (f"pipe[{k}:]", f"pipe[:{k}]")
@@ -89,6 +90,14 @@ def _remedy_named(pipeline: Any, name: str) -> Iterator[None]:
         if k == len(names):  # inside a pipeline at the end
             remedy = "compile the steps after it alone, and apply this one and all before it to the rows first"
         raise UnsupportedModelError(f"{error}; {remedy}") from None
+
+
+def _folds_alone(step: Any, name: str) -> bool:
+    try:
+        fold(InputMap.identity(_n_features_in(step, name)), step, name)
+    except (ApproxSVMError, AttributeError):  # the latter of a step that is not fitted
+        return _is_nothing(step)
+    return True
 
 
 @contextmanager

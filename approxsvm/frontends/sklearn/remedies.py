@@ -100,22 +100,34 @@ def refusal(estimator: Any, which: str = "") -> str:
     if hasattr(estimator, "best_estimator_"):
         return f"{what}; compile best_estimator_"
     if held := _known_inside(estimator):
-        return f"{what}; it holds a trained {held[1]}: compile(model{held[0]})"
+        return f"{what}; it holds {held}"
     if not hasattr(estimator, "predict") and any(hasattr(estimator, name) for name in ("transform", "fit_resample")):
         return f"{what}; it does not predict: compile a pipeline of it and an estimator"
-    return f"{what}; docs/sources.md lists what can be compiled"
+    holds = "" if full_class_name(estimator).startswith(("sklearn.", "builtins.")) else ", and holds none"
+    return f"{what}: it is no model that can be compiled{holds}; `approxsvm sources` lists them"
 
 
-def _known_inside(wrapper: Any) -> tuple[str, str] | None:
-    """Return the code and the class of the first trained estimator of the table in another library's object."""
+def _known_inside(wrapper: Any) -> str | None:
+    """Describe the first trained estimator of the table in another library's object, with the line that compiles it."""
     if full_class_name(wrapper).startswith("sklearn."):
         return None
     held = [(f".{name}", one) for name, one in getattr(wrapper, "__dict__", {}).items()]
-    for place, one in held + [pair for name, many in held for pair in _estimators_inside(many, name)]:
-        library = full_class_name(one).partition(".")[0]
-        if (library, class_name(one)) in _KNOWN_NAMES and any(hasattr(one, name) for name in _TRAINED):
-            return place, class_name(one)
+    for place, one in held:
+        if _is_known(one):
+            return f"a trained {class_name(one)}: compile(model{place})"
+        trained = [(where, inner) for where, inner in _estimators_inside(one, place) if _is_known(inner)]
+        if len(trained) > 1 and isinstance(one, (list, tuple)):
+            names = " and ".join(dict.fromkeys(class_name(inner) for _, inner in trained))
+            return f"{len(trained)} trained estimators ({names}): [compile(one) for one in model{place}]"
+        if trained:
+            return f"a trained {class_name(trained[0][1])}: compile(model{trained[0][0]})"
     return None
+
+
+def _is_known(candidate: Any) -> bool:
+    library = full_class_name(candidate).partition(".")[0]
+    is_listed = (library, class_name(candidate)) in _KNOWN_NAMES
+    return is_listed and any(hasattr(candidate, name) for name in _TRAINED)
 
 
 def _estimators_inside(many: Any, place: str) -> Iterator[tuple[str, Any]]:

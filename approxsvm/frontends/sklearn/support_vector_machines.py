@@ -108,7 +108,9 @@ def check_kernel(estimator: Any, name: str) -> None:
         kernel in ("rbf", "linear", "sigmoid") or (polynomial and estimator.degree in KERNEL_DEGREES)
     ):
         return
-    description = f"the callable {getattr(kernel, '__name__', kernel)!r}" if callable(kernel) else repr(kernel)
+    function = getattr(kernel, "func", kernel)  # of a functools.partial
+    named = getattr(function, "__name__", class_name(function))
+    description = f"the callable {named!r}" if callable(kernel) else repr(kernel)
     degree = f" of degree {estimator.degree}" if polynomial else ""
     raise UnsupportedModelError(
         f"the kernel of this {name} is {description}{degree}; only 'rbf', 'linear', 'sigmoid' and 'poly' of degree 1 "
