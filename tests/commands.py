@@ -15,6 +15,7 @@ from approxsvm.cli import main
 # Required arguments of each command, by parameter name; files are in the folder of `make_files`.
 NEEDED: dict[str, dict[str, Any]] = {
     "demo": {},
+    "sources": {},
     "convert-model": {"source": "m.model", "output": "out.asvm", "data": "rows.t"},
     "inspect": {"artifact": "m.asvm"},
     "report": {"artifact": "m.asvm", "against": "m.model", "data": "rows.t"},

@@ -36,7 +36,7 @@ class Report:
 
     @cached_property
     def html(self) -> str:
-        """The page; MissingPackageError if jinja2 or matplotlib is not installed."""
+        """The page; raise MissingPackageError if jinja2 or matplotlib is not installed."""
         return self._page()
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -44,7 +44,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def import_matplotlib(name: str) -> Any:
-    """Import a module of matplotlib; MissingPackageError if it is not installed."""
+    """Import a module of matplotlib; raise MissingPackageError if it is not installed."""
     return import_package(name, "report", "a plot or report")
 
 

@@ -47,7 +47,7 @@ _TAKEN: Final = {
 
 
 def check_name(name: str) -> str:
-    """Return the name of an exported model, in C and C++ alike; InputError if it is no identifier or reserved."""
+    """Return the name of an exported model, in C and C++ alike; raise InputError if it is no identifier or reserved."""
     if not isinstance(name, str) or not _FORM.fullmatch(name):
         raise InputError(f"name must be letters, digits and single _, beginning with a letter, got {name!r}")
     if name in _TAKEN or name.endswith("_t"):

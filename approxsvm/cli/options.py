@@ -215,7 +215,7 @@ def choice(flag: str, choices: str, default: str, help: str) -> _Decorator:
 
 
 def check_rows(rows: Any, path: Path) -> Any:
-    """Return rows; InputError if there are none."""
+    """Return rows; raise InputError if there are none."""
     if rows.shape[0] == 0:
         raise InputError(f"{path}: the file has no rows")
     return rows

@@ -142,7 +142,7 @@ def score(
 
 
 def _options_of(options: Mapping[str, Any], is_raster: bool) -> dict[str, Any]:
-    """Return the options for rasters or tables; InputError if one for the other kind was given."""
+    """Return the options for rasters or tables; raise InputError for an option of the other kind."""
     source_of = click.get_current_context().get_parameter_source
     for name in options.keys() - {"input_format"}:
         if (name in _OF_RASTERS) != is_raster and source_of(name) == ParameterSource.COMMANDLINE:

@@ -60,7 +60,7 @@ its coefficients carry factors that suppress the support vectors of other catego
 slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the nearest point of the slice.
 
 Every number is rounded up. Let u64 = 2^-53. A sum of products whose longest path has n operations has an error of at
-most n u64 (1 + small) times the sum of moduli. For a double sum over the blocks of a Gram matrix, the path P is two
+most n u64 (1 + small) times the absolute sum. For a double sum over the blocks of a Gram matrix, the path P is two
 blocks plus the number of pairs of blocks.
 
 * Weights w_i: exp turns the error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative one. Beyond
@@ -96,7 +96,7 @@ blocks plus the number of pairs of blocks.
 * T^2 is a difference: an upper bound of W^2 minus lower bounds of the N_k^2, and never below 0.
 * T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.
 * The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv and k their degree) relative to
-  each support vector's part. The parts of one support vector up to any degree are together at most |a_i| in modulus,
+  each support vector's part. The parts of one support vector up to any degree together are at most |a_i| in size,
   because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1 is added to
   every bound.
 """
@@ -282,7 +282,7 @@ def _times(bounds: FloatArray, unit: float) -> FloatArray:
 
 
 def float32_error(degree: int, moduli_sq: float, n_sv: int, max_r: float) -> float:
-    """Return E of the moments of a degree, from the sum of moduli, rounded up, and the largest r_i."""
+    """Return E of the moments of a degree, from the absolute sum, rounded up, and the largest r_i."""
     rounding = 1.001 * (MOST_ROWS + 8 + 2 * degree) * UNIT32 * math.sqrt(moduli_sq)
     return rounding + n_sv * 2.0**-110 * math.sqrt(min(max(1.0, max_r), 39.0**2)) ** degree
 

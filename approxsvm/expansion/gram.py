@@ -109,7 +109,7 @@ def gram_sums(
         return _Block.of(rows, function.coef[first : first + len(rows)])
 
     def pairs() -> Iterator[tuple[_Block, int, int]]:
-        """Yield the pairs of blocks strip by strip, each from its diagonal block on."""
+        """Yield the pairs of blocks strip by strip; each strip begins with its diagonal block."""
         for first in range(0, n_sv, side):
             left = block(first)
             for second in range(first, n_sv, side):

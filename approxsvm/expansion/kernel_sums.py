@@ -22,7 +22,7 @@ Q = sum_ij |at_i at_j| R_ij, apart from its own rounding. Errors, with u32 = 2^-
   (ROWS + 4) u32 Q, and Q itself has this relative error. Sums of blocks and over rows are in float64.
 * What underflows in float32 changes the terms at_j R_ij by at most 2^-124 in units of the largest |at_i|, and thus
   W_theta^2 by at most n_sv 2^-120 (sum |at_i|)^2.
-* The errors of K^theta are bounded in certificate.py. Each e_i e_j (1 + theta x_i.x_j) is at most 1 in modulus, as
+* The errors of K^theta are bounded in certificate.py. Each e_i e_j (1 + theta x_i.x_j) is at most 1 in size, as
   exp(-b) (1 + b) <= 1, where b = theta (|x_i|^2 + |x_j|^2) / 2 >= theta |x_i.x_j|. Rounding of b, of products and of
   sums, here and in the other two terms, adds up to at most (8 n_sv + 16 (n_features + 8)) u64 (sum |at_i|)^2.
 """
@@ -224,7 +224,7 @@ class _Faded:
         self.moduli[c] = np.abs(coef).sum() / self.unit[c]
 
     def energies(self, sums: FloatArray, moduli: FloatArray, linear: FloatArray, n_sv: int) -> FloatArray:
-        """Return W_theta^2, rounded up, from the sums of at_i at_j R_ij, of their moduli, and of at_i e_i (1, x_i)."""
+        """Return W_theta^2, rounded up, from sums of at_i at_j R_ij, their absolute values, and at_i e_i (1, x_i)."""
         sums = sums + linear[:, 0] ** 2 + self.theta * np.einsum("ij,ij->i", linear[:, 1:], linear[:, 1:])
         single = 1.002 * (ROWS + 4) * UNIT32 * moduli
         n_features = linear.shape[1] - 1
@@ -272,7 +272,7 @@ def _walk(
     moduli_sq = 0.0
     values = np.zeros(rows.n_padded)
     d = rows.function.n_features
-    sums = [np.zeros((2, _CENTERS_TOGETHER)) for _ in faded]  # of at_i at_j R_ij, and of their moduli
+    sums = [np.zeros((2, _CENTERS_TOGETHER)) for _ in faded]  # of at_i at_j R_ij, and of their absolute values
     linear = [np.zeros((_CENTERS_TOGETHER, 1 + d)) for _ in faded]
     workspace = Workspace()
 

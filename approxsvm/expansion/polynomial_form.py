@@ -57,7 +57,7 @@ def sum_up(model: KernelModel) -> PolynomialForm:
     """Compute the form of a model with a polynomial kernel of degree 1 or 2.
 
     A sum of n_sv products of up to three factors each has at most n_sv + 20 roundings, in any order. Raises
-    UnsupportedModelError if the degree is higher, or if there are too many features for a form.
+    Raises UnsupportedModelError if the degree is higher, or if there are too many features for a form.
     """
     if model.degree > MAX_FORM_DEGREE:
         raise UnsupportedModelError(

@@ -138,7 +138,7 @@ def expand_and_certify(
     to 1. `known` holds the sums of other expansions of the model, and this call adds its own. If the centers are only
     some of a larger number, `of_centers` gives that number, and norms are computed as for all of them. With less
     `most_work`, in the unit of `Work`, norms of fewer degrees are computed, and bounds are larger. Raises
-    UnsupportedModelError if an expansion would not fit in memory.
+    Raises UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)

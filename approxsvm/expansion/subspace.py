@@ -179,7 +179,7 @@ class Lists:
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Return whether the coefficients of each list have one sign, so that a sum gives the moduli as well."""
+        """Return whether the coefficients of each list have one sign, so that a sum gives the absolute sum as well."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 

@@ -31,7 +31,7 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
     """Compute the coefficients of the polynomial, and the norms that bound its rounding error.
 
     A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. Raises
-    UnsupportedModelError if there are too many coefficients for an artifact, or if the weights overflow float64.
+    Raises UnsupportedModelError if there are too many coefficients for an artifact, or if the weights overflow float64.
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)

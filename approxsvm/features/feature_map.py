@@ -34,7 +34,7 @@ _MOST_GAMMA: Final = 2.0**900
 
 
 def resolved_gamma(gamma: Any, rows: Any) -> float:
-    """Resolve `gamma` for these rows by the rules of SVC; ValueError unless it is positive and at most 2^900."""
+    """Resolve `gamma` for these rows by the rules of SVC; raise ValueError unless it is positive and at most 2^900."""
     if isinstance(gamma, str) and gamma in ("scale", "auto"):
         variance = 1.0
         if gamma == "scale":

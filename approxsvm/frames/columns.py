@@ -75,7 +75,7 @@ def choose_columns(
 
 
 def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated: bool) -> tuple[str, ...]:
-    """Return all columns except `others`; InputError if names or numbers show that they are not the features."""
+    """Return all columns except `others`; raise InputError if names or numbers show that they are not the features."""
     known, not_features = set(names), set(others)
     chosen = tuple(name for name in names if name not in not_features)
     missing = [name for name in (f"f{k}" for k in range(n)) if name not in known]

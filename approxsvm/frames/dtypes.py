@@ -63,7 +63,7 @@ class RowDtypes:
 
     @classmethod
     def read(cls, content: bytes) -> "RowDtypes":
-        """Read a section of an artifact (models/FORMAT.md, "dtypes"); ArtifactError if it is not valid."""
+        """Read a section of an artifact (models/FORMAT.md, "dtypes"); raise ArtifactError if it is not valid."""
         try:
             section = json.loads(content)
             refused = {kind: _effect(effect) for kind, effect in section["refused"].items()}

@@ -100,7 +100,7 @@ class UsualVectorizer:
 
     @classmethod
     def of(cls, steps: Sequence[Mapping[str, Any]], width: int) -> "UsualVectorizer | None":
-        """Create one from the steps of an artifact; None if their options are unusual or invalid."""
+        """Create the vectorizer from the steps of an artifact; None if their options are unusual or invalid."""
         hashes, sublinear = steps[0]["class"] == "HashingVectorizer", steps[-1]["parameters"].get("sublinear_tf")
         if width == 0 or (hashes and sublinear) or not all(map(_is_usual, steps)):  # hashed counts may be negative
             return None

@@ -107,7 +107,7 @@ class TextRows:
         return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
 
     def rows(self, texts: Any) -> Any:
-        """Vectorize documents to a csr_array of float64; InputError if one of them is not a str or bytes."""
+        """Vectorize documents to a csr_array of float64; raise InputError if one of them is not a str or bytes."""
         from scipy.sparse import csr_array, hstack
 
         arrays = [
@@ -167,7 +167,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether each row is a document, and not a row of numbers; InputError if it is neither."""
+    """Return whether each row is a document, and not a row of numbers; raise InputError if it is neither."""
     if hasattr(X, "tocsr"):
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
@@ -188,7 +188,7 @@ def are_texts(X: Any) -> bool:
 
 
 def width_of(steps: Steps) -> int:
-    """Return the number of columns that these steps make; ValueError if they make none, or disagree."""
+    """Return the number of columns that these steps make; raise ValueError if there are none, or they disagree."""
     for step in steps:
         if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
             raise ValueError("parameters are missing, or too many")
@@ -201,7 +201,7 @@ def width_of(steps: Steps) -> int:
 
 
 def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
-    """Return the number of columns of a step; ValueError unless it has exactly the data that its class learns."""
+    """Return the number of columns of a step; raise ValueError unless the data of its class are there."""
     kind, parameters = step["class"], step["parameters"]
     if (kind == "TfidfTransformer") is is_first:
         raise ValueError(f"{kind} is in the wrong position")

@@ -40,7 +40,7 @@ def read_rescale_file(path: str | os.PathLike[str]) -> FloatArray:
 
 
 def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
-    """Return the map of cells to divided ones; DataFormatError if the model uses more bands than the file has."""
+    """Return the map of cells to divided ones; raise DataFormatError if the model uses more bands than the file has."""
     divisors = read_rescale_file(path)
     if len(divisors) < n_features:
         raise DataFormatError(

@@ -212,7 +212,7 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 class OneVsRestCalibration(ClassProbability):
     """One calibrator per class (one for two classes), normalised: scikit-learn's sigmoid and isotonic methods."""
 
-    # In the model's label order. Two classes have a single calibrator, for the class `positive`.
+    # Calibrators are in the order of the model's labels. Two classes have one calibrator, for the class `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
     # With two classes, the class whose probability is calibrated; its decision value is the model's if `positive` is 0
     # and the negated one if it is 1 (scikit-learn's orientation for its support vector machines). With more classes,

@@ -67,7 +67,7 @@ class Request:
     progress: Progress
     rows: Any = None
     plan: Plan | None = None  # to build without a search
-    stopwatch: Stopwatch | None = None  # for the race of the best plans; None without a race
+    stopwatch: Stopwatch | None = None  # times the best plans; None if measure is False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", one_of(self.mode, "mode", MODES))

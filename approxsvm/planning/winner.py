@@ -102,7 +102,7 @@ class _Fit:
             self._equations = self._network.normal_equations(~self._held_out, self.hits)
 
     def weights(self, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Return the weights with the first landmarks; not finite if no fit succeeds."""
+        """Return the weights with the first landmarks; they are not finite if no fit succeeds."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return self._network.solved(*self._equations, n_landmarks)
 
@@ -155,7 +155,7 @@ class _Network:
         return gram, a.T @ targets[chosen]
 
     def solved(self, gram: FloatArray, products: FloatArray, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Solve for the weights as the artifact stores them; not finite if no fit succeeds."""
+        """Solve for the weights as the artifact stores them; they are not finite if no fit succeeds."""
         n_features = self._z.shape[1]
         n_linear = 1 + len(self._varying)
         n = n_linear + n_landmarks

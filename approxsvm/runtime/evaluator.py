@@ -50,7 +50,7 @@ _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may 
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file, or its bytes; ArtifactError if they break a rule of models/FORMAT.md."""
+    """Read and validate an .asvm file, or its bytes; raise ArtifactError if they break a rule of models/FORMAT.md."""
     if isinstance(source, bytes):
         return Artifact(source)
     return Artifact.read(source)

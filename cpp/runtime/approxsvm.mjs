@@ -172,7 +172,7 @@ export class Model {
       const nRows = Math.floor(numbers.length / this.nFeatures);
       const rooms = Object.entries(ANSWERS).map(([name, [Array, perRow]]) => {
         const length = answers[name] ? nRows * perRow(this) : 0;
-        // If requested, not null even if empty, so that the library reports whether the model has this output.
+        // A requested buffer is not null, even if empty: the library then tells whether the model has the output.
         return { name, Array, length, at: answers[name] ? take(length * Array.BYTES_PER_ELEMENT) : 0 };
       });
       const request = take(REQUEST.size);

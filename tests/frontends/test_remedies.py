@@ -147,7 +147,7 @@ def test_strangers_get_a_short_sentence() -> None:
         ": it is no model that can be compiled; `approxsvm sources` lists them"
     )
     for thing, name in ((7, "builtins.int"), (None, "builtins.NoneType")):
-        assert refusal_of(thing) == f"cannot compile a {name}; docs/sources.md lists what can be compiled"
+        assert refusal_of(thing).startswith(f"cannot compile a {name}: it is no model that can be compiled")
     for transformer in (preprocessing.StandardScaler().fit(X), compose.ColumnTransformer([("a", "drop", [0])]).fit(X)):
         assert refusal_of(transformer).endswith("; it does not predict: compile a pipeline of it and an estimator")
 

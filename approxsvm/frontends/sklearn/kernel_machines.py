@@ -168,7 +168,7 @@ def parameter(value: Any, name: str) -> float:
 
 
 def fraction(number: Any) -> Fraction:
-    """Return a parameter exactly; ModelFormatError unless it is finite."""
+    """Return a parameter exactly; raise ModelFormatError unless it is finite."""
     try:
         return Fraction(float(number))
     except (ValueError, OverflowError):

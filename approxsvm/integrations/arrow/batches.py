@@ -169,7 +169,7 @@ class BoundScorer:
         )
 
     def score(self, block: Block) -> Scored:
-        """Score a block of rows; InputError if a row is bad and `on_error` is "fail"."""
+        """Score a block of rows; raise InputError if a row is bad and `on_error` is "fail"."""
         n_rows = block.batch.num_rows
         faults = dict(block.unreadable)
         columns = [_plain(block.batch.column(name)) for name in self._scorer.keep]

@@ -73,7 +73,7 @@ class Source:
         return self.path if self.path is not None and self.path.is_file() else None
 
     def open_stream(self, opened: ExitStack) -> IO[bytes]:
-        """Open a stream of its bytes, which is closed with `opened`; InputError if standard input is closed."""
+        """Open a stream of its bytes, which is closed with `opened`; raise InputError if standard input is closed."""
         if self.path is not None:
             return opened.enter_context(open(self.path, "rb"))
         if sys.stdin is None:

@@ -65,7 +65,7 @@ class ListOfParts {
     std::size_t n_ = 0;
 };
 
-// A class member that a list may leave out. It is then empty, and can be constructed from anything.
+// A class member that a list may leave out. A member that is left out is empty, and can be constructed from anything.
 struct LeftOut {
     template <class... Arguments>
     constexpr explicit LeftOut(const Arguments&...) {}

@@ -166,7 +166,7 @@ void change_section_extent(Parts& parts, Random& random) {
     }
 }
 
-/// A section removed, taken under another identifier, or with the content of another one.
+/// Removes a section, changes its identifier, or gives it the content of another section.
 void change_sections(Parts& parts, Random& random) {
     const std::size_t k = below(random, parts.sections.size());
     const std::uint32_t identifier = 1 + static_cast<std::uint32_t>(below(random, most_sections));

@@ -1,7 +1,7 @@
 // Artifacts under a true checksum. One that opens is used in all the ways there are, by every target: dense and sparse
 // rows in both precisions, a row alone and rows in blocks, all answers and promises, in memory of exactly the promised
-// size. It may answer nonsense. It must not make a sanitizer speak, depend on what memory held before, name a
-// label that is none, or be refused by one target and taken by another.
+// size. The answers may be nonsense. The predictor must not cause a report of a sanitizer, depend on what memory held
+// before, name a label that is none, or be refused by one target and taken by another.
 
 #include "artifact_mutator.hpp"
 #include "exercise.hpp"

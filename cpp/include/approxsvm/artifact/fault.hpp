@@ -80,7 +80,7 @@ constexpr std::uint32_t no_member = ~std::uint32_t{0};
 
 struct ArtifactFault {
     section::Id section = section::none;  // none: the header or the section table
-    field::Id field = field::none;        // none: the status says everything
+    field::Id field = field::none;        // none if the status alone explains the fault
     std::uint64_t index = no_index;       // of an array
     StoredNumber found{};
     Expected expected{};
@@ -212,7 +212,7 @@ class Check {
         return status_ == Status::ok;
     }
 
-    // Checks the moduli of many numbers against a limit.
+    // Checks the absolute values of many numbers against a limit.
     template <class Real>
     bool within(field::Id field, const Real* numbers, std::size_t n, Real limit) {
         bool valid = true;

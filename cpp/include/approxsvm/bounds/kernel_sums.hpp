@@ -94,7 +94,7 @@ class EngineBound {
 
 // --- over lists
 
-// The error of a row's sums over lists is a multiple of the sums' moduli plus a multiple of A1; these are the factors.
+// The error of a row's sums over lists is a multiple of the absolute sums plus a multiple of A1; these are the factors.
 struct ListedErrors {
     double of_moduli, of_all_moduli;
 };

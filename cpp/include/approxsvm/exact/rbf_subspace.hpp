@@ -9,7 +9,7 @@
 //
 // Lists hold the support vectors (rbf_winner.hpp), as floats or, if all are on a grid, as integers (rbf_grid.hpp). Each
 // function has a list of its own class and one of the others, with coefficients of one sign each, so the two sums of a
-// function also give its moduli.
+// function also give its absolute sum.
 #ifndef APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 #define APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 

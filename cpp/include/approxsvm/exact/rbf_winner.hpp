@@ -6,7 +6,8 @@
 //
 // Kernel values are those of gaussian.hpp in float32. Coefficients are float32 too, and so are sums over at most
 // listed_tiles tiles: a product goes through listed_depth roundings before it is added up in float64. Within a pair,
-// the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
+// the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its absolute
+// sum.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
 #define APPROXSVM_EXACT_RBF_WINNER_HPP
 
@@ -23,7 +24,7 @@ constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_ro
 // product's own.
 constexpr double listed_depth = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
-// Range of sums of coefficient moduli that float32 adds up without overflow or relevant underflow. Products below
+// Range of sums of absolute coefficients that float32 adds up without overflow or relevant underflow. Products below
 // 2^-126 have an error below that, which is 2^-66 of a coefficient.
 constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 

@@ -46,7 +46,7 @@ inline std::size_t vote_winner(std::size_t n_classes, const double* values, std:
 
 // --- certain winners
 
-// The class of a pair for which the exact value votes, if that is certain.
+// Returns the class of a pair that certainly gets the vote of the exact value.
 enum class Outcome : std::uint8_t { unknown = approxsvm_unknown, first = approxsvm_first, second = approxsvm_second };
 
 APPROXSVM_INLINE Outcome outcome_of(double value, double bound) {

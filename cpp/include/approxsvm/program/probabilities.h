@@ -55,7 +55,7 @@ APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, doubl
     }
 }
 
-/* For two classes, given the interval of one of them. */
+/* Fills the intervals of two classes from the interval of one of them. */
 APPROXSVM_ANSWER void approxsvm_two_ends(approxsvm_interval p, int of_class, double extra, double* lowest,
                                          double* highest) {
     lowest[of_class] = p.lowest;

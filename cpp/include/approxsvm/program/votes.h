@@ -14,7 +14,7 @@
 #define APPROXSVM_CHECKS 0
 #endif
 
-/* The class of a pair for which the exact value votes, if that is certain. */
+/* Returns the class of a pair that certainly gets the vote of the exact value. */
 enum { approxsvm_unknown, approxsvm_first, approxsvm_second };
 
 /* Whether a value and its bound carry information: comparisons are false for NaN, and infinite values prove nothing. */

@@ -156,8 +156,8 @@ struct AnyOp {
     static bool hides_infinity(const MapOp&) { return false; }       // may map it to a number
     static std::size_t n_gains(const MapOp&) { return 0; }
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
-    // These two serve kinds that are not by_feature. They return the only output that is NaN if input j is, or one of
-    // the two values below; and the input on which output k depends, or `several`.
+    // The next two functions are for kinds that are not by_feature. They return the only output that is NaN if input j
+    // is, or one of the two values below; and the input on which output k depends, or `several`.
     static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
     static std::size_t origin(const MapOp&, std::size_t) { return several_columns; }
     // Returns, for a kind that is as_source, whether the source treats sparse rows in the same manner.

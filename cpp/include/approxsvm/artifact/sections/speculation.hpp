@@ -13,7 +13,7 @@ struct SpeculationView {
     const float* weights;            // (1 + n_features + n_landmarks, n_labels): constants, of features, of landmarks
 };
 
-// Of a model that has this section. Landmarks are followed by 4 bytes of padding where their number is odd.
+// Views the section of a model that has one. Landmarks are followed by 4 bytes of padding where their number is odd.
 inline SpeculationView speculation_of(const ModelView& model) {
     const unsigned char* const start = model.sections[section::speculation];
     const std::size_t n = read_at<SpeculationHeader>(start, 0).n_landmarks;

@@ -12,7 +12,7 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, a winner's pairs take less
 
-// Whether the support vectors have a dictionary that is small enough for features to have few values.
+// Whether the dictionary of the support vectors is small enough: each feature has few different values.
 inline bool has_dictionary(const ModelView& view, bool has_factors = registers_hold_factors) {
     const std::size_t of_features = has_factors ? 16 * view.n_features : 0;
     const std::size_t most = of_features > 256 ? of_features : 256;

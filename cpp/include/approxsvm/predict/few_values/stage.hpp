@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Rounding errors of the sums in sums.hpp: `of_moduli` times the sum's moduli, `of_all` times A1, and `of_scale`,
+// Rounding errors of the sums in sums.hpp: `of_moduli` times the absolute sum, `of_all` times A1, and `of_scale`,
 // the underflow of coefficients and products.
 //
 // In float32: an entry of a digit table has the relative error u, and so do products of entries: 2 n_digits - 1

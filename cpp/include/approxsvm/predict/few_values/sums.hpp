@@ -4,7 +4,7 @@
 // and stage.hpp which rows.
 //
 // Support vectors are divided into segments. Within a segment, each function's coefficients have one sign, so that the
-// modulus of a segment's sum is its sum of moduli. The segments are the positive and the negative coefficients of a
+// modulus of a segment's sum is its absolute sum. The segments are the positive and the negative coefficients of a
 // single function, or the classes of several. Vectors with zero coefficients fill a segment up to whole panels.
 //
 // A panel of few_panel vectors is stored in one of two ways:

@@ -87,7 +87,7 @@ class Decisions {
         }
         settle_label(i, out_.labels ? label(values) : 0, stage);
     }
-    // If only the label is known.
+    // Records the label of row i, whose values are not known.
     void settle_label(std::size_t i, std::size_t label, Stage stage) const {
         if (out_.labels) out_.labels[i] = static_cast<std::uint32_t>(label);
         if (out_.stages) out_.stages[i] = stage;

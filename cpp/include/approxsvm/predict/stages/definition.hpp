@@ -109,7 +109,7 @@ class DefinedKernels {
     Distances distances_;
 };
 
-// Sums of one function: the value, the sum of the moduli, which becomes the bound, and how far the value may move.
+// Sums of one function: the value, the absolute sum, which becomes the bound, and how far the value may move.
 struct DefinedSums {
     double *values, *bounds, *moved;
 
