@@ -36,7 +36,7 @@ from benchmarks.problems import ADULT, Problem, Source, scaled
 from benchmarks.timing import timed
 
 _PAIRED_ROWS = 500  # all pairs of these rows give the mean distance, the unit of the widths
-_WIDTHS = (0.5, 2.0, 8.0)  # gamma times the mean distance
+_WIDTHS = (0.5, 2.0, 8.0, 32.0)  # gamma times the mean distance
 _ALPHAS = (0.01, 1.0)
 _CS = (1.0, 10.0)
 
@@ -163,7 +163,8 @@ def measure(run: Run, data: DataSet) -> experiment.Rows:
                 "columns": problem.X.shape[1],
                 "method": name,
                 "features": len(chosen[-1].support_) if name == "exact" else chosen[-1].n_features_in_,
-                "multiply_adds": _multiply_adds(name, chosen, n_non_zeros, problem.X.shape[1]),
+                "gamma": next(v for k, v in chosen.get_params().items() if k.endswith("__gamma")),
+            "multiply_adds": _multiply_adds(name, chosen, n_non_zeros, problem.X.shape[1]),
                 "test_error": _error(problem, values, problem.y_test),
                 "is_regression": problem.is_regression,
                 "training_of_exact": fit_seconds / of_exact["fit"],
