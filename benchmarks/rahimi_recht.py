@@ -164,7 +164,7 @@ def measure(run: Run, data: DataSet) -> experiment.Rows:
                 "method": name,
                 "features": len(chosen[-1].support_) if name == "exact" else chosen[-1].n_features_in_,
                 "gamma": next(v for k, v in chosen.get_params().items() if k.endswith("__gamma")),
-            "multiply_adds": _multiply_adds(name, chosen, n_non_zeros, problem.X.shape[1]),
+                "multiply_adds": _multiply_adds(name, chosen, n_non_zeros, problem.X.shape[1]),
                 "test_error": _error(problem, values, problem.y_test),
                 "is_regression": problem.is_regression,
                 "training_of_exact": fit_seconds / of_exact["fit"],

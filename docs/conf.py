@@ -45,13 +45,20 @@ exclude_patterns: list[str] = []
 html_math_renderer = "mathml"
 
 
+def _mathml(node: nodes.math | nodes.math_block, **options: str) -> str:
+    formula: str = convert(node.astext(), **options)
+    if ">\\" in formula:  # the converter copies commands that it does not know
+        raise ValueError(f"a command of this formula is not known to latex2mathml: {node.astext()}")
+    return formula
+
+
 def _inline(translator: HTML5Translator, node: nodes.math) -> None:
-    translator.body.append(convert(node.astext()))
+    translator.body.append(_mathml(node))
     raise nodes.SkipNode
 
 
 def _block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    translator.body.append(f'<div class="formula">{_mathml(node, display="block")}</div>')
     raise nodes.SkipNode
 
 

@@ -74,6 +74,8 @@ def test_tools_around_it_predict_the_same_and_compile(name):
     plain = AROUND[name](SVC()).fit(X, Y)
     fast = AROUND[name](CompiledClassifier(SVC())).fit(X, Y)
     assert (fast.predict(X) == plain.predict(X)).all()
+    if hasattr(plain, "predict_proba"):
+        assert np.allclose(fast.predict_proba(X), plain.predict_proba(X), rtol=0, atol=1e-9)
     before = pickle.dumps(fast)
     whole = approxsvm.compile(fast, X, effort="low")
     assert (whole.predict(X) == plain.predict(X)).all()
@@ -91,10 +93,11 @@ def test_weights_of_rows_reach_the_estimator_inside(name):
 
 
 def test_scores_of_a_search_and_of_folds_are_the_plain_estimators():
-    grid = {"C": [0.1, 1.0, 30.0], "gamma": [0.05, "scale"]}
-    plain = GridSearchCV(SVC(), grid, cv=3).fit(X, Y)
-    fast = GridSearchCV(CompiledClassifier(SVC()), {f"estimator__{k}": v for k, v in grid.items()}, cv=3).fit(X, Y)
-    assert (fast.cv_results_["mean_test_score"] == plain.cv_results_["mean_test_score"]).all()
+    grid = {"C": [0.1, 30.0], "gamma": [0.05, "scale"]}
+    plain = GridSearchCV(SVC(), grid, cv=5).fit(X, Y)  # 20 models
+    fast = GridSearchCV(CompiledClassifier(SVC()), {f"estimator__{k}": v for k, v in grid.items()}, cv=5).fit(X, Y)
+    for name in ("mean_test_score", *(f"split{k}_test_score" for k in range(5))):
+        assert (fast.cv_results_[name] == plain.cv_results_[name]).all()
     assert len(set(plain.cv_results_["mean_test_score"])) > 1
     scores = [cross_validate(e, X, Y, scoring="f1_macro")["test_score"] for e in (SVC(), CompiledClassifier(SVC()))]
     assert (scores[0] == scores[1]).all()
