@@ -172,7 +172,7 @@ def test_data_arrays(place, is_lazy):
 def test_attributes_of_bands_do_not_hold_for_answers():
     """Labels have no scale, and not the names of three bands; the place is the image's."""
     xarray = pytest.importorskip("xarray", reason="xarray is not installed")
-    attributes = {"long_name": ("b", "g", "r"), "scale_factor": 1e-4, "units": "1", "_FillValue": -9, "crs": "EPSG:32632"}
+    attributes = {"long_name": ("b", "g", "r"), "scale_factor": 1e-4, "_FillValue": -9, "crs": "EPSG:4326"}
     image = xarray.DataArray(picture(6, 7), dims=("band", "y", "x"), attrs=attributes)
     image = image.assign_coords(utm=xarray.Variable((), 0, {"crs_wkt": "PROJCS"}))
     image.encoding["grid_mapping"] = "utm"
