@@ -133,7 +133,7 @@ class Plan:
         """Read a plan from JSON; raise InputError for text that is no plan, naming the field."""
         try:
             record = json.loads(text, object_pairs_hook=_without_repetition)
-        except (ValueError, RecursionError) as error:  # also of bytes that are no UTF-8
+        except (ValueError, RecursionError) as error:  # the former also for bytes that are no UTF-8
             raise InputError(f"plan: not JSON: {error}") from None
         if not isinstance(record, dict):
             raise InputError(f"plan: must be an object, got {type(record).__name__}")

@@ -91,7 +91,7 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, sea
 def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds: float) -> list[int]:
     """Choose at most four plans to race; return their positions, in this order.
 
-    Some always take part. Others do if their estimated cost is within 1.5 times of the least (and without
+    Plans with `always` take part. Other plans do if their estimated cost is within 1.5 times of the least (and without
     `rows_per_call` not far above it for a row alone), and if finishing them takes no more seconds than the search has.
     """
     costs = {k: cost for k, rival in enumerate(rivals) if (cost := rival.tried.share_of_exact) is not None}

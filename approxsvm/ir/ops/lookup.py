@@ -165,7 +165,7 @@ class Lookup(PerOutput):
         return Lookup.of(before.n_features, columns)
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is refused or reaches several."""
+        """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is refused, or several may be."""
         outputs = np.flatnonzero(self.source == feature)
         nan = np.array([self.steps[k].nan for k in outputs])
         passes = outputs[np.isinf(nan)]
