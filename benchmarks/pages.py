@@ -291,8 +291,6 @@ _RAHIMI_RECHT: Final[dict[str, Cell]] = {
     "test error": lambda x: (
         f"{x['test_error']:.3f} of the deviation" if x["is_regression"] else f"{100 * x['test_error']:.1f} %"
     ),
-    "training time, exact = 1": of("training_of_exact", three),
-    "predicting time, exact = 1": of("predicting_of_exact", three),
 }
 _STAND_INS: Final[dict[str, Cell]] = {
     "generated rows": lambda x: f"{x['data']}, {x['n_features']:,} features",
