@@ -199,8 +199,7 @@ inline std::vector<Counts> class_sizes(Random& random, std::size_t n_classes) {
 
 // --- the reference
 
-/// The sums of a row, and the numbers that bound their errors: absolute values of the same products, the largest one,
-/// norms.
+/// The sums of a row, and the numbers that bound their errors: moduli of the same products, the largest one, norms.
 struct Reference {
     std::vector<long double> sums, moduli, largest, kernel;
     long double max_norm = 0, row_norm = 0;

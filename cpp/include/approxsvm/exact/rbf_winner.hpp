@@ -6,8 +6,7 @@
 //
 // Kernel values are those of gaussian.hpp in float32. Coefficients are float32 too, and so are sums over at most
 // listed_tiles tiles: a product goes through listed_depth roundings before it is added up in float64. Within a pair,
-// the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its absolute
-// sum.
+// the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
 #define APPROXSVM_EXACT_RBF_WINNER_HPP
 

@@ -23,8 +23,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// An exact value has an error below this share of the sum of the coefficients' absolute values. If the float64 bound is
-// larger, which happens hundreds of kernel widths from all support vectors, the definition takes over.
+// An exact value has an error below this share of the sum of the coefficients' moduli. If the float64 bound is larger,
+// which happens hundreds of kernel widths from all support vectors, the definition takes over.
 constexpr double exact_share = 1e-10;
 
 // The fault of the first rejected row. A row beyond float64 takes precedence over any that misses a tolerance.
