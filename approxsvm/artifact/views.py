@@ -72,8 +72,8 @@ class Artifact(SealedBytes):
             description = _native.described_file(bytes(data)) if is_foreign else ""
             if not description:
                 raise
-            magic = f"; {str(error).removeprefix(_FOREIGN)}" if description.endswith("unknown kind") else ""
-            raise ArtifactError(f"{_FOREIGN}{description}{magic}") from None
+            fault = "" if ";" in description else f"; {str(error).removeprefix(_FOREIGN)}"  # advice says more
+            raise ArtifactError(f"{_FOREIGN}{description}{fault}") from None
         if type(data) is bytes:
             self.data = data
         self._describe(memoryview(self.native))

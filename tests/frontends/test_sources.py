@@ -90,7 +90,7 @@ REFUSED = [
             ((make_column_transformer((SPLINES, [0, 1])), SVC()), r"step 'splinetransformer'"),
             (
                 (StandardScaler(), GaussianNB()),
-                "step 'gaussiannb' of the pipeline: cannot compile a sklearn.naive_bayes.GaussianNB; docs/sources.md l",
+                "step 'gaussiannb' of the pipeline: cannot compile a sklearn.naive_bayes.GaussianNB: it is no model",
             ),
             (
                 (StandardScaler(), SVC(kernel=linear_kernel)),
