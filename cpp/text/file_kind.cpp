@@ -184,7 +184,8 @@ FileKind kind_of(std::string_view bytes) {
 std::string described(const FileKind& kind, std::string_view expected) {
     std::string text = "this is " + std::string(kind.name);
     if (!expected.empty()) text += ", not " + std::string(expected);
-    if (!kind.advice.empty()) text += "; " + std::string(kind.advice);
+    const bool is_in_place_of_data = kind.name == libsvm_model && expected == libsvm_data;  // arguments are exchanged
+    if (!kind.advice.empty() && !is_in_place_of_data) text += "; " + std::string(kind.advice);
     return text;
 }
 
