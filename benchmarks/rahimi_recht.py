@@ -119,7 +119,7 @@ def _chosen(problem: Problem, estimator: Any, metric: str, step: str, penalties:
     n = len(problem.X) * 4 // 5
     mean = float(pairwise_distances(problem.X[:_PAIRED_ROWS], metric=metric).mean())
     penalty = f"{step}__C" if step.startswith("sv") else "ridge__alpha"
-    tried = []
+    tried: list[tuple[float, int, Any]] = []
     for width in _WIDTHS:
         for number_ in penalties:
             one = clone(estimator).set_params(**{f"{step}__gamma": width / mean, penalty: number_})
@@ -147,8 +147,8 @@ def measure(run: Run, data: DataSet) -> experiment.Rows:
         mean, deviation = problem.y.mean(), problem.y.std()
         problem.y[:], problem.y_test[:] = (problem.y - mean) / deviation, (problem.y_test - mean) / deviation
     of_exact: dict[str, float] = {}
-    for name, estimator, *others in _methods(problem, data):
-        chosen = _chosen(problem, estimator, *others)
+    for name, estimator, metric, step, penalties in _methods(problem, data):
+        chosen = _chosen(problem, estimator, metric, step, penalties)
         _, fit_seconds = timed(partial(chosen.fit, problem.X, problem.y))
         predict: Callable[[], Any] = partial(chosen.predict, problem.X_test)
         values, seconds = timed(predict)
