@@ -20,7 +20,7 @@ from approxsvm.artifact import writer
 from approxsvm.errors import ArtifactError, InputError, ModelFormatError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.frames.columns import known_rows, rows_by_column
+from approxsvm.frames.columns import known_rows, real_rows, rows_by_column
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.rows import check_finite, check_sparse, zero_unused
 from approxsvm.frames.texts import are_texts
@@ -297,7 +297,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
     try:
         if (columns.by_column or columns.texts) and not hasattr(X, "tocsr"):
             return rows_by_column(X, columns, as_numbers)
-        return as_numbers(check_sparse(X))
+        return as_numbers(real_rows(check_sparse(X)))
     except InputError:
         raise
     except (ValueError, TypeError, OverflowError) as error:
