@@ -8,7 +8,6 @@ import time
 import warnings
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -293,11 +292,13 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
     """Convert sample rows to float64, dense or CSR."""
     from sklearn.utils import check_array
 
-    as_numbers = partial(check_array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+    def as_numbers(given: Any) -> Any:
+        return check_array(real_rows(given), accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+
     try:
         if (columns.by_column or columns.texts) and not hasattr(X, "tocsr"):
             return rows_by_column(X, columns, as_numbers)
-        return as_numbers(real_rows(check_sparse(X)))
+        return as_numbers(check_sparse(X))
     except InputError:
         raise
     except (ValueError, TypeError, OverflowError) as error:
