@@ -37,7 +37,9 @@ SOURCES: dict[str, Callable[[], Any]] = {
     "scaled": lambda: make_pipeline(StandardScaler(), SVC()),
     "passed on": lambda: make_pipeline(FunctionTransformer(), SVC()),
     "selected": lambda: make_pipeline(SelectKBest(k=2), SVC()),
-    "selected, one by one": lambda: make_pipeline(SequentialFeatureSelector(LinearSVC(), n_features_to_select=2), SVC()),
+    "selected, one by one": lambda: make_pipeline(
+        SequentialFeatureSelector(LinearSVC(), n_features_to_select=2), SVC()
+    ),
     "selected, with NaN": lambda: make_pipeline(VarianceThreshold(), SVC()),
     "by column": lambda: make_pipeline(ColumnTransformer([("a", "passthrough", [0, 1, 2])]), SVC()),
     "looked up": lambda: make_pipeline(OneHotEncoder(handle_unknown="ignore"), SVC()),

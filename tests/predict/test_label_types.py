@@ -69,7 +69,8 @@ def test_labels_have_the_type_and_values_of_the_source(name: str, kind: str) -> 
         try:
             fast = approxsvm.compile(source)
         except UnsupportedModelError as error:
-            assert "labels" in str(error)
+            if "labels" not in str(error):
+                raise
             return
         for model in (fast, approxsvm.Predictor(fast.artifact)):
             for found, theirs in ((model.predict(X), expected), (model.predict(X[:1]), source.predict(X[:1]))):
