@@ -313,11 +313,11 @@ def error_of_cells(X: Any, model: RawColumns, otherwise: str) -> InputError:
     """Return the error for rows that are no numbers: it names the first such cell, or says something else."""
     try:
         table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
-        if table.shape[1:] == (model.n_columns,):
+        if table.shape[1:] == (model.n_columns,) and not hasattr(table, "tocsr"):
             _check_values(table, [(column, column) for column in model.used.tolist()], model, _is_number)
     except InputError as error:
         return error
-    except ValueError:  # rows of different lengths
+    except (TypeError, ValueError):  # rows of different lengths
         pass
     return InputError(otherwise)
 
