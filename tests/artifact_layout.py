@@ -396,15 +396,9 @@ class Layout:
         self.rest("d", words, may_be)
 
     def combination(self) -> None:
-        of_labels = self.h.n_decisions == 0 or self.h.n_labels > 0
-        most = LIMITS["max_n_targets"]
-        head = self.record(
-            "combination",
-            columns=below(3) if of_labels else equal(0),
-            n_columns=NOTHING,
-            n_values=Rule(0, most),
-            n_weights=NOTHING,
-        )
+        sizes = dict.fromkeys(("n_columns", "n_values", "n_weights"), NOTHING)
+        columns = below(3) if self.h.n_labels > 0 else equal(0)
+        head = self.record("combination", also="combination", columns=columns, **sizes)
         if head.n_values == 0:
             return
         self.take("d", head.n_values, "addend", FINITE)

@@ -170,24 +170,19 @@ def ensembles() -> Iterator[tuple[Artifact, str]]:
     cut = Outputs(label_rule="value_threshold", threshold=0.5)
     one_sum = Combination(weights=np.array([[2.0, 1.0]]), addends=np.array([0.5]))
     of_shares = Combination(weights=np.array([[2.0, 0.0, 1.0]]))
+    of_three = "010 018 110 118 210 218"
     side_by_side, targets, plain = Combination(), Combination("labels"), Outputs()
     for members, outputs, combination, classes, may_be in (
         ((mean, several), plain, side_by_side, None, ""),
-        ((mean, mean), plain, one_sum, None, "000 100"),
+        ((mean, mean), plain, one_sum, None, ""),
         ((known, known), *mean_of((known, known), labels, large), None, "026"),
         ((two, two), plain, of_labels("votes", (two, two), labels, large), None, "000 100"),
         ((two, mean), plain, targets, labels, "000 100"),
         ((two, other), plain, targets, np.array([1, -1, 3]), "000 100"),
-        ((known, mean), cut, of_shares, labels, "030 038 130 138"),
-        ((mean, mean, mean), each, side_by_side, np.arange(3), "010 018 110 118 210 218"),
-        (
-            (mean, mean, mean),
-            replace(each, decision_shape="ovr"),
-            side_by_side,
-            np.arange(3),
-            "010 018 110 118 210 218",
-        ),
-        ((mean, several), each, Combination(weights=np.ones((3, 3))), np.arange(3), "010 018 110 118 210 218"),
+        ((known, mean), cut, of_shares, labels, "011 021 030 038 111 121 130 138"),
+        ((mean, mean, mean), each, side_by_side, np.arange(3), of_three),
+        ((mean, mean, mean), replace(each, decision_shape="ovr"), side_by_side, np.arange(3), of_three),
+        ((mean, several), each, Combination(weights=np.ones((3, 3))), np.arange(3), of_three),
     ):
         model = Ensemble(members, outputs=outputs, combination=combination, classes=classes)
         yield compile_model(model, mode="exact").artifact, may_be
@@ -204,9 +199,8 @@ def bases() -> list[tuple[Artifact, frozenset[str], str]]:
     whole = [*map(classifier, MODES), many_centers("approximate"), deep("approximate"), regressor(), sigmoid()]
     whole += [cosines(), *map(polynomial, MODES), *map(golden, ("iris_classes", "iris_slices", "iris_ensemble"))]
     found = [(artifact, frozenset(("", *SECTIONS)) - {"outputs"}, "") for artifact in whole]
-    found += [
-        (artifact, frozenset(("", "outputs", "combination", "members")), may_be) for artifact, may_be in ensembles()
-    ]
+    of_ensembles = frozenset(("", "outputs", "combination", "members"))
+    found += [(artifact, of_ensembles, may_be) for artifact, may_be in ensembles()]
     found.append((cosines_of_classes(), frozenset(("", "cosines", "decisions", "outputs")), "210 218"))
     for artifact, outputs, may_be in kinds_of_outputs():
         found.append((with_section(artifact, "outputs", pack_outputs(outputs)), frozenset(("outputs",)), may_be))
@@ -263,6 +257,7 @@ SAID = {
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
     "number of support vectors of list": "number of support vectors of list",
+    **{f"{name}|combination": "combination" for name in ("n_columns", "n_values", "n_weights")},
     **{name: name for name in ("edge", "gamma", "height|number", "input of output", "n_raw_features")},
 }
 
@@ -372,7 +367,7 @@ def broken_relations() -> Iterator[Broken]:
         with_header(data, version=2, first_release=0x1234), "version is 2, which approxsvm 18.52 and later read"
     )
     mean = golden("iris_ensemble")
-    beside, *_, targets, _, functions, _, _ = (artifact for artifact, _ in ensembles())
+    beside, _, _, _, targets, _, _, functions, *_ = (artifact for artifact, _ in ensembles())
     one, two = (artifact.section("members")[: artifact.members[0].n_bytes] for artifact in (beside, functions))
     alone = changed(content(outputs("ovo", "votes", "sign_alone")), mean.members[0])
     for artifact, contents, must in (

@@ -83,12 +83,9 @@ def test_numbers_of_an_expansion() -> None:
     assert f"a record of {position} float64" in TEXT
 
 
-def test_input_maps_and_subspaces() -> None:
-    for tag, first in (
-        ("input_map", "uint32|n_columns"),
-        ("combination", "uint32|columns"),
-        ("subspaces", "uint32|n_stages"),
-    ):
+def test_input_maps_combinations_and_subspaces() -> None:
+    described = {"input_map": "n_columns", "combination": "columns", "subspaces": "n_stages"}
+    for tag, first in ((tag, f"uint32|{name}") for tag, name in described.items()):
         for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
             assert TYPES[kind] == code
     assert "An op starts with kind (uint32), parts (uint32) and its number of output features (uint64)" in TEXT

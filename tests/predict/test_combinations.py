@@ -221,7 +221,7 @@ def votes_of(weights, outputs=Outputs()):  # noqa: B008
         (lambda: votes_of(np.ones(4)), "do not match"),
         (
             lambda: votes_of(np.ones((2, 4)), Outputs(label_rule="scores")),
-            "an ensemble of votes cannot label by scores",
+            "votes cannot label by scores",
         ),
         (
             lambda: Ensemble((machine(),) * 2, outputs=EACH, classes=np.arange(3)),
