@@ -127,6 +127,7 @@ def test_a_memory_map_is_not_copied(tmp_path, monkeypatch):
         (np.zeros((3, 6, 5)), {"outputs": "probability"}, "has no output 'probability'"),
         (np.zeros((3, 6, 5)), {"nodata": "none"}, "nodata is 'none', but must be a number"),
         (7.0, {}, r"axis is 0, but the image has shape \(\)"),
+        ("scene.tif", {}, "image is a str, but must be an array; score_raster reads files"),
     ],
 )
 def test_wrong_images(image, options, words):
@@ -166,6 +167,19 @@ def test_data_arrays(place, is_lazy):
     texts = approxsvm.predict_image(TEXTS, image, axis=place)
     assert texts.attrs["flag_meanings"] == "a b c d"
     assert texts.attrs["flag_values"].tolist() == [0, 1, 2, 3]
+
+
+def test_attributes_of_bands_do_not_hold_for_answers():
+    """Labels have no scale, and not the names of three bands; the place is the image's."""
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    attributes = {"long_name": ("b", "g", "r"), "scale_factor": 1e-4, "_FillValue": -9, "crs": "EPSG:4326"}
+    image = xarray.DataArray(picture(6, 7), dims=("band", "y", "x"), attrs=attributes)
+    image = image.assign_coords(utm=xarray.Variable((), 0, {"crs_wkt": "PROJCS"}))
+    image.encoding["grid_mapping"] = "utm"
+    found = approxsvm.predict_image(FAST, image)
+    assert set(found.attrs) == {"_FillValue", "crs", "grid_mapping"}
+    assert found["utm"].attrs == {"crs_wkt": "PROJCS"}
+    assert found.attrs["_FillValue"] not in {-9, *SOURCE.classes_}
 
 
 def test_lazy_answers_travel_to_other_processes():

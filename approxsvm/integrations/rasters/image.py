@@ -24,6 +24,7 @@ _PIECE_BYTES = 4 << 20  # of pixels and answers, for each thread
 _FEWEST_PIXELS = 1 << 10
 _MOST_PIXELS = 1 << 16
 _ANSWERS = "approxsvm_answers"  # passing name of a dimension
+_OF_PLACE = ("grid_mapping", "crs", "transform", "AREA_OR_POINT")  # attributes that answers share with the image
 Index = tuple[Any, ...]
 
 
@@ -94,7 +95,10 @@ def predict_image(
 def _as_array(image: Any) -> npt.NDArray[Any]:
     if hasattr(image, "dask"):
         raise InputError("image is a Dask array: give its dimensions names, xarray.DataArray(image, dims=...)")
-    return np.asarray(image)
+    array = np.asarray(image)
+    if array.dtype.kind not in "fiub" and array.ndim == 0:
+        raise InputError(f"image is a {type(image).__name__}, but must be an array; score_raster reads files")
+    return array
 
 
 def _position(axis: int, shape: tuple[int, ...]) -> int:
@@ -206,6 +210,8 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         nodata = nodata_number(image.attrs.get("_FillValue", image.attrs.get("nodata")))
     if image.chunks is not None:
         image = image.chunk({dim: -1})
+    known = image.encoding | image.attrs  # readers keep the grid mapping in either
+    shared = {name: known[name] for name in _OF_PLACE if name in known}
     answers = {}
     for output in pixels.outputs:
         one = PixelModel(pixels.artifact, (output,))
@@ -217,6 +223,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             input_core_dims=[[dim]],
             output_core_dims=[[_ANSWERS]] if several else [[]],
             exclude_dims={dim},
+            keep_attrs=True,  # of coordinates: the reference system
             dask="parallelized",
             output_dtypes=[layout.dtype],
             dask_gufunc_kwargs={"output_sizes": {_ANSWERS: len(layout.names)}} if several else {},
@@ -225,7 +232,8 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             dims = [str(name) for name in answer.dims if name != _ANSWERS]
             answer = answer.transpose(*dims[:place], _ANSWERS, *dims[place:]).rename({_ANSWERS: dim})
             answer = answer.assign_coords({dim: list(layout.names)})
-        answers[output] = answer.rename(output).assign_attrs(_attributes(layout))
+        answers[output] = answer.rename(output)
+        answers[output].attrs = shared | _attributes(layout)  # scales and names of the bands do not hold for answers
     return answers
 
 
