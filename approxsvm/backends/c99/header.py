@@ -214,7 +214,7 @@ class CHeader:
             for name, number in macros.items()
             if name.partition("(")[0] in names or (number and not name.endswith("_") and "(" not in name)
         ]
-        yield self._text.named("".join(lines), prefix)
+        yield self._text.named("".join(lines), "model")  # which leaves the prefixes of members as they are
         for name, numbers in arrays.items():
             if name in names or not name.endswith("_"):
                 self.flash_bytes += max(numbers.nbytes, numbers.itemsize)
