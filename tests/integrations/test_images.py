@@ -197,5 +197,10 @@ def test_bands_of_a_data_array_by_name():
     image = xarray.DataArray(bands[[2, 0, 1]], dims=("band", "y", "x"), coords={"band": ["r", "b", "g"]})
     expected = source.predict(pd.DataFrame(bands.reshape(N_BANDS, -1).T, columns=["b", "g", "r"]))
     np.testing.assert_array_equal(approxsvm.predict_image(fast, image).values.ravel(), expected)
+    opened = image.assign_coords(band=[1, 2, 3]).assign_attrs(long_name=("r", "b", "g"))  # by rioxarray
+    for bands in (opened, opened.isel(band=[2, 1, 0]), opened.isel(band=[0, 2, 1])):
+        np.testing.assert_array_equal(approxsvm.predict_image(fast, bands).values.ravel(), expected)
+    others = opened.isel(band=[1, 2, 0]).assign_coords(band=[0, 1, 2])  # numbers of something else: by position
+    np.testing.assert_array_equal(approxsvm.predict_image(fast, others).values.ravel(), expected)
     with pytest.raises(InputError, match="there is no band 'b'"):
         approxsvm.predict_image(fast, image.assign_coords(band=["r", "x", "g"]))

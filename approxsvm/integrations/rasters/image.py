@@ -50,7 +50,8 @@ def predict_image(
         xarray.DataArray, also of Dask arrays, for which the answers are lazy.
     axis : int or str
         The axis of the bands: 0 for (bands, y, x), -1 for (y, x, bands), or the name of a dimension of a DataArray.
-        Coordinates of a DataArray that are text are matched with the names that the model was fitted with.
+        Coordinates of a DataArray that are text, or the descriptions of bands that rioxarray has read, are matched
+        with the names that the model was fitted with.
     nodata : float, optional
         A number that means no data. Default for a DataArray: its attribute ``_FillValue`` or ``nodata``. NaN always
         means no data, except in bands for which the model accepts it.
@@ -198,8 +199,8 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         raise InputError(f"there is no dimension {axis!r}, only {', '.join(map(str, image.dims))}")
     dim = axis if isinstance(axis, str) else image.dims[_position(axis, image.shape)]
     place = image.dims.index(dim)
-    if pixels.columns.names is not None and dim in image.coords and image[dim].dtype.kind in "UOT":
-        names = [str(name) for name in image[dim].values]
+    names = None if pixels.columns.names is None else _band_names(image, dim)
+    if names is not None:
         try:
             chosen = choose_columns(names, pixels.columns)
         except InputError as error:
@@ -235,6 +236,19 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         answers[output] = answer.rename(output)
         answers[output].attrs = shared | _attributes(layout)  # scales and names of the bands do not hold for answers
     return answers
+
+
+def _band_names(image: Any, dim: str) -> list[str] | None:
+    """Return the names of the bands: a coordinate of texts, or the descriptions that its numbers count from 1."""
+    if dim not in image.coords:
+        return None
+    bands, descriptions = image[dim].values.tolist(), image.attrs.get("long_name")
+    if image[dim].dtype.kind in "UOT":
+        return [str(band) for band in bands]
+    if not isinstance(descriptions, list | tuple) or not all(band in range(1, len(descriptions) + 1) for band in bands):
+        return None  # the length alone does not suffice: the attribute stays as it is if bands change places
+    names = [descriptions[int(band) - 1] for band in bands]
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def _encoded(pixels: PixelModel, layout: Layout, nodata: float | None, block: Any) -> npt.NDArray[Any]:
