@@ -36,7 +36,8 @@ class Text:
 
     def named(self, text: str, prefix: str) -> str:
         """Return a text with the names of the header, and the prefix of a model."""
-        ours = re.compile(r"\b(?:(?:approxsvm|APPROXSVM)_(\w+)|model_(?=\w))")  # in one pass: names may contain "model_"
+        # In one pass, because names may begin with model_ themselves
+        ours = re.compile(r"\b(?:(?:approxsvm|APPROXSVM)_(\w+)|model_(?=\w))")
         return with_decimals(ours.sub(lambda name: f"{self._name}_{name[1]}_" if name[1] else f"{prefix}_", text))
 
     def _lines(self, path: Path, numbers: Mapping[str, int | str]) -> Iterator[str]:
