@@ -87,8 +87,8 @@ def test_input_maps_and_subspaces() -> None:
     for tag, first in (("input_map", "uint32|n_columns"), ("subspaces", "uint32|n_stages")):
         for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
             assert TYPES[kind] == code
-    assert "An op starts with kind (uint32), parts (uint32) and its number of output features (uint64)" in TEXT
-    assert [code for _, code, _ in _native.schema()["records"]["op"]] == ["I", "I", "Q"]
+    assert "An op starts with kind (uint32), parts (uint32), first (uint32), n (uint32) and m (uint64)" in TEXT
+    assert [code for _, code, _ in _native.schema()["records"]["op"]] == ["I", "I", "I", "I", "Q"]
 
 
 def test_enumerations() -> None:

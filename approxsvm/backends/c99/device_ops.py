@@ -160,7 +160,7 @@ class OpTable:
         columns["_ends"][first], columns["_keeps"][first] = len(columns["s"]), keeps
         n, is_apart = columns["_width"][first], columns["_is_apart"][first]
         self._need({"n_apart_": n * is_apart})
-        if keeps == KEEPS_EACH:
+        if keeps & KEEPS_EACH:
             self._need({"n_radii_": n, "n_apart_radii_": n * is_apart})
 
     def _need(self, macros: Mapping[str, int]) -> None:
