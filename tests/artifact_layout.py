@@ -423,7 +423,7 @@ class Layout:
 
     def op(self, width: int) -> int:
         """Read an op on a row of some features; return their number after it."""
-        kind, parts, first, n, m = struct.unpack_from("<IIIIQ", self.data, self.at)
+        kind, parts, _, n, m = struct.unpack_from("<IIIIQ", self.data, self.at)
         name = list(ENUMERATIONS["op_kind"])[kind]
         pieces, degree = (parts // 8 + m, parts % 8) if name == "piecewise_polynomial" else (parts + m, 0)
         source = ("I", m, "input of output", below(n))

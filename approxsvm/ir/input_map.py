@@ -115,7 +115,9 @@ class InputMap:
     def then_op(self, op: Op) -> "InputMap":
         """Append an op of all features, unless it changes nothing."""
         if op.n_features != self.n_features:
-            raise ModelFormatError(f"a step of the input map takes {op.n_features} features, but gets {self.n_features}")
+            raise ModelFormatError(
+                f"a step of the input map takes {op.n_features} features, but gets {self.n_features}"
+            )
         return self.then_part(op)
 
     def then_part(self, op: Op) -> "InputMap":
@@ -366,7 +368,7 @@ class _Mapped(NamedTuple):
 def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None:
     """Return ops that make a selection of the row after `op`, from a selection of the row before it.
 
-    A run of outputs becomes an op. Return None if `op` cannot be split so, or a feature that is left out may be refused.
+    A run of outputs becomes an op. Return None if `op` cannot be split so, or may refuse a feature that is left out.
     """
     ops: list[Op] = []
     before: list[int] = []

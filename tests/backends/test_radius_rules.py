@@ -130,9 +130,7 @@ CASES: dict[str, Callable[[], Case]] = {
         how=NARROW,
     ),
     "squares that underflow": lambda: Case(ops.Normalizer(1, "l2", "sparse"), [1.7e-162], [1.0]),
-    "a quotient that underflows": lambda: Case(
-        ops.Normalizer(2, "l1"), [3 * TINY, 7.0], [Fraction(3 * TINY) / 7, 1.0]
-    ),
+    "a quotient that underflows": lambda: Case(ops.Normalizer(2, "l1"), [3 * TINY, 7.0], [Fraction(3 * TINY) / 7, 1.0]),
     "a long sum": lambda: Case(
         ops.Normalizer(200, "l1"),
         [1.0] + [0.9 * 2.0**-53] * 199,

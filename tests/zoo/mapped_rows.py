@@ -72,7 +72,9 @@ def mapped(map_: InputMap | None, rows: Any) -> Ball:
         found.refuse(bad)
     for op in map_.ops:
         some = slice(op.first, op.first + op.n_features)
-        y, of_source = _STEPS[type(op)](op, _Rows(x[:, some], own[:, some] if is_own[some].all() else None, found.refused))
+        y, of_source = _STEPS[type(op)](
+            op, _Rows(x[:, some], own[:, some] if is_own[some].all() else None, found.refused)
+        )
         x = Ball.join([x[:, : some.start], y, x[:, some.stop :]])
         numbers = np.full(y.mid.shape, np.nan) if of_source is None else of_source
         own = np.concatenate([own[:, : some.start], numbers, own[:, some.stop :]], axis=1)

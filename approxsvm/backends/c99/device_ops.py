@@ -122,9 +122,10 @@ class OpTable:
 
     def _add(self, step: Step, first: int, n_inputs: int, n: int, before: Before) -> None:
         width = len(self._is_exact)
+        self._need({"has_parts_": int(n_inputs < width)})
         if step.begins_loop and self._columns:
             is_exact = bool(self._is_exact.all())
-            # A projection keeps one sum of its own inputs' radii; what it does not take keeps each.
+            # A projection needs one sum for the radii of its inputs, but numbers that it does not take keep theirs.
             needs_each = not is_exact and (step.keeps == KEEPS_EACH or n_inputs < width)
             self._end_loop((step.keeps & KEEPS_SUM) + KEEPS_EACH * needs_each)
             before = before._replace(is_exact=is_exact)

@@ -13,6 +13,7 @@ from approxsvm.ir.ops import Logarithm
 
 def nodes(g: GraphBuilder, op: Logarithm, x: str, error: str | None, is_source: bool) -> Mapped:
     """Compute logarithms; outside the domain, both value and error are NaN."""
+
     def at(x: str) -> tuple[str, str]:
         """Evaluate with an error bound: rounding x + offset adds one unit to the result, and log up to 8 units."""
         y = g.op("Where", g.op("Greater", x, -op.offset), g.op("Log", g.op("Add", x, op.offset)), np.nan)

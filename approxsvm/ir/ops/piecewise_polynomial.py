@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.ir.compensated import FloatArray
-from approxsvm.ir.ops.op import IntArray, PerOutput, Stored, check, check_source
+from approxsvm.ir.ops.op import IntArray, Op, PerOutput, Stored, adjacent, check, check_source
 
 MAX_DEGREE = 7
 
@@ -67,6 +67,17 @@ class PiecewisePolynomial(PerOutput):
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
         return PiecewisePolynomial.of(len(used), kept, self.first), used
 
+    @classmethod
+    def together(cls, ops: Sequence[Any]) -> Sequence[Op]:
+        """Combine ops of adjacent features."""
+        combined = []
+        for run in adjacent(ops):
+            first = run[0].first
+            sources = (op.source + op.first - first for op in run)
+            columns = zip(np.concatenate(list(sources)).tolist(), (one for op in run for one in op.pieces), strict=True)
+            combined.append(cls.of(run[-1].end - first, list(columns), first))
+        return super().together(combined)
+
     def stored(self) -> Stored:
         """Return 8 * n_edges + degree, and the arrays: sources, ends of the edges, edges, origins, coefficients."""
         ends = np.cumsum([len(pieces.edges) for pieces in self.pieces], dtype=np.uint32)
@@ -77,9 +88,7 @@ class PiecewisePolynomial(PerOutput):
         return 8 * len(numbers[0]) + self.degree, [self.source.astype(np.uint32), ends, *numbers]
 
     @classmethod
-    def read(
-        cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int
-    ) -> "PiecewisePolynomial":
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "PiecewisePolynomial":
         n_edges, degree = divmod(parts, 8)
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, origins = reader.numbers(n_edges), reader.numbers(n_edges + n_outputs)

@@ -4,9 +4,10 @@
 
    The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the kinds that the map has are
    defined. It takes model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, and replaces them by
-   model_op_n_[k] outputs. Its doubles begin at model_op_doubles_[k] of model_doubles_, its integers at
-   model_op_integers_[k] of model_integers_, and model_op_details_[k] is a number of its kind. If
-   model_op_is_source_[k], its inputs are the source's own numbers; if model_op_is_exact_[k], they have no radii.
+   model_op_n_[k] outputs; the row then has model_op_width_[k] numbers. Its doubles begin at model_op_doubles_[k] of
+   model_doubles_, its integers at model_op_integers_[k] of model_integers_, and model_op_details_[k] is a number of its
+   kind. If model_op_is_source_[k], its inputs are the source's own numbers; if model_op_is_exact_[k], they have no
+   radii.
 
    Ops of one number follow each other for one number after another. An op that reads several numbers begins a loop
    over the row, which the ops up to model_op_ends_[k] share. At its end, model_op_keeps_[k] tells which radii are kept:
@@ -15,9 +16,22 @@
    are written, which are therefore written to y. */
 #include "../program/ball.h"
 
-/* The place of number j of a row among the inputs of op k; at least model_op_n_inputs_[k] if the op does not take it. */
-static inline unsigned model_place_(int k, int j) {
-    return (unsigned)j - (unsigned)model_op_first_[k];
+/* The first number of a row that op k takes, and whether it takes number j. Without model_has_parts_, it takes all. */
+static inline int model_first_input_(int k) {
+    (void)k;
+#if model_has_parts_
+    return (int)model_op_first_[k];
+#else
+    return 0;
+#endif
+}
+static inline int model_takes_(int k, int j) {
+    (void)k, (void)j;
+#if model_has_parts_
+    return (unsigned)(j - model_first_input_(k)) < (unsigned)model_op_n_inputs_[k];
+#else
+    return 1;
+#endif
 }
 
 #if model_op_affine_
@@ -90,8 +104,7 @@ static inline double model_feature_(const model_row_ row[], int j) {
     {
         int k;
         for (k = 0; k < model_n_ops_; ++k) {
-            const unsigned place = model_place_(k, j);
-            if (place < (unsigned)model_op_n_[k]) b = model_affine_(k, b, (int)place);
+            if (model_takes_(k, j)) b = model_affine_(k, b, j - model_first_input_(k));
         }
     }
 #endif
@@ -210,7 +223,7 @@ static inline approxsvm_ball model_number_(const model_inputs_* in, int k, int i
     return b;
 }
 static inline approxsvm_ball model_input_(const model_inputs_* in, int k, int i) {
-    return model_number_(in, k, (int)model_op_first_[k] + i);
+    return model_number_(in, k, model_first_input_(k) + i);
 }
 
 #if model_op_lookup_
@@ -271,7 +284,7 @@ static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, i
 #if model_op_normalizer_
 /* The double is what underflow removes from the norm; model_op_details_ is the norm, plus 4 for sparse rows. */
 static inline void model_measure_(model_inputs_* in, int k) {
-    const int which = (int)model_op_details_[k] & 3, n = (int)model_op_n_[k], first = (int)model_op_first_[k];
+    const int which = (int)model_op_details_[k] & 3, n = (int)model_op_n_[k], first = model_first_input_(k);
     double came = 0.0;
 #if model_n_radii_
     if (!model_op_is_exact_[k]) came = approxsvm_length(which, n, in->radius + first);
@@ -280,9 +293,8 @@ static inline void model_measure_(model_inputs_* in, int k) {
                               model_doubles_[model_op_doubles_[k]]);
 }
 static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int j) {
-    return approxsvm_normalized(
-        model_input_(in, k, j), in->norm,
-        model_op_details_[k] & 4 ? APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS : APPROXSVM_LEAST_NORM);
+    return approxsvm_normalized(model_input_(in, k, j), in->norm,
+                                model_op_details_[k] & 4 ? APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS : APPROXSVM_LEAST_NORM);
 }
 #endif
 
@@ -291,7 +303,7 @@ static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int 
 static inline approxsvm_ball model_projected_(const model_inputs_* in, int k, int j) {
     const int n = (int)model_op_n_[k], n_inputs = (int)model_op_n_inputs_[k];
     const double *const number = model_doubles_ + (int)model_op_doubles_[k] + j, *row = number - j + 3 * n;
-    const double* const x = in->x + (int)model_op_first_[k];
+    const double* const x = in->x + model_first_input_(k);
     approxsvm_ball b;
     int i;
     row += j * n_inputs;
@@ -336,11 +348,22 @@ static inline approxsvm_ball model_read_(const model_row_ row[], const model_inp
     return b;
 }
 
+/* Number j of the row after op k, which begins a loop. */
+static inline approxsvm_ball model_begun_(const model_row_ row[], const model_inputs_* in, int k, int j,
+                                          int* is_refused) {
+#if model_has_parts_
+    const int n = (int)model_op_n_[k], place = j - model_first_input_(k);
+    if (place < 0) return model_number_(in, k, j);
+    if (place >= n) return model_number_(in, k, j - n + (int)model_op_n_inputs_[k]);
+#endif
+    return model_read_(row, in, k, j - model_first_input_(k), is_refused);
+}
+
 /* The row as the source maps it, and a bound on its distance to the row over the real numbers. */
 static inline double model_map_(const model_row_ row[], double x[]) {
     model_inputs_ in;
     double sum = 0.0;
-    int is_refused = 0, width = (int)model_op_n_[0], begin, end, j, k;
+    int is_refused = 0, begin, end, j, k;
 #if model_n_radii_
     double radius[model_n_radii_];
 #endif
@@ -361,10 +384,9 @@ static inline double model_map_(const model_row_ row[], double x[]) {
     in.radius = radius;
 #endif
     for (begin = 0; begin < model_n_ops_; begin = end) {
-        const int n = (int)model_op_n_[begin], keeps = (int)model_op_keeps_[begin];
-        const int grown = n - (int)model_op_n_inputs_[begin];
+        const int width = (int)model_op_width_[begin], keeps = (int)model_op_keeps_[begin];
+        (void)keeps;
         end = (int)model_op_ends_[begin];
-        width += grown;
 #if model_op_projection_
         if (model_ops_[begin] == model_op_projection_) {
             in.reach = approxsvm_norm_above(sum, (int)model_op_n_inputs_[begin]);
@@ -375,15 +397,11 @@ static inline double model_map_(const model_row_ row[], double x[]) {
         if (model_ops_[begin] == model_op_normalizer_) model_measure_(&in, begin);
 #endif
         for (j = 0; j < width; ++j) {
-            const int place = j - (int)model_op_first_[begin];
-            approxsvm_ball b = place >= 0 && place < n ? model_read_(row, &in, begin, place, &is_refused)
-                                                       : model_number_(&in, begin, place < 0 ? j : j - grown);
+            approxsvm_ball b = model_begun_(row, &in, begin, j, &is_refused);
             for (k = begin + 1; k < end; ++k) {
-                const unsigned input = model_place_(k, j);
-                if (input < (unsigned)model_op_n_[k]) b = model_op_(k, b, (int)input, &is_refused);
+                if (model_takes_(k, j)) b = model_op_(k, b, j - model_first_input_(k), &is_refused);
             }
-            if (keeps & 1 && (end == model_n_ops_ || model_place_(end, j) < (unsigned)model_op_n_inputs_[end]))
-                sum += b.radius * b.radius;
+            if (keeps & 1 && (end == model_n_ops_ || model_takes_(end, j))) sum += b.radius * b.radius;
 #if model_n_apart_
             (model_op_is_apart_[begin] ? y : x)[j] = b.value;
 #else
