@@ -178,7 +178,7 @@ def test_attributes_of_bands_do_not_hold_for_answers():
     image.encoding["grid_mapping"] = "utm"
     found = approxsvm.predict_image(FAST, image)
     assert set(found.attrs) == {"_FillValue", "crs", "grid_mapping"}
-    assert found["utm"].attrs == {"crs_wkt": "PROJCS"}
+    assert found["utm"].attrs == image["utm"].attrs == {"crs_wkt": "PROJCS"}
     assert found.attrs["_FillValue"] not in {-9, *SOURCE.classes_}
 
 

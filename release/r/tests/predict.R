@@ -79,6 +79,9 @@ if (requireNamespace("e1071", quietly = TRUE)) {
   bands <- scene_bands()
   fast <- asvm_load(scene, source = exact)
   stopifnot(identical(predict(fast, bands), unname(predict(exact, bands))))
+  values <- attr(predict(exact, bands, decision.values = TRUE), "decision.values")
+  stopifnot(identical(colnames(predict(fast, bands, "value")), colnames(values)))
+  stopifnot(all.equal(predict(fast, bands, "value"), values, check.attributes = FALSE))
   stopifnot(identical(predict(fast, transform(bands, soil = as.character(soil))), predict(fast, bands)))
   failure(predict(fast, transform(bands, nir = as.character(nir))), "approxsvm_input_error",
     "column 'nir' is of class character, but the model was trained on numbers")
