@@ -274,6 +274,7 @@ _PROGRAM_SWITCH = """\
 """
 _ON = "::approxsvm_mutants::on({n})"
 _NUMBER = re.compile(r"[-+]?(?:0x[\da-f.]+p[-+]?\d+|[\d.]+(?:e[-+]?\d+)?)f?|nullptr|true|false")
+_NOTHING = re.compile(rf"{_NUMBER.pattern}|\w+\{{\}}|\w+\[\w+\] = 0\.0")  # numbers alone, which are no places
 _COUNT = re.compile(r"[1-9]\d*(?:\.\d*)?f?|0\.[5-9]\d*f?")
 # Calls of a Check (artifact/fault.hpp), which say whether a number of a file is as it has to be.
 _CHECK = re.compile(
@@ -413,7 +414,7 @@ def _with_addends_of_c(text: str, start: int, in_products: bool) -> Iterator[tup
     if text[start] in "{[":
         return
     end = _end_of_expression(text, start)
-    if end is not None and not _NUMBER.fullmatch(text[start:end]) and "take<" not in text[start:end]:
+    if end is not None and not _NOTHING.fullmatch(text[start:end]) and "take<" not in text[start:end]:
         yield start, end
         yield from _addends_of_c(text, start, end, in_products)
 
