@@ -52,8 +52,9 @@ FINITE, FROM_0, NOT_NEGATIVE, NO_NAN, FLAG = within(MOST), Rule(0, MOST), Rule(0
 ANY = Rule(-INF, INF, nan=True)
 NOTHING = Rule(0, 0, lambda x: False)  # only the current value
 # Infinity means that a feature stays unchanged; nothing else exceeds 1e300,
-OR_STAYS = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF)
-OR_REFUSED = OR_STAYS._replace(nan=True)  # NaN means that a row is refused
+PARAMETER = Rule(-1e300, 1e300)
+# Infinity means the input, NaN that a row is refused.
+OR_REFUSED = Rule(-1e300, INF, lambda x: x <= 1e300 or x == INF, nan=True)
 
 # Rules for numbers of records. By default a double is finite and at least 0, an enumeration has one of its numbers,
 # `reserved` is 0, and any other integer is free.
@@ -421,9 +422,9 @@ class Layout:
         while self.at < self.end:
             self.record("checked_column", column=below(n_raw))
 
-    def op(self, n: int) -> int:
-        """Read the op that takes n features; return the number of its outputs."""
-        kind, parts, m = struct.unpack_from("<IIQ", self.data, self.at)
+    def op(self, width: int) -> int:
+        """Read an op on a row of some features; return their number after it."""
+        kind, parts, _, n, m = struct.unpack_from("<IIIIQ", self.data, self.at)
         name = list(ENUMERATIONS["op_kind"])[kind]
         pieces, degree = (parts // 8 + m, parts % 8) if name == "piecewise_polynomial" else (parts + m, 0)
         source = ("I", m, "input of output", below(n))
@@ -436,23 +437,24 @@ class Layout:
             "affine": (Rule(1, 127), [("d", n, *part) for k, part in affine if parts >> k & 1]),
             "projection": (equal(0), [("d", n + n * m + m, "number of the projection", FINITE),
                                       ("d", m, "bias_error|number of the projection", FROM_0)]),
-            "logarithm": (equal(0), [("d", n, "offset of the logarithm", OR_STAYS)]),
+            "logarithm": (equal(0), [("d", n, "offset of the logarithm", PARAMETER)]),
             "lookup": (ANY, [source, ends, edges, ("d", pieces, "value", OR_REFUSED),
                             ("d", m, "number for NaN of output", OR_REFUSED)]),
-            "normalizer": (below(9), [("I", n, "group of feature", ANY)]),
-            "power": (below(2), [("d", n, "power of feature", OR_STAYS)]),
+            "normalizer": (below(9), []),
+            "power": (below(2), [("d", n, "power of feature", PARAMETER)]),
             "piecewise_polynomial": (ANY, [source, ends, edges, ("d", pieces, "origin of piece", FINITE),
                              ("d", pieces * (degree + 1), "coefficient", FINITE)]),
             "monomials": (Rule(1, LIMITS["max_factors"]), [("I", m * parts, "factor", below(n + 1))]),
-            "inverse_normal": (equal(0), [("I", n, "choice of feature", FLAG)]),
-            "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", OR_STAYS)]),
+            "inverse_normal": (equal(0), []),
+            "interval": (below(2), [("d", n, "low", FINITE), ("d", n, "high", PARAMETER)]),
         }  # fmt: skip
         may_be, arrays = per_kind[name]
         keeps = name not in ("projection", "lookup", "piecewise_polynomial", "monomials")
-        n_outputs = equal(n) if keeps else below(LIMITS["max_n_features"] + 1)
-        self.record("op", of="of op", parts=may_be, n_outputs=n_outputs)
+        places = {"n_inputs": below(width + 1), "first": below(width - n + 1)}
+        n_outputs = equal(n) if keeps else below(LIMITS["max_n_features"] - width + n + 1)
+        self.record("op", of="of op", parts=may_be, n_outputs=n_outputs, **places)
         for array in arrays:
             self.take(*array)
             if array[0] == "I" and self.at % 8:
                 self.take("I", 1, array[2], equal(0))
-        return int(m)
+        return int(width - n + m)

@@ -96,14 +96,14 @@ def maps() -> Iterator[bytes]:
         ops.Projection.about(ones, np.eye(3)),
         ops.Logarithm.of(3, 4.0),
         ops.Lookup(3, source, (looks_up,) * 3),
-        ops.Normalizer("l2", np.array([1, 1, 0])),
+        ops.Normalizer(2, "l2", first=1),
         ops.Power("yeo-johnson", three),
         ops.PiecewisePolynomial(3, source, (bends,) * 3),
         ops.Monomials(3, np.array([[0, 1], [2, 2], [1, 3]])),
-        ops.InverseNormal(np.array([True, False, True])),
+        ops.InverseNormal(2),
         ops.Interval("turns", ones, three),
     ):
-        yield identity.then_op(op).packed()
+        yield identity.then_part(op).packed()
 
 
 def packings() -> Iterator[tuple[bytes, npt.NDArray[np.float64]]]:

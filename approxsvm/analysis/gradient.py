@@ -124,27 +124,35 @@ class _Function:
             bounds = bounds * _UP + _TINY
             if moved > 0.0:
                 bounds += (self.terms.curvatures(norm + moved) * moved * _UP)[:, np.newaxis]
-            for step in reversed(back):
-                slopes, bounds = step(slopes, bounds)
+            for op, step in reversed(back):
+                outputs = slice(op.first, op.first + op.n_outputs)
+                through = step(slopes[:, outputs], bounds[:, outputs])
+                slopes, bounds = (
+                    np.concatenate([numbers[:, : op.first], some, numbers[:, outputs.stop :]], axis=1)
+                    for numbers, some in zip((slopes, bounds), through, strict=True)
+                )
             slopes, bounds = self._of_columns(slopes, bounds)
         return slopes, np.where(np.isfinite(bounds) & np.isfinite(slopes), bounds, np.inf)
 
-    def _mapped(self, row: FloatArray) -> tuple[FloatArray, FloatArray, list[_Back]]:
+    def _mapped(self, row: FloatArray) -> tuple[FloatArray, FloatArray, list[tuple[Op, _Back]]]:
         """Map a row; return it, the error of each number, and the backward functions of the steps."""
         if self.map is None:
             return row, np.zeros_like(row), []
         x = row[self.map.columns][np.newaxis].copy()
         errors: FloatArray = np.zeros_like(x)
-        back: list[_Back] = []
+        back: list[tuple[Op, _Back]] = []
         for op, run, unlimited in self.steps:
-            before, (x, errors) = (x, errors), run(x, errors)
+            before = tuple(numbers[:, op.first : op.end] for numbers in (x, errors))
+            after = run(*before)
+            x, errors = op.replaced(x, after[0]), op.replaced(errors, after[1])
             if isinstance(op, Projection):
-                back.append(_back_through_projection(op))
+                back.append((op, _back_through_projection(op)))
                 continue
             assert isinstance(op, Affine)  # __init__ checked this
-            y, spread = (x, errors) if unlimited is None else unlimited(*before)
+            y, spread = after if unlimited is None else unlimited(*before)
             # An overflowing number is certainly at its limit if its error is zero.
-            back.append(_back_through_scaler(op, y[0], spread[0], np.isinf(y[0]) & (errors[0] == 0.0)))
+            overflows_limit = np.isinf(y[0]) & (after[1][0] == 0.0)
+            back.append((op, _back_through_scaler(op, y[0], spread[0], overflows_limit)))
         return x[0], errors[0], back
 
     def _of_columns(self, slopes: FloatArray, bounds: FloatArray) -> Slopes:

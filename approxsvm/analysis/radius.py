@@ -122,8 +122,9 @@ def _stretch(map_: InputMap) -> float:
     linear: FloatArray = np.ones(len(columns))
     absolute, roundings = linear, 0  # absolute sums of the products, which bound cancellation; number of roundings
     for op in map_.ops:
+        n = len(linear.T)
         if isinstance(op, Affine):
-            factors = _factors(op)
+            factors = _factors(Affine.covering([op], 0, n))
             if not _are_moderate(factors, 2.0**300):
                 return math.inf
             linear, absolute = linear * factors, absolute * factors
@@ -132,13 +133,16 @@ def _stretch(map_: InputMap) -> float:
             # If a limit clips one copy of a column but not another, the copies no longer cancel after it.
             if is_limited and (linear.ndim == 2 or len(np.unique(columns)) < len(columns)):
                 product *= _norm(linear, columns, absolute, roundings)
-                linear, columns = np.ones(op.n_outputs), np.arange(op.n_outputs)
+                linear, columns = np.ones(n), np.arange(n)
                 absolute, roundings = linear, 0
         elif isinstance(op, Projection):
             roundings += 1 if linear.ndim == 1 else linear.shape[1] + 1
             if not _are_moderate(op.matrix, 2.0**300):
                 return math.inf
-            linear, absolute = _projected(linear, op.matrix), _projected(absolute, np.abs(op.matrix))
+            made = np.zeros((n, op.n_outputs))
+            made[op.first : op.end] = op.matrix
+            matrix = op.replaced(np.eye(n), made)
+            linear, absolute = _projected(linear, matrix), _projected(absolute, np.abs(matrix))
         else:
             raise UnsupportedModelError(f"certified radii do not support {op.kind}, which has no largest slope")
         if not _are_moderate(absolute, 2.0**600):

@@ -21,14 +21,8 @@ def unpack_input_map(content: Any) -> InputMap:
     n_columns, n_ops, n_raw, by_column = reader.take(_HEADER)
     columns = reader.array("<u4", n_columns).astype(np.intp)
     ops: list[Op] = []
-    n = n_columns
     for _ in range(n_ops):
-        ops.append(_op(reader, n))
-        n = ops[-1].n_outputs
+        kind, *rest = reader.take(_OP)
+        ops.append(OP_KINDS[kind].read(reader, *rest))
     checked = {column: bool(takes_nan) for column, takes_nan in reader.rest(_CHECKED)}
     return InputMap(n_raw, columns, tuple(ops), by_column=bool(by_column), checked=checked)
-
-
-def _op(reader: SectionReader, n: int) -> Op:
-    kind, parts, n_outputs = reader.take(_OP)
-    return OP_KINDS[kind].read(reader, parts, n, n_outputs)

@@ -1,18 +1,20 @@
 """Limits of float32 rows: values in lookups, above all categories, that no float32 equals."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.ir.ops import Lookup, Op
+from approxsvm.ir.ops import Lookup
 
 
 def leading_lookup(artifact: Artifact) -> Lookup | None:
-    """Return the lookup that comes first, if there is one."""
-    ops: Sequence[Op] = () if artifact.input_map is None else artifact.input_map.ops
-    return ops[0] if ops and isinstance(ops[0], Lookup) else None
+    """Return the lookup that comes first, if there is one, as a lookup of whole rows."""
+    map_ = artifact.input_map
+    if map_ is None or not map_.ops or not isinstance(map_.ops[0], Lookup):
+        return None
+    return Lookup.covering([map_.ops[0]], 0, len(map_.columns))
 
 
 def check_float32_rows(artifact: Artifact, instead: str) -> None:

@@ -11,6 +11,7 @@ for bit. `source_rounding` bounds the distance of the source's float64 arithmeti
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -53,9 +54,9 @@ class InputMap:
             worst = int(self.columns.min()) if int(self.columns.min()) < 0 else int(self.columns.max())
             raise ModelFormatError(f"the input map selects column {worst} of {self.n_raw_features}")
         for op in self.ops:
-            if op.n_features != n:
-                raise ModelFormatError(f"a step of the input map takes {op.n_features} features, but gets {n}")
-            n = op.n_outputs
+            if not 0 <= op.first <= op.end <= n:
+                raise ModelFormatError(f"a step of the input map takes features {op.first} to {op.end - 1} of {n}")
+            n += op.n_outputs - op.n_features
         if self.feature_names is not None and len(self.feature_names) != self.n_raw_features:
             raise ModelFormatError(f"{len(self.feature_names)} feature names for {self.n_raw_features} raw features")
 
@@ -84,18 +85,22 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # Maps wait at an op until all maps with an op of that group have reached it; the others pass through.
+            # Maps wait at an op until all maps with an op of that kind have reached it.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
-            group = next(ops[0].group for ops in waiting if ops and isinstance(ops[0], kind))
-            now = [ops.pop(0) if ops and ops[0].group == group else None for ops in waiting]
-            joined = joined.then_op(kind.side_by_side(now, widths))
-            widths = [n if op is None else op.n_outputs for op, n in zip(now, widths, strict=True)]
+            starts, now = np.cumsum([0, *widths]).tolist(), []
+            for k, ops in enumerate(waiting):
+                if ops and isinstance(ops[0], kind):
+                    op = ops.pop(0)
+                    now.append(replace(op, first=op.first + starts[k]))
+                    widths[k] += op.n_outputs - op.n_features
+            for op in kind.together(now):
+                joined = joined.then_part(op)
         return joined
 
     @property
     def n_features(self) -> int:
         """Number of columns of mapped rows."""
-        return self.ops[-1].n_outputs if self.ops else len(self.columns)
+        return len(self.columns) + sum(op.n_outputs - op.n_features for op in self.ops)
 
     @property
     def multiplies(self) -> bool:
@@ -108,12 +113,20 @@ class InputMap:
         return not (self.ops or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
 
     def then_op(self, op: Op) -> "InputMap":
-        """Append an op, unless it changes nothing."""
-        if op.is_identity and op.n_features == self.n_features:
+        """Append an op of all features, unless it changes nothing."""
+        if op.n_features != self.n_features:
+            raise ModelFormatError(
+                f"a step of the input map takes {op.n_features} features, but gets {self.n_features}"
+            )
+        return self.then_part(op)
+
+    def then_part(self, op: Op) -> "InputMap":
+        """Append an op of some features, unless it changes nothing."""
+        if op.is_identity:
             return self
         merged = op.merged(self.ops[-1]) if self.ops else None
         if merged is not None:
-            return replace(self, ops=self.ops[:-1]).then_op(merged)
+            return replace(self, ops=self.ops[:-1]).then_part(merged)
         return replace(self, ops=(*self.ops, op))
 
     def then_affine(self, **parts: Any) -> "InputMap":
@@ -122,20 +135,19 @@ class InputMap:
 
     def then_select(self, features: npt.ArrayLike) -> "InputMap":
         """Append a selection of features by position, in the given order."""
-        selected: IntArray | None = np.asarray(features, dtype=np.intp)
+        selected: IntArray = np.asarray(features, dtype=np.intp)
         kept: list[Op] = []
-        for op in reversed(self.ops):
-            result = None if selected is None else op.select(selected)
-            if result is not None and result[1] is not None:
-                dropped = np.setdiff1d(np.arange(op.n_features), result[1])
-                result = None if op.may_refuse()[dropped].any() else result
-            if result is not None:
-                kept.insert(0, result[0])
-                selected = result[1]
-                continue
-            kept[:0] = [op] if selected is None else [op, Lookup.picks(op.n_outputs, selected)]
-            selected = None
-        return replace(self, columns=self.columns if selected is None else self.columns[selected], ops=tuple(kept))
+        n = self.n_features
+        for k, op in reversed(list(enumerate(self.ops))):
+            before = n - op.n_outputs + op.n_features
+            found = _selected_of(op, selected)
+            if found is None:  # all of the map up to this op is needed
+                picked = Lookup.picks(n, selected)
+                return replace(self, ops=(*self.ops[: k + 1], *([] if picked.is_identity else [picked]), *kept))
+            some, selected = found
+            kept[:0] = some
+            n = before
+        return replace(self, columns=self.columns[selected], ops=tuple(kept))
 
     def then(self, other: "InputMap") -> "InputMap":
         """Append another map, whose raw rows are this one's mapped rows."""
@@ -153,7 +165,7 @@ class InputMap:
                 seen = self.then_select(features).looked_at(takes_nan=takes_nan).checked
                 chosen = replace(chosen, checked=_all_checks([chosen.checked, seen]))
         for op in other.ops:
-            chosen = chosen.then_op(op)
+            chosen = chosen.then_part(op)
         return chosen
 
     def looked_at(self, *, takes_nan: bool) -> "InputMap":
@@ -226,23 +238,29 @@ class InputMap:
         result: set[int] = set()
         origin = self.columns  # the raw column that a feature holds; -1 for none
         for op in self.ops:
+            before = origin[op.first : op.end]
             if isinstance(op, Lookup):
-                before = origin[op.source]
+                before = before[op.source]
                 result.update(before[[len(steps.edges) > 0 for steps in op.steps]].tolist())
-                origin = np.where([bool((steps.values == SAME).any()) for steps in op.steps], before, -1)
+                stays = [bool((steps.values == SAME).any()) for steps in op.steps]
             elif isinstance(op, Affine):
-                origin = np.where([op.leaves(j) for j in range(len(origin))], origin, -1)
+                stays = [op.leaves(j) for j in range(op.n_features)]
             else:
-                break
+                before, stays = np.full(op.n_outputs, -1), [False] * op.n_outputs
+            origin = op.replaced(origin, np.where(stays, before, -1))
         return np.array(sorted(result - {-1, *self.texts}), np.intp)
 
     def _takes_nan(self, column: int) -> bool:
-        feature: int | None = column
+        feature = column
         for op in self.ops:
-            if feature is None or feature == NO_NAN:
-                break
-            feature = op.follow_nan(feature)
-        return feature == NO_NAN
+            if not op.takes(feature):
+                feature = op.passed(feature)
+                continue
+            found = op.follow_nan(feature - op.first)
+            if found is None or found == NO_NAN:
+                return found == NO_NAN
+            feature = op.first + found
+        return False
 
     def with_texts(self, texts: Mapping[int, TextColumn]) -> "InputMap":
         """Return the same function of rows with the codes of `texts`, which include all that this map knows."""
@@ -253,21 +271,28 @@ class InputMap:
         }
         ops = list(self.ops)
         for k, op in enumerate(ops):
+            inside = {j - op.first: change for j, change in changed.items() if op.takes(j)}
             if isinstance(op, Lookup):
-                ops[k], changed = op.of_texts(changed)
+                ops[k], inside = op.of_texts(inside)
             elif not op.by_feature:
-                break
+                inside = {}
+            changed = {op.passed(j): change for j, change in changed.items() if not op.takes(j)}
+            changed |= {op.first + j: change for j, change in inside.items()}
         return replace(self, ops=tuple(ops), texts=texts)
 
     def reached(self, column: int, number: float) -> tuple[float, ...]:
         """Follow a number in a raw column through lookups, wherever it is used; REFUSED if it is rejected."""
         at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
+        ends: list[float] = []
         for op in self.ops:
+            inside = [(k - op.first, x) for k, x in at if op.takes(k)]
             if isinstance(op, Lookup):
-                at = [after for k, x in at for after in op.follow(k, x)]
+                inside = [after for k, x in inside for after in op.follow(k, x)]
             elif not op.by_feature:
-                break
-        return tuple(x for _, x in at)
+                ends += [x for _, x in inside]
+                inside = []
+            at = [(op.passed(k), x) for k, x in at if not op.takes(k)] + [(op.first + k, x) for k, x in inside]
+        return (*ends, *(x for _, x in at))
 
     def preimage(self, mapped: FloatArray) -> FloatArray | None:
         """Return raw rows whose images are about `mapped`, in place of sample rows; None unless the map only scales.
@@ -278,7 +303,7 @@ class InputMap:
         for op in reversed(self.ops):
             if not isinstance(op, Affine):
                 return None
-            x = op.preimage(x)
+            x = op.replaced(x, op.preimage(x[:, op.first : op.end]))
         raw = np.zeros((len(mapped), self.n_raw_features))
         raw[:, self.columns] = x
         return raw
@@ -338,6 +363,33 @@ class _Mapped(NamedTuple):
     has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that might hide it
     outside: npt.NDArray[np.bool_]  # whether an op rejects a number
     refused: tuple[int, int, float, float] | None  # first such row: row, kind of op, number, limit
+
+
+def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None:
+    """Return ops that make a selection of the row after `op`, from a selection of the row before it.
+
+    A run of outputs becomes an op. Return None if `op` cannot be split so, or may refuse a feature that is left out.
+    """
+    ops: list[Op] = []
+    before: list[int] = []
+    used = np.zeros(op.n_features, np.bool_)
+    at = 0
+    for is_output, run in groupby(selected.tolist(), key=lambda place: op.before(place) is None):
+        places = np.array(list(run))
+        if is_output:
+            outputs, everything = places - op.first, np.arange(op.n_features)
+            is_whole = np.array_equal(outputs, np.arange(op.n_outputs))
+            found = (op, everything) if is_whole else op.select(outputs)
+            if found is None or (found[1] is None and ops):
+                return None
+            some, features = found[0], everything if found[1] is None else found[1]
+            ops.append(replace(some, first=at))
+            before += (op.first + features).tolist()
+            used[features] = True
+        else:
+            before += [place for place in map(op.before, places.tolist()) if place is not None]
+        at += len(places)
+    return None if op.may_refuse()[~used].any() else (ops, np.array(before, np.intp))
 
 
 def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:

@@ -64,10 +64,10 @@ direction: bytes, #
 dual_coef: bytes, a multiple of #
 exact_check_rows: bytes, # to #; bytes, a multiple of #
 feature_names: bytes, #; bytes, at least #
-header: identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at least #
+header: label_kind, at least #; n_labels, at least #; the file bytes, at least #
 higher: bytes, #
-input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_ops, # to #; number of features at the end, #;
-    parts, #
+input_map: bytes, #; bytes, at least #; column #, #; factor #, #; high #, at least #; n_ops, # to #; number of features
+    at the end, #; parts, #
 labels: bytes, #; bytes, at least #; label # is text #, another than label #; label #, another than label #;
     label #, one of the ensemble's; size of text #, #
 linear: bytes, #

@@ -88,8 +88,8 @@ def test_input_maps_combinations_and_subspaces() -> None:
     for tag, first in ((tag, f"uint32|{name}") for tag, name in described.items()):
         for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
             assert TYPES[kind] == code
-    assert "An op starts with kind (uint32), parts (uint32) and its number of output features (uint64)" in TEXT
-    assert [code for _, code, _ in _native.schema()["records"]["op"]] == ["I", "I", "Q"]
+    assert "An op starts with kind (uint32), parts (uint32), first (uint32), n (uint32) and m (uint64)" in TEXT
+    assert [code for _, code, _ in _native.schema()["records"]["op"]] == ["I", "I", "I", "I", "Q"]
 
 
 def test_enumerations() -> None:

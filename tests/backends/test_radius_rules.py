@@ -124,17 +124,15 @@ CASES: dict[str, Callable[[], Case]] = {
     ),
     "a product that underflows": lambda: Case(ops.Monomials.of_powers([[2]]), [1e-200], [Fraction(1e-200) ** 2]),
     "squares that underflow in float32": lambda: Case(
-        ops.Normalizer.of(1, "l2", "sparse"),
+        ops.Normalizer(1, "l2", "sparse"),
         [nearest(3e-23)],
         [np.float32(3e-23) / np.sqrt(np.float32(3e-23) ** 2)],
         how=NARROW,
     ),
-    "squares that underflow": lambda: Case(ops.Normalizer.of(1, "l2", "sparse"), [1.7e-162], [1.0]),
-    "a quotient that underflows": lambda: Case(
-        ops.Normalizer.of(2, "l1"), [3 * TINY, 7.0], [Fraction(3 * TINY) / 7, 1.0]
-    ),
+    "squares that underflow": lambda: Case(ops.Normalizer(1, "l2", "sparse"), [1.7e-162], [1.0]),
+    "a quotient that underflows": lambda: Case(ops.Normalizer(2, "l1"), [3 * TINY, 7.0], [Fraction(3 * TINY) / 7, 1.0]),
     "a long sum": lambda: Case(
-        ops.Normalizer.of(200, "l1"),
+        ops.Normalizer(200, "l1"),
         [1.0] + [0.9 * 2.0**-53] * 199,
         [1 / (1 + 199 * Fraction(0.9) * Fraction(2) ** -53)],
     ),
@@ -178,7 +176,7 @@ CASES: dict[str, Callable[[], Case]] = {
         ops.Logarithm(ONE), [3 * TINY], [Fraction(3 * TINY) - Fraction(3 * TINY) ** 2 / 2]
     ),
     "a quantile of float32": lambda: Case(
-        ops.InverseNormal(np.array([True])),
+        ops.InverseNormal(1),
         [nearest(0.9)],
         [off_by(float(mpmath.sqrt(2) * mpmath.erfinv(2 * mpmath.mpf(nearest(0.9)) - 1)), 8.0)],
         how=NARROW,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,32 +66,30 @@ class Programs:
         return ops.PiecewisePolynomial.of(n, [(j, pieces()) for j in self.rng.integers(0, n, 3)])
 
     def turns(self, n: int) -> Any:
-        return ops.Interval("turns", self.numbers(n), self.some(n, abs(self.numbers(n)) + 1e-3))
+        return ops.Interval("turns", self.numbers(n), abs(self.numbers(n)) + 1e-3)
 
     def power(self, n: int) -> Any:
-        return ops.Power("yeo-johnson", self.some(n, self.rng.choice([0.0, 2.0, 9e-13, -1.3, 0.7], n)))
+        return ops.Power("yeo-johnson", self.rng.choice([0.0, 2.0, 9e-13, -1.3, 0.7], n))
 
     def monomials(self, n: int) -> Any:
         return ops.Monomials.of_powers(self.rng.integers(0, 3, (2, n)) + np.eye(2, n, dtype=int))
 
     def normalizer(self, n: int) -> Any:
         norm, rows = self.rng.choice(["l1", "l2", "max"]), self.rng.choice(["as raw", "sparse"])
-        groups = np.cumsum(self.rng.random(n) < 0.5)  # adjacent features; 0 is none
-        groups[-1] = max(groups[-1], 1)
-        return ops.Normalizer(str(norm), groups, str(rows))
+        return ops.Normalizer(n, str(norm), str(rows))
 
     def any_op(self, n: int) -> Any:
         kinds = [self.affine, self.projection, self.lookup, self.piecewise_polynomial, self.turns, self.monomials,
                  self.power, self.normalizer,
-                 lambda n: ops.InverseNormal(self.rng.random(n) < 0.7),
-                 lambda n: ops.Logarithm(self.some(n, abs(self.numbers(n))))]  # fmt: skip
-        return kinds[self.rng.integers(0, len(kinds))](n)
+                 ops.InverseNormal, lambda n: ops.Logarithm(abs(self.numbers(n)))]  # fmt: skip
+        first, end = np.sort(self.rng.permutation(n + 1)[:2]).tolist() if self.rng.random() < 0.6 else (0, n)
+        return replace(kinds[self.rng.integers(0, len(kinds))](end - first), first=first)
 
     def draw(self) -> tuple[Any, Any]:
         """Return a model of a program's outputs, and the program."""
         map_ = InputMap.identity(N)
         for _ in range(self.rng.integers(1, 6)):
-            map_ = map_.then_op(self.any_op(map_.n_features))
+            map_ = map_.then_part(self.any_op(map_.n_features))
         return outputs_of(map_)
 
     def rows(self, k: int) -> Any:

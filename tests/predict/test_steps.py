@@ -182,7 +182,7 @@ def functions_of_one_feature(rng):
     """A step, its function of exact numbers, and numbers that it takes."""
     tails = np.r_[10.0 ** -rng.uniform(0, 9, 30), [0.0, 0.5, 0.075, 2.0**-24, 1e-7, 0.25]]
     shares = np.r_[tails, 1.0 - tails, 0.5 + rng.normal(size=20) * 10.0 ** -rng.uniform(1, 16, 20)]
-    yield ops.InverseNormal(np.ones(1, np.bool_)), standard_normal, shares
+    yield ops.InverseNormal(1), standard_normal, shares
     low, length = float(rng.normal()), float(rng.uniform(0.1, 3))
     numbers = rng.normal(size=60) * 10.0 ** rng.integers(-3, 6, 60)
     turns = ops.Interval("turns", np.array([low]), np.array([length]))
@@ -239,11 +239,12 @@ def test_tables_of_tables(seed):
         (lambda: Lookup.of(1, [(0, Steps(np.array([1.0, 1.0]), np.zeros(3), 0.0))]), "do not ascend"),
         (lambda: Lookup.of(1, [(0, Steps(np.array([1.0]), np.zeros(3), 0.0))]), r"shape \(3,\), expected \(2,\)"),
         (lambda: Lookup.of(1, [(0, Steps.of([], [GIVES_NAN]))]).stored(), "a lookup gives NaN for a number"),
-        (lambda: ops.Normalizer.of(2, "l3"), "expected one of"),
-        (lambda: ops.Normalizer("l1", np.array([2])), "group 2 of a normalizer follows group 0"),
-        (lambda: ops.Normalizer("l1", np.array([1, 2, 1])), "group 1 of a normalizer follows group 2"),
+        (lambda: ops.Normalizer(2, "l3"), "expected one of"),
+        (lambda: ops.Normalizer(2, "l1", "other"), "the rows of a normalizer"),
         (lambda: ops.Power("cube", np.ones(1)), "expected one of"),
-        (lambda: ops.Power("box-cox", np.array([np.nan])), "NaN, negative infinity"),
+        (lambda: ops.Power("box-cox", np.array([np.nan])), "powers of an input step holds NaN"),
+        (lambda: ops.Power("box-cox", np.array([2e300])), "beyond 1e300"),
+        (lambda: ops.Interval("turns", np.zeros(1), np.array([2e300])), "must be up to 1e300"),
     ],
 )
 def test_broken_steps_are_refused(make, message):

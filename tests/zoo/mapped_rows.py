@@ -36,12 +36,10 @@ Array = Any
 
 
 class _Rows:
-    """Mapped rows up to some step: real numbers, the source's own while these are known, and rows that it refuses."""
+    """What a step takes of rows: real numbers, the source's own while all are known, and rows that it refuses."""
 
-    def __init__(self, numbers: Array) -> None:
-        self.x = Ball.of(numbers)
-        self.own: Array | None = np.array(numbers, np.float64)
-        self.refused = np.zeros(len(numbers), bool)
+    def __init__(self, x: Ball, own: Array | None, refused: Array) -> None:
+        self.x, self.own, self.refused = x, own, refused
 
     @property
     def at(self) -> Array:
@@ -65,15 +63,25 @@ def mapped(map_: InputMap | None, rows: Any) -> Ball:
     if map_ is None:
         x = Ball.of(dense)
         return x.where(np.isfinite(dense).all(axis=1, keepdims=True), np.nan)
-    found = _Rows(dense[:, map_.columns])
-    found.refuse(np.isinf(dense[:, map_.columns]))
+    own = np.array(dense[:, map_.columns], np.float64)
+    x, is_own = Ball.of(own), np.ones(len(map_.columns), bool)
+    found = _Rows(x, own, np.zeros(len(own), bool))
+    found.refuse(np.isinf(own))
     for column, takes_nan in map_.checked.items():
         bad = np.isinf(dense[:, [column]]) if takes_nan else ~np.isfinite(dense[:, [column]])
         found.refuse(bad)
     for op in map_.ops:
-        found.x, found.own = _STEPS[type(op)](op, found)
-    found.refuse(np.isnan(found.x.mid))
-    return found.x.where(~found.refused[:, np.newaxis], np.nan)
+        some = slice(op.first, op.first + op.n_features)
+        y, of_source = _STEPS[type(op)](
+            op, _Rows(x[:, some], own[:, some] if is_own[some].all() else None, found.refused)
+        )
+        x = Ball.join([x[:, : some.start], y, x[:, some.stop :]])
+        numbers = np.full(y.mid.shape, np.nan) if of_source is None else of_source
+        own = np.concatenate([own[:, : some.start], numbers, own[:, some.stop :]], axis=1)
+        outputs = np.full(y.mid.shape[1], of_source is not None)
+        is_own = np.concatenate([is_own[: some.start], outputs, is_own[some.stop :]])
+    found.refuse(np.isnan(x.mid))
+    return x.where(~found.refused[:, np.newaxis], np.nan)
 
 
 def _affine(op: Affine, rows: _Rows) -> tuple[Ball, Array | None]:
@@ -107,11 +115,10 @@ def _table(op: Lookup, rows: _Rows) -> tuple[Ball, Array | None]:
 
 
 def _interval(op: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
-    x, at, taken = rows.x, rows.at, op.second < np.inf
+    x, at, length = rows.x, rows.at, op.second
     if op.rule == "refuses":
-        rows.refuse(taken & ((at < op.low) | (at > op.second)))
+        rows.refuse((at < op.low) | (at > op.second))
         return x, rows.own
-    length = np.where(taken, op.second, 1.0)
     low = op.low.astype(at.dtype)
     own = low + (at - low) % length
     # fmod is exact, and so is a ball's product with the few turns that the source may differ by.
@@ -122,7 +129,7 @@ def _interval(op: Interval, rows: _Rows) -> tuple[Ball, Array | None]:
     near = np.minimum(np.abs(turned.mid - low), np.abs(low + length - turned.mid)) <= turned.rad
     if rows.own is None:
         turned = Ball(turned.mid, np.where(near, np.inf, turned.rad))
-    return turned.where(taken, x), None if rows.own is None else np.where(taken, own, at)
+    return turned, None if rows.own is None else own
 
 
 def _monomials(op: Monomials, rows: _Rows) -> tuple[Ball, Array | None]:
@@ -156,46 +163,38 @@ def _piecewise(op: PiecewisePolynomial, rows: _Rows) -> tuple[Ball, Array | None
 def _inverse_normal(op: InverseNormal, rows: _Rows) -> tuple[Ball, Array | None]:
     p = rows.x
     is_low = p.mid < 0.5
-    # Features that stay as they are need not be probabilities.
-    t = p.where(is_low, 1 - p).where(op.taken, 0.5).clip(_LEAST_PROBABILITY, 0.5)
-    y = t.normal_quantiles()
-    return y.where(is_low, -y).where(op.taken, p), None
+    y = p.where(is_low, 1 - p).clip(_LEAST_PROBABILITY, 0.5).normal_quantiles()
+    return y.where(is_low, -y), None
 
 
 def _logarithm(op: Logarithm, rows: _Rows) -> tuple[Ball, Array | None]:
-    taken, offset = op.taken, np.where(op.taken, op.offset, 0.0)
-    rows.refuse(taken & (rows.at <= -offset))
-    return (rows.x + offset).where(taken, 1.0).log().where(taken, rows.x), None
+    rows.refuse(rows.at <= -op.offset)
+    return (rows.x + op.offset).log(), None
 
 
 def _power(op: Power, rows: _Rows) -> tuple[Ball, Array | None]:
-    taken, is_shifted = op.taken, op.method == "yeo-johnson"
+    is_shifted = op.method == "yeo-johnson"
     if not is_shifted:
-        rows.refuse(taken & (rows.at <= 0))
+        rows.refuse(rows.at <= 0)
     mirrored = (rows.x.mid < 0) & is_shifted
-    powers = np.where(taken, op.powers, 1.0).astype(Extended)
+    powers = op.powers.astype(Extended)
     p = np.where(mirrored, 2 - powers, powers)
     x = rows.x.where(~mirrored, -rows.x)
-    log = x.log1p() if is_shifted else x.where(taken, 1.0).log()
+    log = x.log1p() if is_shifted else x.log()
     y = log.where(p == 0, (log * p).expm1() / np.where(p == 0, 1, p))
-    return y.where(~mirrored, -y).where(taken, rows.x), None
+    return y.where(~mirrored, -y), None
 
 
 def _normalizer(op: Normalizer, rows: _Rows) -> tuple[Ball, Array | None]:
-    x, norms = rows.x, np.ones_like(rows.x.mid)
-    norm = Ball.of(norms)
-    for group in range(1, int(op.groups.max(initial=0)) + 1):
-        some = op.groups == group
-        part = x[:, some].abs()
-        if op.norm == "max":
-            of_part = Ball(part.mid.max(axis=1, keepdims=True), part.rad.max(axis=1, keepdims=True))
-        else:
-            of_part = part.sum() if op.norm == "l1" else part.norms()
-        norm = norm.where(~some, of_part)
+    x, sizes = rows.x, rows.x.abs()
+    if op.norm == "max":
+        norm = Ball(sizes.mid.max(axis=1, keepdims=True), sizes.rad.max(axis=1, keepdims=True))
+    else:
+        norm = sizes.sum() if op.norm == "l1" else sizes.norms()
     least = Extended(2.0**-1074 if op.rows == "sparse" else _LEAST_NORM)
     divided = x.where(norm.mid < least, x / norm.where(norm.mid >= least, 1.0))
-    doubtful = (np.abs(norm.mid - least) <= norm.rad) & (op.groups > 0)
-    return Ball(divided.mid, np.where(doubtful, np.inf, divided.rad)).where(op.groups > 0, x), None
+    doubtful = np.abs(norm.mid - least) <= norm.rad
+    return Ball(divided.mid, np.where(doubtful, np.inf, divided.rad)), None
 
 
 def _projection(op: Projection, rows: _Rows) -> tuple[Ball, Array | None]:

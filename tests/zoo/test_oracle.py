@@ -145,19 +145,25 @@ OPS: dict[str, Any] = {
     "projection": ops.Projection(np.full(N, 300.3), TURN, np.full(2, 0.2), np.zeros(2)),
     "lookup": ops.Lookup.of(N, [(0, BINS), (2, Steps.of([], [SAME]))]),
     "piecewise_polynomial": ops.PiecewisePolynomial.of(N, [(0, CURVE), (2, CURVE)]),
-    "turns": ops.Interval("turns", np.full(N, 0.31), np.array([0.2, np.inf, np.inf])),
-    "ends": ops.Interval("refuses", np.full(N, 0.25), np.array([0.8, np.inf, np.inf])),
-    "quantiles": ops.InverseNormal(np.array([True, True, False])),
-    "logarithm": ops.Logarithm(np.array([0.3, np.inf, np.inf])),
-    "box-cox": ops.Power("box-cox", np.array([0.4, -1.3, np.inf])),
-    "yeo-johnson": ops.Power("yeo-johnson", np.array([1.7, 0.0, np.inf])),
+    "projection of the last": ops.Projection(np.full(2, 0.3), np.ones((2, 1)), np.full(1, 0.2), np.zeros(1), first=1),
+    "lookup of the last": ops.Lookup.of(2, [(1, BINS), (0, BINS), (1, BINS)], first=1),
+    "turns": ops.Interval("turns", np.full(1, 0.31), np.full(1, 0.2)),
+    "ends": ops.Interval("refuses", np.full(1, 0.25), np.full(1, 0.8), first=1),
+    "quantiles": ops.InverseNormal(2),
+    "logarithm": ops.Logarithm(np.array([0.3])),
+    "box-cox": ops.Power("box-cox", np.array([0.4, -1.3])),
+    "yeo-johnson": ops.Power("yeo-johnson", np.array([1.7, 0.0])),
     "products": ops.Monomials.of_powers([[2, 1, 0], [0, 1, 2], [0, 0, 3]]),
-    **{f"{norm} norm": ops.Normalizer(norm, np.array([1, 1, 0])) for norm in ("l1", "l2", "max")},
+    **{f"{norm} norm": ops.Normalizer(2, norm) for norm in ("l1", "l2", "max")},
 }
 
 
 def stepped(op: Any, x: list[Any]) -> list[Any]:
     """Real numbers behind a step; raise ValueError where it refuses them."""
+    return [*x[: op.first], *stepped_part(op, x[op.first : op.end]), *x[op.end :]]
+
+
+def stepped_part(op: Any, x: list[Any]) -> list[Any]:
     kind = type(op)
     if kind is ops.Projection:
         off = [a - mpf(c) for a, c in zip(x, op.center, strict=True)]
@@ -165,9 +171,9 @@ def stepped(op: Any, x: list[Any]) -> list[Any]:
     if kind is ops.Monomials:
         return [mpmath.fprod([*x, mpf(1)][j] for j in factors) for factors in op.factors]
     if kind is ops.Normalizer:
-        own = [abs(a) for a, group in zip(x, op.groups, strict=True) if group]
+        own = [abs(a) for a in x]
         norm = {"l1": mpmath.fsum(own), "l2": mpmath.sqrt(mpmath.fdot(own, own)), "max": max(own)}[op.norm]
-        return [a / norm if group and norm >= mpf(10) * 2**-52 else a for a, group in zip(x, op.groups, strict=True)]
+        return [a / norm if norm >= mpf(10) * 2**-52 else a for a in x]
     if kind in (ops.Lookup, ops.PiecewisePolynomial):
         return [stepped_output(op, k, x[j]) for k, j in enumerate(op.source)]
     return [stepped_feature(op, j, a) for j, a in enumerate(x)]
@@ -189,16 +195,11 @@ def stepped_feature(op: Any, j: int, x: Any) -> Any:
                 x = operation(x, mpf(getattr(op, name)[j]))
         return x
     if isinstance(op, ops.InverseNormal):
-        if not op.taken[j]:
-            return x
         t = max(min(x, 1 - x), mpf(2) ** -24)
         y = mpmath.findroot(lambda y: mpmath.ncdf(y) - t, float(mpmath.erfinv(2 * t - 1)) * 2**0.5)
         return y if x < 0.5 else -y
     numbers = {"interval": "second", "logarithm": "offset", "power": "powers"}[op.kind]
-    number = getattr(op, numbers)[j]
-    if np.isinf(number):
-        return x
-    number = mpf(number)
+    number = mpf(getattr(op, numbers)[j])
     if isinstance(op, ops.Interval):
         low = mpf(op.low[j])
         if op.rule == "turns":

@@ -20,11 +20,8 @@ from approxsvm.ir.ops import Op
 
 # Limit for the intermediate values of every float32 row.
 _MOST_ON_THE_WAY: Final = 1e300
-# Replaces infinity, for unchanged features (program/ball.h).
-NOT_TAKEN: Final = 1e301
 
-
-# What is kept of the radii of a loop (exported/ops.h)
+# What is kept of the radii of a loop, as a sum of bits (exported/ops.h)
 KEEPS_SUM: Final = 1
 KEEPS_EACH: Final = 2
 
@@ -79,11 +76,11 @@ def largest_after(op: Op, most: FloatArray) -> FloatArray:
     Raises UnsupportedModelError if the C export does not support its kind, or if a float32 row may overflow float64.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        on_the_way = on_device(op).on_the_way(op, most)
+        on_the_way = on_device(op).on_the_way(op, most[op.first : op.end])
     largest = max(float(numbers.max(initial=0.0)) for numbers in on_the_way)
     if not largest < _MOST_ON_THE_WAY:
         raise UnsupportedModelError(f"mapping a float32 row may give {largest:.3g}, but the C export allows 1e300")
-    return on_the_way[-1]
+    return op.replaced(most, on_the_way[-1])
 
 
 class OpTable:
@@ -98,36 +95,53 @@ class OpTable:
         self._doubles: list[FloatArray] = [np.zeros(0)]
         self._integers: list[npt.NDArray[np.intp]] = [np.zeros(0, np.intp)]
         self._kinds = ["given"]
-        before = Before(is_source=True, is_exact=True)
+        # What is known of each number of a row
+        self._is_source, self._is_exact = np.ones((2, n_first), np.bool_)
         if wholly:
-            self._add(Step("given", begins_loop=True, in_place=True), n_first, n_first, before)
+            self._add(Step("given", begins_loop=True, in_place=True), 0, n_first, n_first, Before(True, True))
         for op in ops:
             record = on_device(op)
+            before = Before(*(bool(known[op.first : op.end].all()) for known in (self._is_source, self._is_exact)))
             if before.is_source and record.is_choice(op):
                 before = before._replace(is_exact=True)
+                self._is_exact[op.first : op.end] = True
             for step in record.steps(op, before):
-                self._add(step, op.n_outputs if step.begins_loop else op.n_features, op.n_features, before)
-            before = Before(before.is_source and op.as_source, before.is_exact and record.keeps_exact(op))
+                self._add(step, op.first, op.n_features, op.n_outputs if step.begins_loop else op.n_features, before)
+            after = before.is_source and op.as_source, before.is_exact and record.keeps_exact(op)
+            self._is_source, self._is_exact = (
+                op.replaced(known, np.full(op.n_outputs, is_known))
+                for known, is_known in zip((self._is_source, self._is_exact), after, strict=True)
+            )
+        is_exact = bool(self._is_exact.all())
         self.macros |= {f"op_{kind}_": code for code, kind in enumerate(self._kinds)}
-        self.macros |= {"n_ops_": len(self._columns.get("s", ())), "is_exact_": int(before.is_exact)}
+        self.macros |= {"n_ops_": len(self._columns.get("s", ())), "is_exact_": int(is_exact)}
         if wholly:
-            self._end_loop(0 if before.is_exact else KEEPS_SUM)
+            self._end_loop(0 if is_exact else KEEPS_SUM)
         else:
             self.macros.pop("scales_balls_", None)
 
-    def _add(self, step: Step, n: int, n_inputs: int, before: Before) -> None:
+    def _add(self, step: Step, first: int, n_inputs: int, n: int, before: Before) -> None:
+        width = len(self._is_exact)
+        self._need({"has_parts_": int(n_inputs < width)})
         if step.begins_loop and self._columns:
-            self._end_loop(0 if before.is_exact and step.keeps == KEEPS_EACH else step.keeps)
+            is_exact = bool(self._is_exact.all())
+            # A projection needs one sum for the radii of its inputs, but numbers that it does not take keep theirs.
+            needs_each = not is_exact and (step.keeps == KEEPS_EACH or n_inputs < width)
+            self._end_loop((step.keeps & KEEPS_SUM) + KEEPS_EACH * needs_each)
+            before = before._replace(is_exact=is_exact)
         if step.kind not in self._kinds:
             self._kinds.append(step.kind)
+        is_in_place = step.in_place and (n <= n_inputs or first + n_inputs == width)
         row = {
             "s": self._kinds.index(step.kind),
+            "_first": first,
             "_n": n,
             "_n_inputs": n_inputs,
+            "_width": width - n_inputs + n if step.begins_loop else width,
             "_begins": int(step.begins_loop),
             "_ends": 0,
             "_keeps": 0,
-            "_is_apart": int(step.begins_loop and not step.in_place),
+            "_is_apart": int(step.begins_loop and not is_in_place),
             "_is_source": int(before.is_source),
             "_is_exact": int(before.is_exact),
             "_details": step.detail,
@@ -145,9 +159,9 @@ class OpTable:
         columns = self._columns
         first = max(k for k, begins in enumerate(columns["_begins"]) if begins)
         columns["_ends"][first], columns["_keeps"][first] = len(columns["s"]), keeps
-        n, is_apart = columns["_n"][first], columns["_is_apart"][first]
+        n, is_apart = columns["_width"][first], columns["_is_apart"][first]
         self._need({"n_apart_": n * is_apart})
-        if keeps == KEEPS_EACH:
+        if keeps & KEEPS_EACH:
             self._need({"n_radii_": n, "n_apart_radii_": n * is_apart})
 
     def _need(self, macros: Mapping[str, int]) -> None:
@@ -164,8 +178,7 @@ class OpTable:
     @property
     def stack_bytes(self) -> int:
         """Size of the map's arrays without x, which the caller provides."""
-        sizes = (self.macros.get(name, 0) for name in ("n_radii_", "n_apart_", "n_apart_radii_", "n_norms_"))
-        return sum(n * size for n, size in zip(sizes, (8, 8, 8, 16), strict=True))
+        return 8 * sum(self.macros.get(name, 0) for name in ("n_radii_", "n_apart_", "n_apart_radii_"))
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:

@@ -52,8 +52,11 @@ class DeviceRows:
         self.artifact, self.codes = artifact, codes
         self.lookup, self.ops = leading_lookup(artifact), device_ops(artifact)
         self.has_map = artifact.input_map is not None
-        self.scalers = tuple(op for op in self.ops if isinstance(op, Affine))
-        only_scales = len(self.scalers) == len(self.ops)
+        only_scales = all(isinstance(op, Affine) for op in self.ops)
+        # Scalers of whole rows
+        self.scalers = tuple(
+            Affine.covering([op], 0, artifact.n_features) for op in self.ops if only_scales and isinstance(op, Affine)
+        )
         if codes and not only_scales:
             raise UnsupportedModelError(
                 "the C export takes rows of codes only if all steps are scalers: use inputs='float32', or compile and "
@@ -80,7 +83,8 @@ class DeviceRows:
         taken = np.isin(columns, artifact.input_map.columns_of_nan()) & replaced
         n_unused = 0 if self.lookup is None else self.lookup.n_features - len(np.unique(self.lookup.source))
         self.takes_nan = np.append(taken, np.zeros(n_unused, np.bool_))
-        self.widest = max(len(columns), *(op.n_outputs for op in self.ops), 1)  # most values in a row at any op
+        grown = np.cumsum([0, *(op.n_outputs - op.n_features for op in self.ops)])
+        self.widest = max(len(columns) + int(grown.max()), 1)  # most values in a row at any op
         self.table = OpTable(() if self.folded else self.ops, len(columns), self.is_whole)
         self.stack_bytes = (8 * self.widest + self.table.stack_bytes) * self.is_whole
 

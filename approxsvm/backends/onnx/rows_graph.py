@@ -52,14 +52,20 @@ def map_rows(
         x = g.columns(raw, input_map.columns)
     # 1 for rows in which a step before a lookup made a NaN, which the lookup might accept, or an infinity
     refused: str | None = None
+    n_features = len(input_map.columns)
     for k, op in enumerate(input_map.ops):
-        nodes, before = exported(op, "nodes", "ONNX"), x
+        nodes, (taken, came) = exported(op, "nodes", "ONNX"), (x, error)
+        if op.n_features < n_features:
+            inputs = np.arange(op.first, op.end)
+            taken, came = g.columns(x, inputs), None if error is None else g.columns(error, inputs)
         if k > 0 and op.hides_infinity:
-            refused = _either(g, refused, g.op("IsInf", x))
-        x, error = nodes(g, op, x, error, is_source)
+            refused = _either(g, refused, g.op("IsInf", taken))
+        made, grown = nodes(g, op, taken, came, is_source)
+        x, error = _replaced(g, op, n_features, (x, error), (made, grown))
+        n_features += op.n_outputs - op.n_features
         is_source &= isinstance(op, Interval | Lookup)
         if any(isinstance(later, Lookup) for later in input_map.ops[k + 1 :]):
-            refused = _either(g, refused, _made_nan(g, op, before, x))
+            refused = _either(g, refused, _made_nan(g, op, taken, made))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
     if input_map.ops:  # because the kernel of an infinite number is 0
@@ -69,6 +75,23 @@ def map_rows(
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
     # The constant exceeds the squares of errors that underflow.
     return GraphRows(x, g.op("Add", g.op("Mul", distance, UP), input_map.n_features * 2.0**-500))
+
+
+def _replaced(g: GraphBuilder, op: Op, n_features: int, row: Mapped, outputs: Mapped) -> Mapped:
+    """Return a row with outputs in place of the features that an op takes."""
+    if op.n_features == n_features:
+        return outputs
+    ends = [np.arange(op.first), np.arange(op.end, n_features)]
+
+    def joined(before: str, made: str) -> str:
+        parts = [g.columns(before, features) if len(features) else "" for features in ends]
+        return str(g.op("Concat", *(name for name in (parts[0], made, parts[1]) if name), axis=1))
+
+    (x, error), (y, grown) = row, outputs
+    if grown is not None:  # without errors of a row, they are 0
+        padding = np.array([0, len(ends[0]), 0, len(ends[1])])
+        grown = g.op("Pad", grown, padding) if error is None else joined(error, grown)
+    return joined(x, y), grown
 
 
 def increasing(g: GraphBuilder, at: Callable[[str], tuple[str, str]], x: str, error: str | None) -> tuple[str, str]:

@@ -18,9 +18,7 @@ _TAIL: Final = 1.6
 
 def nodes(g: GraphBuilder, op: InverseNormal, x: str, error: str | None, is_source: bool) -> Mapped:
     """Compute normal quantiles with the core's algorithm."""
-    y, grown = increasing(g, lambda at: _at(g, op.n_features, at), x, error)
-    mapped = g.op("Where", op.taken, y, x)
-    return mapped, g.op("Where", op.taken, grown, 0.0 if error is None else error)
+    return increasing(g, lambda at: _at(g, op.n_features, at), x, error)
 
 
 def _at(g: GraphBuilder, n: int, p: str) -> tuple[str, str]:
@@ -44,6 +42,6 @@ def _ratio(g: GraphBuilder, coefs: FloatArray, r: str) -> str:
 
 
 ON_DEVICE: Final = OnDevice(
-    lambda op, most: [most + 1.0, np.where(op.taken, 6.0, most)],
-    lambda op, before: [Step("inverse_normal", integers=[op.taken])],
+    lambda op, most: [most + 1.0, np.full(op.n_outputs, 6.0)],
+    lambda op, before: [Step("inverse_normal")],
 )

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import NOT_TAKEN, OnDevice, Step
+from approxsvm.backends.c99.device_ops import OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.ir.kernel_model import FloatArray
@@ -13,24 +13,18 @@ from approxsvm.ir.ops import Logarithm
 
 def nodes(g: GraphBuilder, op: Logarithm, x: str, error: str | None, is_source: bool) -> Mapped:
     """Compute logarithms; outside the domain, both value and error are NaN."""
-    offset = np.where(op.taken, op.offset, 0.0)
 
     def at(x: str) -> tuple[str, str]:
         """Evaluate with an error bound: rounding x + offset adds one unit to the result, and log up to 8 units."""
-        y = g.op("Where", g.op("Greater", x, -offset), g.op("Log", g.op("Add", x, offset)), np.nan)
+        y = g.op("Where", g.op("Greater", x, -op.offset), g.op("Log", g.op("Add", x, op.offset)), np.nan)
         return y, g.op("Add", g.op("Mul", g.op("Abs", y), 2 * ROUNDING), ROUNDING)
 
-    y, grown = increasing(g, at, x, error)
-    mapped = g.op("Where", op.taken, y, x)
-    return mapped, g.op("Where", op.taken, grown, 0.0 if error is None else error)
+    return increasing(g, at, x, error)
 
 
 def _logarithmic(op: Logarithm, most: FloatArray) -> list[FloatArray]:
     """Return upper bounds; the logarithm of a float64 has absolute value at most 745."""
-    shifted = most + np.abs(np.where(op.taken, op.offset, 0.0))
-    return [shifted, np.where(op.taken, 745.0, most)]
+    return [most + np.abs(op.offset), np.full(op.n_outputs, 745.0)]
 
 
-ON_DEVICE: Final = OnDevice(
-    _logarithmic, lambda op, before: [Step("logarithm", [op.offset.clip(max=NOT_TAKEN)])], refuses=lambda _: True
-)
+ON_DEVICE: Final = OnDevice(_logarithmic, lambda op, before: [Step("logarithm", [op.offset])], refuses=lambda _: True)

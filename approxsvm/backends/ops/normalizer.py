@@ -12,25 +12,18 @@ from approxsvm.ir.ops import Normalizer
 
 
 def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Normalize each group; a row whose squares overflow or underflow float64 gets an infinite error."""
-    n_groups = int(op.groups.max(initial=0))
-    member = (op.groups[:, np.newaxis] == np.arange(1, n_groups + 1)).astype(np.float64)
-    spread = g.doubles(np.ascontiguousarray(member.T))
+    """Divide by the norm; a row whose squares overflow or underflow float64 gets an infinite error."""
 
     def norms(numbers: str) -> str:
         if op.norm == "l1":
-            return g.op("MatMul", g.op("Abs", numbers), g.doubles(member))
+            return g.rows_sum(g.op("Abs", numbers), keepdims=True)
         if op.norm == "l2":
-            return g.op("Sqrt", g.op("MatMul", g.op("Mul", numbers, numbers), g.doubles(member)))
-        groups = [g.op("Abs", g.columns(numbers, np.flatnonzero(op.groups == k + 1))) for k in range(n_groups)]
-        return g.op("Concat", *[g.op("ReduceMax", x, axes=[1], keepdims=1) for x in groups], axis=1)
+            return str(g.op("Sqrt", g.rows_sum(g.op("Mul", numbers, numbers), keepdims=True)))
+        return str(g.op("ReduceMax", g.op("Abs", numbers), axes=[1], keepdims=1))
 
     length = norms(x)
     divided = g.op("Greater", length, np.nextafter(op.least, 0.0))
-    divisor = g.op(
-        "Add", g.op("MatMul", g.op("Where", divided, length, 1.0), spread), (op.groups == 0).astype(np.float64)
-    )
-    y = g.op("Div", x, divisor)
+    y = g.op("Div", x, g.op("Where", divided, length, 1.0))
     rounding = ROUNDING * (op.n_features + 3)
     off = g.op("Add", g.op("Mul", length, rounding), _lost(op, op.n_features))
     if error is not None:
@@ -40,10 +33,8 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
     # If no division takes place, the error is the incoming error alone.
     own = g.op("Where", divided, off, 0.0)
     own = g.op("Where", doubtful, np.inf, own)
-    nearest = g.op(
-        "Add", g.op("MatMul", g.op("Where", divided, least, 1.0), spread), (op.groups == 0).astype(np.float64)
-    )
-    carried = g.op("Mul", g.op("Abs", y), g.op("MatMul", own, spread))
+    nearest = g.op("Where", divided, least, 1.0)
+    carried = g.op("Mul", g.op("Abs", y), own)
     incoming = carried if error is None else g.op("Add", carried, error)
     grown = g.op("Add", g.op("Div", incoming, nearest), g.op("Add", g.op("Mul", g.op("Abs", y), ROUNDING), TINY))
     return y, g.op("Mul", grown, UP)
@@ -57,9 +48,9 @@ def _lost(op: Normalizer, n: int) -> float:
 
 
 def _normalized(op: Normalizer, most: FloatArray) -> list[FloatArray]:
-    """Bound the sums over all features of a vector; normalized features are then at most 1."""
+    """Bound the sums over all features; normalized features are then at most 1."""
     sums = (most**2 if op.norm == "l2" else most).sum(keepdims=True)
-    return [sums, np.where(op.groups > 0, 1.0 + 2.0**-30, most)]
+    return [sums, np.full(op.n_outputs, 1.0 + 2.0**-30)]
 
 
 # As in program/normalizer.h and, for sparse rows, in exported/ops.h.
@@ -67,14 +58,9 @@ _NORMS: Final = {"l1": 0, "l2": 1, "max": 2}
 _SPARSE: Final = 4
 
 
-def _groups(op: Normalizer, before: Before) -> list[Step]:
-    """Return the op with its groups of adjacent features: the number of groups; the first feature of each, its size."""
-    members = [np.flatnonzero(op.groups == group) for group in range(1, int(op.groups.max(initial=0)) + 1)]
-    groups = [len(members), *(number for features in members for number in (features[0], len(features)))]
-    losses = [_lost(op, len(features)) for features in members]
+def _dividing(op: Normalizer, before: Before) -> list[Step]:
     detail = _NORMS[op.norm] + _SPARSE * (op.rows == "sparse")
-    macros = {"n_norms_": len(members)}
-    return [Step("normalizer", [losses], [groups], detail, begins_loop=True, in_place=True, macros=macros)]
+    return [Step("normalizer", [_lost(op, op.n_features)], detail=detail, begins_loop=True, in_place=True)]
 
 
-ON_DEVICE: Final = OnDevice(_normalized, _groups)
+ON_DEVICE: Final = OnDevice(_normalized, _dividing)

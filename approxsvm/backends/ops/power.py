@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import NOT_TAKEN, Before, OnDevice, Step
+from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.ir.kernel_model import FloatArray
@@ -13,19 +13,16 @@ from approxsvm.ir.ops import Power
 
 def nodes(g: GraphBuilder, op: Power, x: str, error: str | None, is_source: bool) -> Mapped:
     """Compute powers by exp and log, which cancel near x^p = 1; numbers outside the domain become NaN."""
-    powers = np.where(op.taken, op.powers, 1.0)
-    y, grown = increasing(g, lambda at: _at(g, op, powers, at), x, error)
-    mapped = g.op("Where", op.taken, y, x)
-    return mapped, g.op("Where", op.taken, grown, 0.0 if error is None else error)
+    return increasing(g, lambda at: _at(g, op, at), x, error)
 
 
-def _at(g: GraphBuilder, op: Power, powers: FloatArray, x: str) -> tuple[str, str]:
+def _at(g: GraphBuilder, op: Power, x: str) -> tuple[str, str]:
     """Return (t^p - 1) / p and its error: the rounding of t, 8 units for log, and for exp these times its argument."""
     if op.method == "yeo-johnson":
         mirrored = g.op("Less", x, 0.0)
-        p, t = g.op("Where", mirrored, 2.0 - powers, powers), g.op("Add", g.op("Abs", x), 1.0)
+        p, t = g.op("Where", mirrored, 2.0 - op.powers, op.powers), g.op("Add", g.op("Abs", x), 1.0)
     else:
-        p, t = g.constant(powers), g.op("Where", g.op("Greater", x, 0.0), x, np.nan)
+        p, t = g.constant(op.powers), g.op("Where", g.op("Greater", x, 0.0), x, np.nan)
     logarithm, is_log = g.op("Log", t), g.op("Equal", p, 0.0)
     divisor = g.op("Where", is_log, 1.0, p)
     power = g.op("Exp", g.op("Mul", p, logarithm))
@@ -39,17 +36,16 @@ def _at(g: GraphBuilder, op: Power, powers: FloatArray, x: str) -> tuple[str, st
 
 def _powered(op: Power, most: FloatArray) -> list[FloatArray]:
     """Bound results at the extreme arguments; past exp(650), errors are infinite and the bound at exp(651) is used."""
-    p = np.where(op.taken, op.powers, 1.0)
-    p = np.maximum(np.abs(p), np.abs(2.0 - p)) if op.method == "yeo-johnson" else np.abs(p)
+    p = np.abs(op.powers)
+    p = np.maximum(p, np.abs(2.0 - op.powers)) if op.method == "yeo-johnson" else p
     farthest = np.minimum(p * (np.log1p(most) if op.method == "yeo-johnson" else 745.0), 651.0)
     divisor = np.minimum(np.abs(op.powers), np.abs(2.0 - op.powers))
-    largest = (np.exp(farthest) + 1.0) / np.clip(divisor, 1e-12, 1.0) + 745.0
-    return [np.where(op.taken, largest, most)]
+    return [(np.exp(farthest) + 1.0) / np.clip(divisor, 1e-12, 1.0) + 745.0]
 
 
 def _taking_powers(op: Power, before: Before) -> list[Step]:
     kind = "power_of_number" if before.is_exact else "power"
-    return [Step(kind, [op.powers.clip(max=NOT_TAKEN)], detail=int(op.method == "yeo-johnson"))]
+    return [Step(kind, [op.powers], detail=int(op.method == "yeo-johnson"))]
 
 
 ON_DEVICE: Final = OnDevice(_powered, _taking_powers, refuses=lambda _: True)

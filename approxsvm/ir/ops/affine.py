@@ -46,7 +46,7 @@ class Affine(Op):
             raise ModelFormatError("a lower limit of an input step is above its upper limit")
 
     @classmethod
-    def of(cls, n_features: int, **parts: Any) -> "Affine":
+    def of(cls, n_features: int, first: int = 0, **parts: Any) -> "Affine":
         """Build an op from numbers or arrays, one for all features or one per feature; neutral parts are dropped."""
         arrays = {}
         for name, value in parts.items():
@@ -56,7 +56,7 @@ class Affine(Op):
             full = np.broadcast_to(numbers, n_features).copy()
             if not (full == _NEUTRAL[name]).all():
                 arrays[name] = full
-        return cls(n_features, **arrays)
+        return cls(n_features, **arrays, first=first)
 
     @property
     def n_outputs(self) -> int:
@@ -77,7 +77,8 @@ class Affine(Op):
 
     def select(self, features: IntArray) -> "tuple[Affine, IntArray]":
         parts = ((name, getattr(self, name)) for name in AFFINE_PARTS)
-        return Affine(len(features), **{name: part[features] for name, part in parts if part is not None}), features
+        chosen = {name: part[features] for name, part in parts if part is not None}
+        return Affine(len(features), **chosen, first=self.first), features
 
     def preimage(self, y: FloatArray) -> FloatArray:
         """Return inputs that give approximately `y`; features multiplied by 0 may take any number."""
@@ -89,15 +90,21 @@ class Affine(Op):
         return x if self.subtract is None else x + self.subtract
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Affine":
+    def together(cls, ops: Sequence[Any]) -> "Sequence[Affine]":
+        """Combine all ops: scalers are fast on whole rows, and features in between stay exact."""
+        return [cls.covering(ops, ops[0].first, ops[-1].end)]
+
+    @classmethod
+    def covering(cls, ops: "Sequence[Affine]", first: int, end: int) -> "Affine":
+        """Return one op of the features from `first` to `end` that equals `ops` on separate features of a row."""
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
-            found = [None if op is None else getattr(op, name) for op in ops]
-            if any(values is not None for values in found):
-                pairs = zip(found, widths, strict=True)
-                each = [np.full(n, _NEUTRAL[name]) if values is None else values for values, n in pairs]
-                parts[name] = np.concatenate(each)
-        return cls(sum(widths), **parts)
+            found = [(op, values) for op in ops if (values := getattr(op, name)) is not None]
+            if found:
+                parts[name] = np.full(end - first, _NEUTRAL[name])
+            for op, values in found:
+                parts[name][op.first - first : op.end - first] = values
+        return cls(end - first, **parts, first=first)
 
     def stored(self) -> Stored:
         """Return a bit mask of the arrays present, and those arrays."""
@@ -106,9 +113,9 @@ class Affine(Op):
         return present, [values for values in arrays if values is not None]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Affine":
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "Affine":
         wanted = [name for k, name in enumerate(AFFINE_PARTS) if parts >> k & 1]
-        return cls(n_features, **{name: reader.numbers(n_features) for name in wanted})
+        return cls(n_features, **{name: reader.numbers(n_features) for name in wanted}, first=first)
 
     def in_words(self) -> str:
         verbs = {"subtract": "subtracts", "multiply": "multiplies", "divide": "divides", "add": "adds"}
@@ -117,5 +124,5 @@ class Affine(Op):
         return f"{', '.join(does)}, feature by feature ({self.n_features:,})"
 
 
-AFFINE_PARTS = tuple(field.name for field in fields(Affine) if field.name != "n_features")
+AFFINE_PARTS = tuple(field.name for field in fields(Affine) if field.name not in ("n_features", "first"))
 _NEUTRAL = dict.fromkeys(AFFINE_PARTS, 0.0) | {"multiply": 1.0, "divide": 1.0, "low": -np.inf, "high": np.inf}

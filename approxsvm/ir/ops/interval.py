@@ -1,7 +1,6 @@
 """Intervals that numbers are wrapped into, or outside which they are refused: periodic and bounded splines."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,25 +18,23 @@ class Interval(PerFeature):
 
     kind = "interval"
     as_source = True
-    neutral: ClassVar = {"low": 0.0, "second": np.inf}
+    arrays = ("low", "second")
     choice, choices = "rule", RULES
 
     rule: str
     low: FloatArray  # shape (n_features,)
-    second: FloatArray  # shape (n_features,); the length, above 0, or high; infinite for unchanged features
+    second: FloatArray  # shape (n_features,); the length, above 0, or high
 
     def __post_init__(self) -> None:
         self.check_numbers()
         if not (self.second >= (2.0**-1022 if self.rule == "turns" else -1e300)).all():
             raise ModelFormatError(f"the end of an interval is {self.second.min()}")
-        if not ((self.second <= 1e300) | (self.second == np.inf)).all():
-            raise ModelFormatError(
-                f"the end of an interval is {self.second.max()}, but must be infinity or up to 1e300"
-            )
+        if not (self.second <= 1e300).all():
+            raise ModelFormatError(f"the end of an interval is {self.second.max()}, but must be up to 1e300")
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
-        return (self.second < np.inf) & (self.rule == "refuses")
+        return np.full(self.n_features, self.rule == "refuses")
 
     def in_words(self) -> str:
         does = "repeats" if self.rule == "turns" else "refuses numbers beyond"
-        return f"{does} the ranges of {int((self.second < np.inf).sum()):,} features"
+        return f"{does} the ranges of {self.n_features:,} features"

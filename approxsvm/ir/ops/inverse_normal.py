@@ -1,35 +1,39 @@
 """The inverse of the normal distribution function, feature by feature."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from approxsvm.errors import ModelFormatError
-from approxsvm.ir.ops.op import PerFeature, Stored
+from approxsvm.ir.ops.op import IntArray, Op, Stored, adjacent
 
 
 @dataclass(frozen=True, eq=False)
-class InverseNormal(PerFeature):
+class InverseNormal(Op):
     """Quantile map p -> y with P(Z < y) = p for standard normal Z, after clipping p to [2^-24, 1 - 2^-24]."""
 
     kind = "inverse_normal"
-    neutral: ClassVar = {"taken": False}
+    by_feature = True
 
-    taken: npt.NDArray[np.bool_]  # shape (n_features,); other features stay unchanged
+    n_features: int
 
-    def __post_init__(self) -> None:
-        self.check_numbers()
-        if self.taken.dtype != np.bool_:
-            raise ModelFormatError(f"the features that an input step takes are {self.taken.dtype}, expected bool")
+    @property
+    def n_outputs(self) -> int:
+        return self.n_features
 
-    def stored(self) -> Stored:
-        return 0, [self.taken.astype(np.uint32)]
+    def select(self, features: IntArray) -> tuple[Op, IntArray]:
+        return replace(self, n_features=len(features)), features
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "InverseNormal":
-        return cls(reader.array("<u4", n_features) != 0)
+    def together(cls, ops: Sequence[Any]) -> Sequence[Op]:
+        """Combine ops of adjacent features."""
+        return [replace(run[0], n_features=run[-1].end - run[0].first) for run in adjacent(ops)]
+
+    def stored(self) -> Stored:
+        return 0, []
+
+    @classmethod
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "InverseNormal":
+        return cls(n_features, first=first)
 
     def in_words(self) -> str:
-        return f"takes quantiles of the normal distribution, feature by feature ({int(self.taken.sum()):,})"
+        return f"takes quantiles of the normal distribution, feature by feature ({self.n_features:,})"

@@ -1,7 +1,7 @@
 """Lookups: each output is a step function of one feature, as in binarizers, binning, encoders and imputers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,9 +97,10 @@ class Lookup(PerOutput):
                 raise ModelFormatError("the edges of a lookup do not ascend")
 
     @classmethod
-    def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]]) -> "Lookup":
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Steps]], first: int = 0) -> "Lookup":
         """Build a lookup from a source feature and a step function for each output."""
-        return cls(n_features, np.array([j for j, _ in columns], np.intp), tuple(steps for _, steps in columns))
+        source = np.array([j for j, _ in columns], np.intp)
+        return cls(n_features, source, tuple(steps for _, steps in columns), first=first)
 
     @classmethod
     def picks(cls, n_features: int, features: IntArray) -> "Lookup":
@@ -119,7 +120,7 @@ class Lookup(PerOutput):
     def refusing_nan(self) -> "Lookup":
         """Return this lookup with NaN refused, for use where no later lookup replaces it."""
         kept = (one._replace(values=np.where(one.values == GIVES_NAN, REFUSED, one.values)) for one in self.steps)
-        return Lookup(self.n_features, self.source, tuple(kept))
+        return replace(self, steps=tuple(kept))
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
         """Return the outputs of a feature, and the value that each takes when the feature is `number`."""
@@ -131,7 +132,7 @@ class Lookup(PerOutput):
         sources = list(zip(self.source.tolist(), self.steps, strict=True))
         steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
         given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
-        return Lookup(self.n_features, self.source, steps), given
+        return replace(self, steps=steps), given
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
         refusing = [np.isnan(steps.values).any() for steps in self.steps]
@@ -146,12 +147,18 @@ class Lookup(PerOutput):
             for k in np.flatnonzero(self.source == j).tolist():
                 if k not in features and np.isnan(self.steps[k].values).any():
                     kept[first] = kept[first].refusing(self.steps[k])
-        return Lookup(len(used), np.searchsorted(used, self.source[features]), tuple(kept)), used
+        return Lookup(len(used), np.searchsorted(used, self.source[features]), tuple(kept), first=self.first), used
 
     def merged(self, before: Op) -> "Lookup | None":
         """Merge this lookup with the one before: a composition of lookups is a lookup."""
         if not isinstance(before, Lookup):
             return None
+        first, end = min(self.first, before.first), max(self.end, before.first + before.n_outputs)
+        wide = before.covering([before], first, end + before.n_features - before.n_outputs)
+        return self.covering([self], first, end)._after(wide)
+
+    def _after(self, before: "Lookup") -> "Lookup | None":
+        """Return the composition of two lookups that start with the same feature."""
         is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
         if (before.may_refuse() & is_lost).any():
             return None
@@ -162,7 +169,7 @@ class Lookup(PerOutput):
             for k in np.flatnonzero(before.source == j).tolist():
                 if k not in self.source and np.isnan(before.steps[k].values).any():
                     columns[at] = (j, columns[at][1].refusing(before.steps[k]))
-        return Lookup.of(before.n_features, columns)
+        return Lookup.of(before.n_features, columns, self.first)
 
     def follow_nan(self, feature: int) -> int | None:
         """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is refused, or several may be."""
@@ -174,13 +181,20 @@ class Lookup(PerOutput):
         return int(passes[0]) if len(passes) else NO_NAN
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Lookup":
-        columns, first = [], 0
-        for op, n in zip(ops, widths, strict=True):
-            lookup = cls.picks(n, np.arange(n)) if op is None else op
-            columns += [(first + int(j), steps) for j, steps in zip(lookup.source, lookup.steps, strict=True)]
-            first += n
-        return cls.of(first, columns)
+    def together(cls, ops: Sequence[Any]) -> "Sequence[Lookup]":
+        """Combine all ops: exports support a single lookup at the start, which then also passes on what is between."""
+        return [cls.covering(ops, ops[0].first, ops[-1].end)]
+
+    @classmethod
+    def covering(cls, ops: "Sequence[Lookup]", first: int, end: int) -> "Lookup":
+        """Return one lookup of the features from `first` to `end` that equals `ops` on separate features of a row."""
+        columns, at = [], first
+        for op in ops:
+            columns += [(j - first, _ITSELF) for j in range(at, op.first)]
+            columns += [(int(j) + op.first - first, steps) for j, steps in zip(op.source, op.steps, strict=True)]
+            at = op.end
+        columns += [(j - first, _ITSELF) for j in range(at, end)]
+        return cls.of(end - first, columns, first)
 
     def stored(self) -> Stored:
         """Return the number of edges, and the arrays: sources, ends of the edges, edges, values, values for NaN."""
@@ -195,7 +209,7 @@ class Lookup(PerOutput):
         return len(numbers[0]), [self.source.astype(np.uint32), ends, *numbers]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Lookup":
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "Lookup":
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, values, nan = reader.numbers(parts), reader.numbers(parts + n_outputs), reader.numbers(n_outputs)
         starts = np.append(0, ends)
@@ -203,7 +217,7 @@ class Lookup(PerOutput):
             Steps(edges[starts[k] : ends[k]], values[starts[k] + k : ends[k] + k + 1], float(nan[k]))
             for k in range(n_outputs)
         )
-        return cls(n_features, source, steps)
+        return cls(n_features, source, steps, first=first)
 
     def in_words(self) -> str:
         return f"looks up {self.n_features:,} features in tables, with {self.n_outputs:,} results"

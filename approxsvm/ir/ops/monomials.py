@@ -1,7 +1,6 @@
 """Products of features, as computed by PolynomialFeatures."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,28 +42,16 @@ class Monomials(Op):
         return len(self.factors)
 
     def select(self, features: IntArray) -> "tuple[Monomials, None]":
-        return Monomials(self.n_features, self.factors[features]), None
-
-    @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Monomials":
-        degree = max(op.factors.shape[1] for op in ops if op is not None)
-        n, first, blocks = sum(widths), 0, []
-        for op, width in zip(ops, widths, strict=True):
-            own = np.arange(width)[:, np.newaxis] if op is None else op.factors
-            block = np.full((len(own), degree), n, np.intp)
-            block[:, : own.shape[1]] = np.where(own == width, n, own + first) if op is not None else own + first
-            blocks.append(block)
-            first += width
-        return cls(n, np.concatenate(blocks))
+        return replace(self, factors=self.factors[features]), None
 
     def stored(self) -> Stored:
         """Return the maximum number of factors in a product, and the factors of each product."""
         return self.factors.shape[1], [self.factors.astype(np.uint32)]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Monomials":
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "Monomials":
         factors = reader.array("<u4", parts * n_outputs).astype(np.intp)
-        return cls(n_features, factors.reshape(n_outputs, parts))
+        return cls(n_features, factors.reshape(n_outputs, parts), first=first)
 
     def in_words(self) -> str:
         return f"multiplies {self.n_features:,} features into {self.n_outputs:,} products"

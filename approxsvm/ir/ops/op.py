@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,8 +25,14 @@ UP = 1.0 + 2.0**-30
 NO_NAN = -1
 
 
+@dataclass(frozen=True, eq=False)
 class Op(ABC):
-    """One op of an input map."""
+    """One op of an input map: its outputs replace adjacent features, and other features stay as they are.
+
+    Methods count features from the first one that the op takes.
+    """
+
+    first: int = field(default=0, kw_only=True)  # of the features that it takes
 
     kind: ClassVar[str]  # its name in artifact/schema.inc
     by_feature: ClassVar[bool] = False  # whether output j depends on feature j alone, and NaN maps to NaN
@@ -42,6 +49,29 @@ class Op(ABC):
     @abstractmethod
     def n_outputs(self) -> int:
         """Number of outputs."""
+
+    @property
+    def end(self) -> int:
+        """The feature after the last one that this op takes."""
+        return self.first + self.n_features
+
+    def takes(self, feature: int) -> bool:
+        """Return whether this op takes a feature of the row."""
+        return self.first <= feature < self.end
+
+    def passed(self, feature: int) -> int:
+        """Return the place of a feature of the row after this op, which does not take it."""
+        return feature if feature < self.first else feature + self.n_outputs - self.n_features
+
+    def before(self, place: int) -> int | None:
+        """Return the feature of the row that is at a place after this op; None for an output."""
+        if place < self.first:
+            return place
+        return place - self.n_outputs + self.n_features if place >= self.first + self.n_outputs else None
+
+    def replaced(self, row: npt.NDArray[Any], outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a row, along the last axis, with outputs in place of what this op takes."""
+        return np.concatenate([row[..., : self.first], outputs, row[..., self.end :]], axis=-1)
 
     @property
     def is_identity(self) -> bool:
@@ -77,27 +107,26 @@ class Op(ABC):
         return feature if self.by_feature else None
 
     def mapper(self) -> Mapper:
-        """Return the core's map for this op alone, of numbers and errors; see Mapper."""
+        """Return the core's map for this op alone, of its features and their errors; see Mapper."""
         if self.is_identity:
             return lambda x, errors=None, is_source=True: (x, np.zeros_like(x) if errors is None else errors)
         n = self.n_features
-        core = _native.InputMap(packed_map(n, np.arange(n), [self]), n, self.n_outputs)
+        core = _native.InputMap(packed_map(n, np.arange(n), [replace(self, first=0)]), n, self.n_outputs)
         return lambda x, errors=None, is_source=True: core.map(x, errors, is_source)[:2]
 
-    @property
-    def group(self) -> Any:
-        """Key of this op: ops with equal keys can be combined in parallel."""
-        return type(self)
-
     @classmethod
-    @abstractmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Op":
-        """Combine ops of one group, on adjacent features, into one op; None passes its features through."""
+    def together(cls, ops: "Sequence[Any]") -> "Sequence[Op]":
+        """Return few ops of this kind, for one after another, that equal `ops` on separate features of one row.
+
+        The features ascend.
+        """
+        grown = np.cumsum([0, *(op.n_outputs - op.n_features for op in ops)]).tolist()
+        return [replace(op, first=op.first + more) for op, more in zip(ops, grown, strict=False)]
 
     def packed(self) -> bytes:
         """Return the op as stored in sections (models/FORMAT.md, "input_map")."""
         parts, arrays = self.stored()
-        header = record("op").pack(number_of("op_kind", self.kind), parts, self.n_outputs)
+        header = record("op").pack(number_of("op_kind", self.kind), parts, self.first, self.n_features, self.n_outputs)
         pieces = (padded(values.astype(values.dtype.newbyteorder("<")).tobytes()) for values in arrays)
         return b"".join([header, *pieces])
 
@@ -107,7 +136,7 @@ class Op(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Op":
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "Op":
         """Read an op written by `stored`."""
 
     @abstractmethod
@@ -120,31 +149,25 @@ class PerFeature(Op):
     """An op with parameters per feature; features in one op share the same `choice`."""
 
     by_feature = True
-    # The fields that hold one number per feature, each with the number that leaves a feature unchanged.
-    neutral: ClassVar[Mapping[str, Any]]
-    # The field, if any, that parallel ops must have in common, and its permitted values.
+    arrays: ClassVar[Sequence[str]]  # the fields that hold one number per feature
+    # The field, if any, that all features have in common, and its permitted values.
     choice: ClassVar[str] = ""
     choices: ClassVar[Sequence[str]] = ()
 
     @property
     def n_features(self) -> int:
         """Number of input features."""
-        return len(getattr(self, next(iter(self.neutral))))
+        return len(getattr(self, self.arrays[0]))
 
     @property
     def n_outputs(self) -> int:
         """Number of outputs."""
         return self.n_features
 
-    @property
-    def group(self) -> Any:
-        """Type and choice; only ops with equal choices are combined."""
-        return type(self), self.choice and getattr(self, self.choice)
-
     def check_numbers(self) -> None:
-        """Raise ModelFormatError on a bad shape or choice, or non-finite numbers whose neutral value is finite."""
-        for name in self.neutral:
-            check(name, getattr(self, name), (self.n_features,), finite=np.isfinite(self.neutral[name]))
+        """Raise ModelFormatError on a bad shape or choice, or numbers that are not finite."""
+        for name in self.arrays:
+            check(name, getattr(self, name), (self.n_features,))
         if self.choice and getattr(self, self.choice) not in self.choices:
             raise ModelFormatError(
                 f"the {self.choice} of an input step is {getattr(self, self.choice)!r}, expected one of {self.choices}"
@@ -152,30 +175,26 @@ class PerFeature(Op):
 
     def select(self, features: IntArray) -> tuple[Op, IntArray]:
         """Return the op of some features, by position."""
-        return replace(self, **{name: getattr(self, name)[features] for name in self.neutral}), features
+        return replace(self, **{name: getattr(self, name)[features] for name in self.arrays}), features
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> Op:
-        """Combine ops of adjacent features into one."""
-        arrays = {
-            name: np.concatenate(
-                [np.full(n, number) if op is None else getattr(op, name) for op, n in zip(ops, widths, strict=True)]
-            )
-            for name, number in cls.neutral.items()
-        }
-        first: PerFeature = next(op for op in ops if op is not None)
-        return replace(first, **arrays)
+    def together(cls, ops: Sequence[Any]) -> Sequence[Op]:
+        """Combine ops of adjacent features that have the same choice."""
+        return [
+            replace(run[0], **{name: np.concatenate([getattr(op, name) for op in run]) for name in cls.arrays})
+            for run in adjacent(ops, cls.choice)
+        ]
 
     def stored(self) -> Stored:
         """Return the number of the choice, and the numbers of all features."""
         parts = self.choices.index(getattr(self, self.choice)) if self.choice else 0
-        return parts, [getattr(self, name) for name in self.neutral]
+        return parts, [getattr(self, name) for name in self.arrays]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> Op:
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> Op:
         """Read an op written by `stored`."""
         chosen = {cls.choice: cls.choices[parts]} if cls.choice else {}
-        return cls(**chosen, **{name: reader.numbers(n_features) for name in cls.neutral})
+        return cls(**chosen, **{name: reader.numbers(n_features) for name in cls.arrays}, first=first)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +212,15 @@ class PerOutput(Op):
     def origin(self, output: int) -> int:
         """Return the feature that an output comes from."""
         return int(self.source[output])
+
+
+def adjacent(ops: Sequence[Any], choice: str = "") -> list[list[Any]]:
+    """Return runs of ops on adjacent features, with the same choice."""
+    runs = [[ops[0]]]
+    for last, op in pairwise(ops):
+        is_next = op.first == last.end and (not choice or getattr(op, choice) == getattr(last, choice))
+        runs[-1].append(op) if is_next else runs.append([op])
+    return runs
 
 
 def packed_map(

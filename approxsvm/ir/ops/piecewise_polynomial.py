@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.ir.compensated import FloatArray
-from approxsvm.ir.ops.op import IntArray, PerOutput, Stored, check, check_source
+from approxsvm.ir.ops.op import IntArray, Op, PerOutput, Stored, adjacent, check, check_source
 
 MAX_DEGREE = 7
 
@@ -43,14 +43,14 @@ class PiecewisePolynomial(PerOutput):
             raise ModelFormatError(f"a piecewise polynomial has degree {self.degree}, the limit is {MAX_DEGREE}")
 
     @classmethod
-    def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]]) -> "PiecewisePolynomial":
+    def of(cls, n_features: int, columns: Sequence[tuple[int, Pieces]], first: int = 0) -> "PiecewisePolynomial":
         """Build an op from a source feature and a piecewise polynomial for each output."""
         degree = max((pieces.coefs.shape[1] for _, pieces in columns), default=1)
         wide = tuple(
             pieces._replace(coefs=np.pad(pieces.coefs, ((0, 0), (0, degree - pieces.coefs.shape[1]))))
             for _, pieces in columns
         )
-        return cls(n_features, np.array([j for j, _ in columns], np.intp), wide)
+        return cls(n_features, np.array([j for j, _ in columns], np.intp), wide, first=first)
 
     @property
     def degree(self) -> int:
@@ -65,17 +65,18 @@ class PiecewisePolynomial(PerOutput):
     def select(self, features: IntArray) -> "tuple[PiecewisePolynomial, IntArray]":
         used = np.unique(self.source[features])
         kept = [(int(np.searchsorted(used, self.source[k])), self.pieces[k]) for k in features]
-        return PiecewisePolynomial.of(len(used), kept), used
+        return PiecewisePolynomial.of(len(used), kept, self.first), used
 
     @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "PiecewisePolynomial":
-        same = Pieces(np.zeros(0), np.zeros(1), np.array([[0.0, 1.0]]))
-        columns, first = [], 0
-        for op, n in zip(ops, widths, strict=True):
-            own = op or cls.of(n, [(j, same) for j in range(n)])
-            columns += [(first + int(j), pieces) for j, pieces in zip(own.source, own.pieces, strict=True)]
-            first += n
-        return cls.of(first, columns)
+    def together(cls, ops: Sequence[Any]) -> Sequence[Op]:
+        """Combine ops of adjacent features."""
+        combined = []
+        for run in adjacent(ops):
+            first = run[0].first
+            sources = (op.source + op.first - first for op in run)
+            columns = zip(np.concatenate(list(sources)).tolist(), (one for op in run for one in op.pieces), strict=True)
+            combined.append(cls.of(run[-1].end - first, list(columns), first))
+        return super().together(combined)
 
     def stored(self) -> Stored:
         """Return 8 * n_edges + degree, and the arrays: sources, ends of the edges, edges, origins, coefficients."""
@@ -87,7 +88,7 @@ class PiecewisePolynomial(PerOutput):
         return 8 * len(numbers[0]) + self.degree, [self.source.astype(np.uint32), ends, *numbers]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "PiecewisePolynomial":
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "PiecewisePolynomial":
         n_edges, degree = divmod(parts, 8)
         source, ends = (reader.array("<u4", n_outputs).astype(np.intp) for _ in range(2))
         edges, origins = reader.numbers(n_edges), reader.numbers(n_edges + n_outputs)
@@ -97,7 +98,7 @@ class PiecewisePolynomial(PerOutput):
         for k in range(n_outputs):
             own = slice(starts[k] + k, ends[k] + k + 1)
             pieces.append(Pieces(edges[starts[k] : ends[k]], origins[own], coefs[own]))
-        return cls(n_features, source, tuple(pieces))
+        return cls(n_features, source, tuple(pieces), first=first)
 
     def in_words(self) -> str:
         return f"makes {self.n_outputs:,} piecewise polynomials of {self.n_features:,} features"

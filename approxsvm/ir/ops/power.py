@@ -1,7 +1,6 @@
 """Power transforms: Box-Cox and Yeo-Johnson, feature by feature."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +18,19 @@ class Power(PerFeature):
 
     kind = "power"
     hides_infinity = True
-    neutral: ClassVar = {"powers": np.inf}
+    arrays = ("powers",)
     choice, choices = "method", METHODS
 
     method: str
-    powers: FloatArray  # shape (n_features,); infinite for unchanged features
+    powers: FloatArray  # shape (n_features,)
 
     def __post_init__(self) -> None:
         self.check_numbers()
-        if not ((np.abs(self.powers) <= 1e300) | (self.powers == np.inf)).all():
-            raise ModelFormatError("a power of an input step is NaN, negative infinity or beyond 1e300")
-
-    @property
-    def taken(self) -> npt.NDArray[np.bool_]:
-        """Mask of the features that are transformed, shape (n_features,)."""
-        return self.powers < np.inf
+        if not (np.abs(self.powers) <= 1e300).all():
+            raise ModelFormatError("a power of an input step is beyond 1e300")
 
     def may_refuse(self) -> npt.NDArray[np.bool_]:
-        return self.taken & (self.method == "box-cox")
+        return np.full(self.n_features, self.method == "box-cox")
 
     def in_words(self) -> str:
-        return f"takes powers ({self.method}), feature by feature ({int(self.taken.sum()):,})"
+        return f"takes powers ({self.method}), feature by feature ({self.n_features:,})"

@@ -1,7 +1,6 @@
 """Projections: x -> (x - center) @ matrix + bias."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,30 +62,16 @@ class Projection(Op):
 
     def select(self, features: IntArray) -> "tuple[Projection, None]":
         matrix = np.ascontiguousarray(self.matrix[:, features])
-        return Projection(self.center, matrix, self.bias[features], self.bias_error[features]), None
-
-    @classmethod
-    def side_by_side(cls, ops: Sequence[Any], widths: Sequence[int]) -> "Projection":
-        from scipy.linalg import block_diag
-
-        blocks = [
-            cls(np.zeros(n), np.eye(n), *np.zeros((2, n))) if op is None else op
-            for op, n in zip(ops, widths, strict=True)
-        ]
-        return cls(
-            np.concatenate([block.center for block in blocks]),
-            block_diag(*[block.matrix for block in blocks]),
-            np.concatenate([block.bias for block in blocks]),
-            np.concatenate([block.bias_error for block in blocks]),
-        )
+        return replace(self, matrix=matrix, bias=self.bias[features], bias_error=self.bias_error[features]), None
 
     def stored(self) -> Stored:
         return 0, [self.center, self.matrix, self.bias, self.bias_error]
 
     @classmethod
-    def read(cls, reader: Any, parts: int, n_features: int, n_outputs: int) -> "Projection":
+    def read(cls, reader: Any, parts: int, first: int, n_features: int, n_outputs: int) -> "Projection":
         center, matrix = reader.numbers(n_features), reader.numbers(n_features * n_outputs)
-        return cls(center, matrix.reshape(n_features, n_outputs), reader.numbers(n_outputs), reader.numbers(n_outputs))
+        biases = (reader.numbers(n_outputs) for _ in range(2))
+        return cls(center, matrix.reshape(n_features, n_outputs), *biases, first=first)
 
     def in_words(self) -> str:
         return f"projects {self.n_features:,} features to {self.n_outputs:,}"

@@ -160,9 +160,12 @@ def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float
 def _raw_text(map_: InputMap, feature: int) -> int | None:
     """Return the raw column whose values a feature holds, unchanged or with replaced missing values."""
     for op in reversed(map_.ops):
-        if isinstance(op, Lookup) and (op.steps[feature].values == SAME).any():
-            feature = int(op.source[feature])
-        elif not (isinstance(op, Affine) and op.leaves(feature)):
+        before, output = op.before(feature), feature - op.first
+        if before is not None:
+            feature = before
+        elif isinstance(op, Lookup) and (op.steps[output].values == SAME).any():
+            feature = op.first + int(op.source[output])
+        elif not (isinstance(op, Affine) and op.leaves(output)):
             return None
     return int(map_.columns[feature])
 
@@ -190,11 +193,14 @@ def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
 def _is_raw(map_: InputMap, feature: int) -> bool:
     """Return whether nothing has changed a feature."""
     for op in reversed(map_.ops):
-        if isinstance(op, Lookup):
-            steps = op.steps[feature]
+        before = op.before(feature)
+        if before is not None:
+            feature = before
+        elif isinstance(op, Lookup):
+            steps = op.steps[feature - op.first]
             if len(steps.edges) or steps.values[0] != SAME or steps.nan != SAME:
                 return False
-            feature = int(op.source[feature])
+            feature = op.first + int(op.source[feature - op.first])
     return True
 
 
@@ -240,11 +246,13 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
     """Raise UnsupportedModelError if codes of strings reach a step that computes with numbers."""
     features = {column}
     for op in map_.ops:
+        inside = {j - op.first for j in features if op.takes(j)}
         if isinstance(op, Lookup):
             kept = [k for k, steps in enumerate(op.steps) if (steps.values == SAME).any()]
-            features = {k for k in kept if int(op.source[k]) in features}
-        elif not (isinstance(op, Affine) and all(op.leaves(j) for j in features)):
+            inside = {k for k in kept if int(op.source[k]) in inside}
+        elif inside and not (isinstance(op, Affine) and all(op.leaves(j) for j in inside)):
             break
+        features = {op.passed(j) for j in features if not op.takes(j)} | {op.first + j for j in inside}
     else:
         if not features:
             return
@@ -355,15 +363,18 @@ def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
         op = map_.ops[k]
-        if not isinstance(op, Lookup):
+        before, output = op.before(at), at - op.first
+        if before is not None:
+            at = before
+        if before is not None or not isinstance(op, Lookup):
             continue
         steps = list(op.steps)
-        if not len(steps[at].edges) and steps[at].nan == 0.0:  # the code of that string, with other values unchanged
-            steps[at] = Steps.of([], [SAME], SAME)
+        if not len(steps[output].edges) and steps[output].nan == 0.0:  # that string's code, other values unchanged
+            steps[output] = Steps.of([], [SAME], SAME)
             ops = (*map_.ops[:k], replace(op, steps=tuple(steps)), *map_.ops[k + 1 :])
             others = {j: known for j, known in map_.texts.items() if j != column}
             return replace(map_, ops=ops, texts=others), texts[0]
-        at = int(op.source[at])
+        at = op.first + int(op.source[output])
     return map_, np.nan
 
 

@@ -204,7 +204,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
     probabilities = map_.then_op(PiecewisePolynomial.of(map_.n_features, list(enumerate(columns))))
     # The next float64 below, as in scikit-learn.
     least = _BOUNDS_THRESHOLD - np.spacing(1.0)
-    normal = probabilities.then_op(InverseNormal(np.ones(map_.n_features, np.bool_)))
+    normal = probabilities.then_op(InverseNormal(map_.n_features))
     return normal.then_affine(low=ndtri(least), high=ndtri(1.0 - least))
 
 

@@ -98,7 +98,7 @@ def _power_dtypes(step: Any, dtype: DType) -> Behaviour:
 
 def _normalizer(map_: InputMap, step: Any) -> InputMap:
     rows = "sparse" if map_.is_sparse else "as raw" if map_.stays_sparse else "dense"
-    return map_.then_op(Normalizer.of(map_.n_features, step.norm, rows))
+    return map_.then_op(Normalizer(map_.n_features, step.norm, rows))
 
 
 STEPS: Final = (

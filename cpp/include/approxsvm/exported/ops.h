@@ -3,19 +3,40 @@
    becomes NaN at the end.
 
    The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the kinds that the map has are
-   defined. It has model_op_n_[k] outputs, its doubles begin at model_op_doubles_[k] of model_doubles_, its integers at
-   model_op_integers_[k] of model_integers_, and model_op_details_[k] is a number of its kind. If
-   model_op_is_source_[k], its inputs are the source's own numbers; if model_op_is_exact_[k], they have no radii.
+   defined. It takes model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, and replaces them by
+   model_op_n_[k] outputs; the row then has model_op_width_[k] numbers. Its doubles begin at model_op_doubles_[k] of
+   model_doubles_, its integers at model_op_integers_[k] of model_integers_, and model_op_details_[k] is a number of its
+   kind. If model_op_is_source_[k], its inputs are the source's own numbers; if model_op_is_exact_[k], they have no
+   radii.
 
-   Ops of one number follow each other for one feature after another. An op that reads several numbers (`loop`) begins
-   a loop over its outputs, which the ops up to model_op_ends_[k] share. At its end, model_op_keeps_[k] tells what of
-   the radii is kept: nothing, the sum of their squares, or each. If model_op_is_apart_[k], inputs are read after
-   outputs are written, which are therefore written to y. */
+   Ops of one number follow each other for one number after another. An op that reads several numbers begins a loop
+   over the row, which the ops up to model_op_ends_[k] share. At its end, model_op_keeps_[k] tells which radii are kept:
+   1 for the sum of squares of those that the next op takes (without a next op: of all), 2 for each. An op that begins a
+   loop has model_op_is_exact_[k] if the whole row has no radii. If model_op_is_apart_[k], inputs are read after outputs
+   are written, which are therefore written to y. */
 #include "../program/ball.h"
+
+/* The first number of a row that op k takes, and whether it takes number j. Without model_has_parts_, it takes all. */
+static inline int model_first_input_(int k) {
+    (void)k;
+#if model_has_parts_
+    return (int)model_op_first_[k];
+#else
+    return 0;
+#endif
+}
+static inline int model_takes_(int k, int j) {
+    (void)k, (void)j;
+#if model_has_parts_
+    return (unsigned)(j - model_first_input_(k)) < (unsigned)model_op_n_inputs_[k];
+#else
+    return 1;
+#endif
+}
 
 #if model_op_affine_
 #include "../program/affine.h"
-/* A scaler. model_op_details_ tells which parts it has, one number per feature each; they follow three doubles: a bound
+/* A scaler. model_op_details_ tells which parts it has, one number per input each; they follow three doubles: a bound
    for its operations and for underflow, and the relative error of its parameters. */
 static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
     const double *const own = model_doubles_ + (int)model_op_doubles_[k], *part = own + 3 + j;
@@ -82,7 +103,9 @@ static inline double model_feature_(const model_row_ row[], int j) {
 #if model_n_ops_
     {
         int k;
-        for (k = 0; k < model_n_ops_; ++k) b = model_affine_(k, b, j);
+        for (k = 0; k < model_n_ops_; ++k) {
+            if (model_takes_(k, j)) b = model_affine_(k, b, j - model_first_input_(k));
+        }
     }
 #endif
     return b.value;
@@ -117,7 +140,7 @@ static inline double model_feature_(const model_row_ row[], int j) {
 #include "../program/normalizer.h"
 #endif
 
-/* An op of one number: feature j, and whether it refuses the row. */
+/* An op of one number: input j, and whether it refuses the row. */
 static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_refused) {
     const double* const number = model_doubles_ + (int)model_op_doubles_[k] + j;
     (void)number, (void)is_refused;
@@ -133,38 +156,35 @@ static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_r
 #if model_op_refuses_
         case model_op_refuses_: {
             const double low = number[0], high = number[model_op_n_[k]];
-            *is_refused |= high < APPROXSVM_STAYS && approxsvm_beyond(b.value, low, high) > 0.0;
+            *is_refused |= approxsvm_beyond(b.value, low, high) > 0.0;
             return approxsvm_between(b, low, high, (int)model_op_is_source_[k]);
         }
 #endif
 #if model_op_inverse_normal_
         case model_op_inverse_normal_:
-            return model_integers_[model_op_integers_[k] + j] ? approxsvm_inverse_normal(b, approxsvm_real) : b;
+            return approxsvm_inverse_normal(b, approxsvm_real);
 #endif
 #if model_op_logarithm_
         case model_op_logarithm_:
-            if (!(*number < APPROXSVM_STAYS)) return b;
             *is_refused |= b.value <= -*number;
             return approxsvm_logarithm(b, *number, approxsvm_real);
 #endif
 #if model_op_power_
         case model_op_power_: /* rows with results above 1e282 are also refused */
-            if (!(*number < APPROXSVM_STAYS)) return b;
             *is_refused |= !model_op_details_[k] && b.value <= 0.0;
             b = approxsvm_power(b, *number, (int)model_op_details_[k], approxsvm_real);
             *is_refused |= approxsvm_abs(b.value) > 1e282;
             return b;
 #endif
 #if model_op_power_of_number_
-        case model_op_power_of_number_:
-            if (*number < APPROXSVM_STAYS) {
-                const approxsvm_power_value y =
-                    approxsvm_power_at(b.value, *number, (int)model_op_details_[k], approxsvm_real);
-                *is_refused |= (!model_op_details_[k] && b.value <= 0.0) || approxsvm_abs(y.value) > 1e282;
-                b.value = y.value;
-                b.radius = y.own;
-            }
+        case model_op_power_of_number_: {
+            const approxsvm_power_value y =
+                approxsvm_power_at(b.value, *number, (int)model_op_details_[k], approxsvm_real);
+            *is_refused |= (!model_op_details_[k] && b.value <= 0.0) || approxsvm_abs(y.value) > 1e282;
+            b.value = y.value;
+            b.radius = y.own;
             return b;
+        }
 #endif
 #if model_op_centering_
         case model_op_centering_:
@@ -186,13 +206,13 @@ typedef struct {
 #if model_op_projection_
     double reach; /* the norm of the radii of all inputs */
 #endif
-#if model_n_norms_
-    approxsvm_ball norms[model_n_norms_];
+#if model_op_normalizer_
+    approxsvm_ball norm; /* of all inputs */
 #endif
 } model_inputs_;
 
-/* Input i of op k. */
-static inline approxsvm_ball model_input_(const model_inputs_* in, int k, int i) {
+/* Number i of the row that op k reads, and its input i. */
+static inline approxsvm_ball model_number_(const model_inputs_* in, int k, int i) {
     approxsvm_ball b;
     b.value = in->x[i];
     b.radius = 0.0;
@@ -201,6 +221,9 @@ static inline approxsvm_ball model_input_(const model_inputs_* in, int k, int i)
     if (!model_op_is_exact_[k]) b.radius = in->radius[i];
 #endif
     return b;
+}
+static inline approxsvm_ball model_input_(const model_inputs_* in, int k, int i) {
+    return model_number_(in, k, model_first_input_(k) + i);
 }
 
 #if model_op_lookup_
@@ -259,34 +282,19 @@ static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, i
 #endif
 
 #if model_op_normalizer_
-/* The norms of groups of adjacent features: their number, and for each its first feature and its size, are integers.
-   Doubles are what underflow removes from their norms; model_op_details_ is the norm, plus 4 for sparse rows. */
+/* The double is what underflow removes from the norm; model_op_details_ is the norm, plus 4 for sparse rows. */
 static inline void model_measure_(model_inputs_* in, int k) {
-    const model_integer_* group = model_integers_ + model_op_integers_[k];
-    const int which = (int)model_op_details_[k] & 3, n_groups = (int)*group++;
-    const double* const lost = model_doubles_ + (int)model_op_doubles_[k];
-    int g;
-    for (g = 0; g < n_groups; ++g, group += 2) {
-        const int first = (int)group[0], n = (int)group[1];
-        double came = 0.0;
+    const int which = (int)model_op_details_[k] & 3, n = (int)model_op_n_[k], first = model_first_input_(k);
+    double came = 0.0;
 #if model_n_radii_
-        if (!model_op_is_exact_[k]) came = approxsvm_length(which, n, in->radius + first);
+    if (!model_op_is_exact_[k]) came = approxsvm_length(which, n, in->radius + first);
 #endif
-        in->norms[g] = approxsvm_norm(approxsvm_length(which, n, in->x + first), came, which == approxsvm_max ? 0 : n,
-                                      0x1p-53, lost[g]);
-    }
+    in->norm = approxsvm_norm(approxsvm_length(which, n, in->x + first), came, which == approxsvm_max ? 0 : n, 0x1p-53,
+                              model_doubles_[model_op_doubles_[k]]);
 }
 static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int j) {
-    const model_integer_* group = model_integers_ + model_op_integers_[k];
-    const approxsvm_ball b = model_input_(in, k, j);
-    const int n_groups = (int)*group++;
-    int g;
-    for (g = 0; g < n_groups; ++g, group += 2) {
-        if (j >= (int)group[0] && j < (int)group[0] + (int)group[1])
-            return approxsvm_normalized(
-                b, in->norms[g], model_op_details_[k] & 4 ? APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS : APPROXSVM_LEAST_NORM);
-    }
-    return b;
+    return approxsvm_normalized(model_input_(in, k, j), in->norm,
+                                model_op_details_[k] & 4 ? APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS : APPROXSVM_LEAST_NORM);
 }
 #endif
 
@@ -295,11 +303,12 @@ static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int 
 static inline approxsvm_ball model_projected_(const model_inputs_* in, int k, int j) {
     const int n = (int)model_op_n_[k], n_inputs = (int)model_op_n_inputs_[k];
     const double *const number = model_doubles_ + (int)model_op_doubles_[k] + j, *row = number - j + 3 * n;
+    const double* const x = in->x + model_first_input_(k);
     approxsvm_ball b;
     int i;
     row += j * n_inputs;
     b.value = number[0];
-    for (i = 0; i < n_inputs; ++i) b.value += in->x[i] * row[i];
+    for (i = 0; i < n_inputs; ++i) b.value += x[i] * row[i];
     b.radius = approxsvm_projected_radius(in->reach, number[n], number[2 * n], b.value);
     return b;
 }
@@ -339,6 +348,17 @@ static inline approxsvm_ball model_read_(const model_row_ row[], const model_inp
     return b;
 }
 
+/* Number j of the row after op k, which begins a loop. */
+static inline approxsvm_ball model_begun_(const model_row_ row[], const model_inputs_* in, int k, int j,
+                                          int* is_refused) {
+#if model_has_parts_
+    const int n = (int)model_op_n_[k], place = j - model_first_input_(k);
+    if (place < 0) return model_number_(in, k, j);
+    if (place >= n) return model_number_(in, k, j - n + (int)model_op_n_inputs_[k]);
+#endif
+    return model_read_(row, in, k, j - model_first_input_(k), is_refused);
+}
+
 /* The row as the source maps it, and a bound on its distance to the row over the real numbers. */
 static inline double model_map_(const model_row_ row[], double x[]) {
     model_inputs_ in;
@@ -354,8 +374,8 @@ static inline double model_map_(const model_row_ row[], double x[]) {
     double y_radius[model_n_apart_radii_];
 #endif
     in.x = x;
-#if model_n_norms_
-    in.norms[0].value = in.norms[0].radius = 0.0; /* compilers do not see that it is set before it is read */
+#if model_op_normalizer_
+    in.norm.value = in.norm.radius = 0.0; /* compilers do not see that it is set before it is read */
 #endif
 #if model_op_projection_
     in.reach = 0.0;
@@ -364,7 +384,7 @@ static inline double model_map_(const model_row_ row[], double x[]) {
     in.radius = radius;
 #endif
     for (begin = 0; begin < model_n_ops_; begin = end) {
-        const int n = (int)model_op_n_[begin], keeps = (int)model_op_keeps_[begin];
+        const int width = (int)model_op_width_[begin], keeps = (int)model_op_keeps_[begin];
         (void)keeps;
         end = (int)model_op_ends_[begin];
 #if model_op_projection_
@@ -376,26 +396,28 @@ static inline double model_map_(const model_row_ row[], double x[]) {
 #if model_op_normalizer_
         if (model_ops_[begin] == model_op_normalizer_) model_measure_(&in, begin);
 #endif
-        for (j = 0; j < n; ++j) {
-            approxsvm_ball b = model_read_(row, &in, begin, j, &is_refused);
-            for (k = begin + 1; k < end; ++k) b = model_op_(k, b, j, &is_refused);
-            if (keeps == 1) sum += b.radius * b.radius;
+        for (j = 0; j < width; ++j) {
+            approxsvm_ball b = model_begun_(row, &in, begin, j, &is_refused);
+            for (k = begin + 1; k < end; ++k) {
+                if (model_takes_(k, j)) b = model_op_(k, b, j - model_first_input_(k), &is_refused);
+            }
+            if (keeps & 1 && (end == model_n_ops_ || model_takes_(end, j))) sum += b.radius * b.radius;
 #if model_n_apart_
             (model_op_is_apart_[begin] ? y : x)[j] = b.value;
 #else
             x[j] = b.value;
 #endif
 #if model_n_apart_radii_
-            if (keeps == 2) (model_op_is_apart_[begin] ? y_radius : radius)[j] = b.radius;
+            if (keeps & 2) (model_op_is_apart_[begin] ? y_radius : radius)[j] = b.radius;
 #elif model_n_radii_
-            if (keeps == 2) radius[j] = b.radius;
+            if (keeps & 2) radius[j] = b.radius;
 #endif
         }
 #if model_n_apart_
-        for (j = 0; model_op_is_apart_[begin] && j < n; ++j) {
+        for (j = 0; model_op_is_apart_[begin] && j < width; ++j) {
             x[j] = y[j];
 #if model_n_apart_radii_
-            if (keeps == 2) radius[j] = y_radius[j];
+            if (keeps & 2) radius[j] = y_radius[j];
 #endif
         }
 #endif

@@ -7,9 +7,6 @@ typedef struct {
     double value, radius; /* infinite if nothing is known */
 } approxsvm_ball;
 
-/* Parameters of at least this value leave a feature unchanged. */
-#define APPROXSVM_STAYS 1e301
-
 /* The arithmetic of the source whose rounding balls cover; approxsvm_real if they cover no rounding of the source. */
 enum { approxsvm_real, approxsvm_float64, approxsvm_float32 };
 

@@ -12,9 +12,6 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     const double doubt = (x.radius + lost + 0x1p-53 * length) * (1.0 + 0x1p-30);
     double rest = approxsvm_abs(from_low), turn = length;
     approxsvm_ball y;
-    y.value = x.value;
-    y.radius = x.radius;
-    if (!(length < APPROXSVM_STAYS)) return y;
     y.radius = approxsvm_infinity();
     y.value = from_low - from_low; /* NaN for x that is not finite */
     if (!(rest <= APPROXSVM_LARGEST)) return y;
@@ -34,8 +31,7 @@ APPROXSVM_PROGRAM double approxsvm_beyond(double x, double low, double high) {
 
 /* No bound for a number that the source may refuse because its own number may lie beyond an end. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_between(approxsvm_ball x, double low, double high, int is_source) {
-    if (high < APPROXSVM_STAYS && !(is_source || x.radius == 0.0) &&
-        !(approxsvm_beyond(x.value, low, high) < -approxsvm_reach(x)))
+    if (!(is_source || x.radius == 0.0) && !(approxsvm_beyond(x.value, low, high) < -approxsvm_reach(x)))
         x.radius = approxsvm_infinity();
     return x;
 }

@@ -9,13 +9,13 @@ typedef struct {
     double missing; /* replaces NaN */
 } approxsvm_lookup;
 
-/* Values up to 1e300 are numbers. Others mean that x is unchanged, or that the row is refused: infinity and NaN in
+/* Values up to 1e301 are numbers. Others mean that x is unchanged, or that the row is refused: infinity and NaN in
    artifacts; 3e301 and 2e301 in headers, because C99 constants cannot express infinity and NaN. */
 APPROXSVM_PROGRAM int approxsvm_lookup_keeps(double found) {
     return found > 2.5e301;
 }
 APPROXSVM_PROGRAM int approxsvm_lookup_refuses(double found) {
-    return !(found <= APPROXSVM_STAYS || approxsvm_lookup_keeps(found));
+    return !(found <= 1e301 || approxsvm_lookup_keeps(found));
 }
 
 APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* lookup, double x) {

@@ -17,13 +17,12 @@ struct IntervalOp : AnyOp {
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
         op.parts[0] = arrays.numbers(op.n_inputs);  // low
-        op.parts[1] = arrays.numbers(op.n_inputs);  // length, infinite if x is unchanged; or high
+        op.parts[1] = arrays.numbers(op.n_inputs);  // length, or high
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
-        const double least = op.parts_number == turns ? 0x1p-1022 : -largest_double;
+        const double least = op.parts_number == turns ? 0x1p-1022 : -most_parameter;
         return check.finite(field::op_low, op.parts[0], op.n_inputs) &&
-               check.each(field::op_high, op.parts[1], op.n_inputs, at_least(least)) &&
-               are_taken_or_stay(check, field::op_high, op.parts[1], op.n_inputs);
+               check.each(field::op_high, op.parts[1], op.n_inputs, from_to(least, most_parameter));
     }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
@@ -32,7 +31,6 @@ struct IntervalOp : AnyOp {
             for (std::size_t j = 0; j < op.n_inputs; ++j) {
                 const double low = op.parts[0][j], second = op.parts[1][j];
                 if (!on.has_errors) error[j] = 0.0;
-                if (!(second <= largest_double)) continue;
                 const approxsvm_ball at{x[j], error[j]};
                 if (op.parts_number == refuses && approxsvm_beyond(x[j], low, second) > doubt(on, at))
                     on.refuse(r, kind, x[j], x[j] < low ? low : second);

@@ -1,4 +1,4 @@
-// x -> log(x + offset), feature by feature; features with an infinite offset are unchanged.
+// x -> log(x + offset), feature by feature.
 #ifndef APPROXSVM_ARTIFACT_OPS_LOGARITHM_HPP
 #define APPROXSVM_ARTIFACT_OPS_LOGARITHM_HPP
 
@@ -15,7 +15,7 @@ struct LogarithmOp : AnyOp {
 
     static void find_parts(MapOp& op, OpArrays& arrays) { op.parts[0] = arrays.numbers(op.n_inputs); }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
-        return are_taken_or_stay(check, field::op_offset, op.parts[0], op.n_inputs);
+        return check.each(field::op_offset, op.parts[0], op.n_inputs, from_to(-most_parameter, most_parameter));
     }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
@@ -23,11 +23,10 @@ struct LogarithmOp : AnyOp {
         const int n = static_cast<int>(op.n_inputs);
         map_balls(op, on, [&](std::size_t r, double* x, double* error, auto source) {
             for (int j = 0; j < n; ++j) {
-                if (offset[j] < APPROXSVM_STAYS && x[j] <= -offset[j]) on.refuse(r, kind, x[j], 0.0 - offset[j]);
+                if (x[j] <= -offset[j]) on.refuse(r, kind, x[j], 0.0 - offset[j]);
             }
-            map_features(
-                n, x, error, [=](int j) { return offset[j] < APPROXSVM_STAYS; },
-                [=](int j, approxsvm_ball at) { return approxsvm_logarithm(at, offset[j], source); });
+            map_features(n, x, error,
+                         [=](int j, approxsvm_ball at) { return approxsvm_logarithm(at, offset[j], source); });
         });
     }
 };

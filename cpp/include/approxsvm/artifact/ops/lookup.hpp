@@ -65,10 +65,9 @@ struct LookupOp : AnyOp {
   private:
     // Special values: infinity for the input itself, NaN for a refused row.
     static bool numbers_are_valid(Check& check, field::Id name, const double* numbers, std::size_t n) {
-        constexpr double most = 1e300;  // below APPROXSVM_STAYS
         for (std::size_t k = 0; k < n; ++k) {
             const bool is_number = numbers[k] == numbers[k] && numbers[k] != HUGE_VAL;
-            if (is_number && !check(name, numbers[k], from_to(-most, most), k)) return false;
+            if (is_number && !check(name, numbers[k], from_to(-most_parameter, most_parameter), k)) return false;
         }
         return check.status() == Status::ok;
     }

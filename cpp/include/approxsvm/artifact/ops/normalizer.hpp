@@ -1,4 +1,4 @@
-// x / ||x||, over adjacent features. A norm close to 0 is replaced by 1; in a sparse row, only a norm of 0 is
+// x / ||x||. A norm close to 0 is replaced by 1; in a sparse row, only a norm of 0 is
 // (program/normalizer.h).
 #ifndef APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
 #define APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
@@ -20,38 +20,21 @@ struct NormalizerOp : AnyOp {
     enum Rows : std::uint32_t { as_raw, dense, sparse };
     static constexpr std::uint32_t most_parts = std::uint32_t{n_norms} * sparse + max;
 
-    // Adjacent features with the same number form one vector; features with number 0 are unchanged.
-    static void find_parts(MapOp& op, OpArrays& arrays) { op.integers[0] = arrays.integers(op.n_inputs); }
-    APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
-        std::uint32_t before = 0, greatest = 0;
-        for (std::size_t j = 0; j < op.n_inputs; ++j) {
-            const std::uint32_t group = op.integers[0][j];
-            if (group != 0 && group != before) check(field::op_group, group, equal_to(greatest + 1), j);
-            before = group;
-            greatest = group > greatest ? group : greatest;
-        }
-        if (op.n_inputs % 2 != 0) check(field::op_group, op.integers[0][op.n_inputs], equal_to(0), op.n_inputs);
-        return check.status() == Status::ok;
-    }
-    static std::size_t origin(const MapOp& op, std::size_t k) { return op.integers[0][k] == 0 ? k : several_columns; }
+    static void find_parts(MapOp&, OpArrays&) {}
+    static bool is_valid(Check& check, const MapOp&) { return check.status() == Status::ok; }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
-        const std::uint32_t* group = op.integers[0];
         const Norm which = static_cast<Norm>(op.parts_number % n_norms);
         const Rows rows = static_cast<Rows>(op.parts_number / n_norms);
         for (std::size_t r = 0; r < on.n_rows; ++r) {
             double *x = on.x + r * on.stride, *error = on.error + r * on.stride;
             for (std::size_t j = 0; !on.has_errors && j < op.n_inputs; ++j) error[j] = 0.0;
-            for (std::size_t j = 0, end; j < op.n_inputs; j = end) {
-                for (end = j + 1; end < op.n_inputs && group[end] == group[j];) ++end;
-                if (group[j] == 0) continue;
-                bool overflows = false;
-                const double length = normalize(which, rows, on.source, end - j, x + j, error + j, overflows);
-                on.rows[r].is_finite = on.rows[r].is_finite && !overflows;
-                // A source divides by this norm if its rows are sparse, and not if these are stored so by the caller.
-                if (rows == as_raw && on.source.is_sparse && length > 0.0 && length < APPROXSVM_LEAST_NORM)
-                    on.refuse(r, kind, length, APPROXSVM_LEAST_NORM);
-            }
+            bool overflows = false;
+            const double length = normalize(which, rows, on.source, op.n_inputs, x, error, overflows);
+            on.rows[r].is_finite = on.rows[r].is_finite && !overflows;
+            // A source divides by this norm if its rows are sparse, and not if these are stored so by the caller.
+            if (rows == as_raw && on.source.is_sparse && length > 0.0 && length < APPROXSVM_LEAST_NORM)
+                on.refuse(r, kind, length, APPROXSVM_LEAST_NORM);
         }
     }
 

@@ -16,13 +16,20 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One op, viewed in place. Absent parts are null.
+// One op, viewed in place, whose outputs replace adjacent features of a row. Absent parts are null.
 struct MapOp {
     OpKind kind;
     std::uint32_t parts_number;  // `parts` of its header
-    std::size_t n_inputs, n_outputs;
+    std::size_t first, n_inputs, n_outputs;
     const double* parts[7];
     const std::uint32_t* integers[2];
+
+    std::size_t end() const { return first + n_inputs; }
+    bool takes(std::size_t feature) const { return first <= feature && feature < end(); }
+    bool makes(std::size_t place) const { return first <= place && place < first + n_outputs; }
+    // The place after the op of a feature that it does not take, and the reverse.
+    std::size_t passed(std::size_t feature) const { return feature < first ? feature : feature - n_inputs + n_outputs; }
+    std::size_t before(std::size_t place) const { return place < first ? place : place - n_outputs + n_inputs; }
 };
 
 // Finds the arrays of an op from its start on, each aligned to a multiple of 8 bytes. Without a start, it only adds up
@@ -95,7 +102,7 @@ struct SourceRows {
     constexpr double tiny() const { return in_float32 ? tiny32 : 0x1p-1070; }
 };
 
-// Rows at an intermediate op, `stride` numbers apart.
+// What an op takes of rows, `stride` numbers apart.
 struct RowsOnTheWay {
     std::size_t n_rows, stride;
     SourceRows source;
@@ -104,7 +111,7 @@ struct RowsOnTheWay {
     bool exactly;     // simulate twice the precision where that is slow
     bool has_normal;  // the map has an op inverse_normal
     double *x, *error;
-    double *y, *y_error;  // buffers for the outputs of kinds that are not in place
+    double *y, *y_error;  // the outputs of kinds that are not in place; all have space for n_rows strides
     MappedRow* rows;
 
     // Records that row r has a number that the kind refuses, with the kind's requirement; the first such number counts.
@@ -115,13 +122,13 @@ struct RowsOnTheWay {
     }
 };
 
-// Applies x = function(j, x) to balls, for the selected features of a row.
-template <class Taken, class Function>
-APPROXSVM_INLINE void map_features(int n, double* x, double* error, const Taken& taken, const Function& function) {
+// Applies x = function(j, x) to balls.
+template <class Function>
+APPROXSVM_INLINE void map_features(int n, double* x, double* error, const Function& function) {
     for (int j = 0; j < n; ++j) {
         const approxsvm_ball y = function(j, approxsvm_ball{x[j], error[j]});
-        x[j] = taken(j) ? y.value : x[j];
-        error[j] = taken(j) ? y.radius : error[j];
+        x[j] = y.value;
+        error[j] = y.radius;
     }
 }
 
@@ -144,8 +151,10 @@ inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
 
 constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several_columns = nan_refused;
 
+constexpr double most_parameter = 1e300;  // where a larger number might overflow on the way
+
 // Defaults that suit most kinds. Each kind also has `kind`, find_parts(), is_valid() and run(), with arguments as in
-// affine.hpp. Kinds that are in place have as many outputs as inputs.
+// affine.hpp. Kinds that are in place have as many outputs as inputs. Features are counted from the op's first one.
 struct AnyOp {
     static constexpr bool in_place = true;       // run() leaves its results in x rather than y
     static constexpr bool by_feature = false;    // output j depends on input j alone, NaN maps to NaN
@@ -192,16 +201,6 @@ APPROXSVM_COLD inline bool edges_are_valid(Check& check, const MapOp& op, std::s
         check(field::op_end, ends[k], equal_to(0), k);
     }
     return check.finite(field::op_edge, op.parts[0], n_edges);
-}
-
-// Checks parameters for which infinity means that a feature is unchanged.
-inline bool are_taken_or_stay(Check& check, field::Id name, const double* numbers, std::size_t n) {
-    constexpr double most = 1e300;  // below APPROXSVM_STAYS
-    check.each(name, numbers, n, at_least(-most));
-    for (std::size_t j = 0; j < n; ++j) {
-        if (numbers[j] <= largest_double) check(name, numbers[j], from_to(-most, most), j);
-    }
-    return check.status() == Status::ok;
 }
 
 }  // namespace APPROXSVM_TARGET

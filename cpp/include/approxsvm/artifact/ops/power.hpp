@@ -1,4 +1,4 @@
-// Box-Cox and Yeo-Johnson transforms, feature by feature; features with an infinite power are unchanged.
+// Box-Cox and Yeo-Johnson transforms, feature by feature.
 #ifndef APPROXSVM_ARTIFACT_OPS_POWER_HPP
 #define APPROXSVM_ARTIFACT_OPS_POWER_HPP
 
@@ -18,7 +18,7 @@ struct PowerOp : AnyOp {
 
     static void find_parts(MapOp& op, OpArrays& arrays) { op.parts[0] = arrays.numbers(op.n_inputs); }
     static bool is_valid(Check& check, const MapOp& op) {
-        return are_taken_or_stay(check, field::op_power, op.parts[0], op.n_inputs);
+        return check.each(field::op_power, op.parts[0], op.n_inputs, from_to(-most_parameter, most_parameter));
     }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
@@ -32,18 +32,17 @@ struct PowerOp : AnyOp {
         const int n = static_cast<int>(op.n_inputs);
         map_balls(op, on, [&](std::size_t r, double* x, double* error, auto source) {
             for (int j = 0; !is_shifted && j < n; ++j) {
-                if (power[j] < APPROXSVM_STAYS && x[j] <= 0.0) on.refuse(r, kind, x[j], 0.0);
+                if (x[j] <= 0.0) on.refuse(r, kind, x[j], 0.0);
             }
             bool are_points = source == approxsvm_real;
             for (int j = 0; j < n; ++j) are_points &= error[j] == 0.0;
-            const auto taken = [=](int j) { return power[j] < APPROXSVM_STAYS; };
             if (are_points) {
-                return map_features(n, x, error, taken, [=](int j, approxsvm_ball at) {
+                return map_features(n, x, error, [=](int j, approxsvm_ball at) {
                     const approxsvm_power_value y = approxsvm_power_at(at.value, power[j], is_shifted, approxsvm_real);
                     return approxsvm_ball{y.value, y.own};
                 });
             }
-            map_features(n, x, error, taken,
+            map_features(n, x, error,
                          [=](int j, approxsvm_ball at) { return approxsvm_power(at, power[j], is_shifted, source); });
         });
     }

@@ -8,11 +8,16 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// An op without its arrays.
+inline MapOp op_of(const OpHeader& header) {
+    const std::size_t n_outputs = static_cast<std::size_t>(header.n_outputs);
+    return {static_cast<OpKind>(header.kind), header.parts, header.first, header.n_inputs, n_outputs, {}, {}};
+}
+
 // The op at p; returns the start of the next one. The bytes have been validated.
 template <Parts parts = all_parts>
-inline const unsigned char* read_op(const unsigned char* p, std::size_t n_inputs, MapOp& op) {
-    const OpHeader header = read_at<OpHeader>(p, 0);
-    op = {static_cast<OpKind>(header.kind), header.parts, n_inputs, static_cast<std::size_t>(header.n_outputs), {}, {}};
+inline const unsigned char* read_op(const unsigned char* p, MapOp& op) {
+    op = op_of(read_at<OpHeader>(p, 0));
     OpArrays arrays(p + sizeof(OpHeader));
     OpsOf<parts>::with(op.kind, true, [&](auto kind) { return kind.find_parts(op, arrays), true; });
     return p + sizeof(OpHeader) + static_cast<std::size_t>(arrays.n_bytes());
@@ -20,8 +25,8 @@ inline const unsigned char* read_op(const unsigned char* p, std::size_t n_inputs
 
 // The number of bytes that follow the header of an op of a kind, whose numbers of inputs and outputs are valid.
 template <class Kind>
-inline ClaimedSize n_bytes_after(const OpHeader& header, std::size_t n_inputs) {
-    MapOp op{Kind::kind, header.parts, n_inputs, static_cast<std::size_t>(header.n_outputs), {}, {}};
+inline ClaimedSize n_bytes_after(const OpHeader& header) {
+    MapOp op = op_of(header);
     OpArrays sizes(nullptr);
     Kind::find_parts(op, sizes);
     return sizes.n_bytes();
@@ -30,21 +35,19 @@ inline ClaimedSize n_bytes_after(const OpHeader& header, std::size_t n_inputs) {
 // Calls use(op) for all ops of a validated map, in order.
 template <Parts parts = all_parts, class Use>
 inline void for_ops(const InputMapView& map, const Use& use) {
-    std::size_t n = map.n_columns;
     const unsigned char* next = map.ops;
     for (std::size_t k = 0; k < map.n_ops; ++k) {
         MapOp op;
-        next = read_op<parts>(next, n, op);
-        n = op.n_outputs;
+        next = read_op<parts>(next, op);
         use(op);
     }
 }
 
-// Checks op number `index`, which begins at a byte of the section; `at` becomes the start of the next one. Also
-// false for an op that the parts leave out.
+// Checks op number `index` of a row of n features. It begins at a byte of the section; `at` becomes the start of the
+// next one. Also false for an op that the parts leave out.
 template <Parts parts = all_parts>
-APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* bytes, std::size_t n_bytes,
-                                           std::size_t n_inputs, std::uint64_t index, MapOp& op, std::size_t& at) {
+APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n,
+                                           std::uint64_t index, MapOp& op, std::size_t& at) {
     if (!check(field::any_size, n_bytes, at_least(at + sizeof(OpHeader)))) return false;
     const OpHeader header = read_at<OpHeader>(bytes, at);
     if (!check(field::op_kind, header.kind, from_to(0u, AllOps::last), index)) return false;
@@ -52,11 +55,14 @@ APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* by
         using Kind = decltype(kind);
         check(field::op_parts, header.parts,
               Kind::most_parts == 0 ? equal_to(0) : from_to(Kind::least_parts, Kind::most_parts), index);
-        if (!check(field::op_n_outputs, header.n_outputs,
-                   Kind::in_place ? equal_to(n_inputs) : from_to(0, max_n_features), index) ||
-            !check(field::any_size, n_bytes, at_least(at + sizeof(OpHeader) + n_bytes_after<Kind>(header, n_inputs))))
+        const std::size_t n_inputs = header.n_inputs;
+        if (!check(field::op_n_inputs, n_inputs, from_to(0, n), index) ||
+            !check(field::op_first, std::size_t{header.first}, from_to(0, n - n_inputs), index) ||
+            !check(field::op_n_outputs, header.n_outputs,
+                   Kind::in_place ? equal_to(n_inputs) : from_to(0, max_n_features - (n - n_inputs)), index) ||
+            !check(field::any_size, n_bytes, at_least(at + sizeof(OpHeader) + n_bytes_after<Kind>(header))))
             return false;
-        at = static_cast<std::size_t>(read_op<parts>(bytes + at, n_inputs, op) - bytes);
+        at = static_cast<std::size_t>(read_op<parts>(bytes + at, op) - bytes);
         return kind.is_valid(check, op);
     });
 }
@@ -66,13 +72,10 @@ APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n
     if (n_bytes < sizeof(InputMapHeader)) return true;
     const InputMapHeader counts = read_at<InputMapHeader>(bytes, 0);
     ClaimedSize at = (sizeof(InputMapHeader) + 4 * ClaimedSize{counts.n_columns} + 7) / 8 * 8;
-    std::size_t n = counts.n_columns;
     for (std::uint64_t k = 0; k < counts.n_ops && at <= n_bytes && n_bytes - at >= sizeof(OpHeader); ++k) {
         const OpHeader header = read_at<OpHeader>(bytes, static_cast<std::size_t>(at));
         if (header.kind != number_of(OpKind::affine)) return false;
-        if (header.n_outputs > max_n_features) return true;
-        at += sizeof(OpHeader) + n_bytes_after<AffineOp>(header, n);
-        n = static_cast<std::size_t>(header.n_outputs);
+        at += sizeof(OpHeader) + n_bytes_after<AffineOp>(header);
     }
     return true;
 }
@@ -80,29 +83,40 @@ APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n
 // Whether the map turns NaN in a used column into a number.
 template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {
-    std::size_t n = map.n_columns, j = column;
+    std::size_t j = column;
     const unsigned char* next = map.ops;
-    for (std::size_t k = 0; k < map.n_ops && j < nan_replaced; ++k) {
+    for (std::size_t k = 0; k < map.n_ops; ++k) {
         MapOp op;
-        next = read_op<parts>(next, n, op);
-        n = op.n_outputs;
-        j = OpsOf<parts>::with(op.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.follow_nan(op, j); });
+        next = read_op<parts>(next, op);
+        if (!op.takes(j)) {
+            j = op.passed(j);
+            continue;
+        }
+        const std::size_t input = j - op.first, output = OpsOf<parts>::with(op.kind, input, [&](auto kind) {
+                                                    return kind.by_feature ? input : kind.follow_nan(op, input);
+                                                });
+        if (output >= nan_replaced) return output == nan_replaced;
+        j = op.first + output;
     }
-    return j == nan_replaced;
+    return false;
 }
 
-// The raw column that input j of an op comes from, or j if it depends on several.
+// The raw column that feature j before an op comes from, or j if it depends on several.
 template <Parts parts = all_parts>
 inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, std::size_t j) {
     for (std::size_t wanted = op_number; wanted-- > 0;) {
-        std::size_t n = map.n_columns;
         const unsigned char* next = map.ops;
         MapOp op;
-        for (std::size_t k = 0; k <= wanted; ++k, n = op.n_outputs) next = read_op<parts>(next, n, op);
-        const std::size_t origin =
-            OpsOf<parts>::with(op.kind, j, [&](auto kind) { return kind.by_feature ? j : kind.origin(op, j); });
+        for (std::size_t k = 0; k <= wanted; ++k) next = read_op<parts>(next, op);
+        if (!op.makes(j)) {
+            j = op.before(j);
+            continue;
+        }
+        const std::size_t output = j - op.first, origin = OpsOf<parts>::with(op.kind, output, [&](auto kind) {
+                                                     return kind.by_feature ? output : kind.origin(op, output);
+                                                 });
         if (origin == several_columns) return j;
-        j = origin;
+        j = op.first + origin;
     }
     return map.columns[j];
 }
@@ -140,7 +154,7 @@ APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::siz
     for (; check.status() == Status::ok && n_read < map.n_ops; ++n_read) {
         MapOp op;
         if (!read_checked_op<parts>(check, bytes, n_bytes, n, n_read, op, at)) break;
-        n = op.n_outputs;
+        n = op.passed(n);
         if (op.kind != OpKind::affine) map.scales_alone = false;
         map.widest = n > map.widest ? n : map.widest;
         map.has_inverse_normal |= op.kind == OpKind::inverse_normal;

@@ -39,6 +39,7 @@ inline void fill_map_gains(const InputMapView& map, double* gains) {
 // --- a single affine op, as scalers have
 
 // x = raw, less `subtract`, times `multiply`, over `divide`, each rounded separately; returns the sum of squares.
+// Both begin with the first feature of the op.
 template <bool Subtracts, bool Multiplies, bool Divides>
 inline double scale_row(const MapOp& op, const double* raw, double* x) {
     const double *subtract = op.parts[part::subtract], *multiply = op.parts[part::multiply],
@@ -60,7 +61,8 @@ class ScalerAlone {
     ScalerAlone(const InputMapView& map, const double* gains, const SourceRows& source = {}) {
         if (map.n_ops != 1) return;
         if (!map.scales_alone) return;
-        read_op<scalers>(map.ops, map.n_columns, op_);
+        read_op<scalers>(map.ops, op_);
+        n_ = map.n_columns;
         const double* const* of_op = op_.parts;
         if (of_op[part::low] || of_op[part::high] || of_op[part::relative_error]) return;
         const bool subtracts = of_op[part::subtract], multiplies = of_op[part::multiply], divides = of_op[part::divide];
@@ -87,14 +89,15 @@ class ScalerAlone {
     // Maps the selected columns of a row. False if squares leave float64 or come near its limits, as those of
     // non-finite rows do; RowMapper handles these rows.
     bool map(const double* raw, double* x, double& error) const {
-        double sq = scale_(op_, raw, x);
+        const std::size_t n = n_;
+        double sq = scale_(op_, raw + op_.first, x + op_.first);
+        if (op_.n_inputs < n) sq += pass(0, op_.first, raw, x) + pass(op_.end(), n, raw, x);
         if (!is_safe(sq)) return false;
-        const std::size_t n = op_.n_inputs;
         const double norm = norm_above(sq, x, n);
         error = depth_ * norm + underflow_;
         if (in_float32_ && !(norm * stretch_ + error <= largest32)) return false;
         if (const double* add = op_.parts[part::add]) {
-            for (std::size_t j = 0; j < n; ++j) x[j] += add[j];
+            for (std::size_t j = 0; j < op_.n_inputs; ++j) x[op_.first + j] += add[j];
             sq = sq_norm(x, n);
             if (!is_safe(sq)) return false;
             error += unit64 * norm_above(sq, x, n);
@@ -109,8 +112,14 @@ class ScalerAlone {
 
   private:
     static bool is_safe(double sq) { return sq > 0x1p-900 && sq < 0x1p1000; }
+    // Copies features; returns the sum of their squares.
+    static double pass(std::size_t first, std::size_t end, const double* raw, double* x) {
+        for (std::size_t j = first; j < end; ++j) x[j] = raw[j];
+        return sq_norm(x + first, end - first);
+    }
 
     MapOp op_{};
+    std::size_t n_ = 0;
     double (*scale_)(const MapOp&, const double*, double*) = nullptr;
     double depth_ = 0.0, underflow_ = 0.0, stretch_ = 0.0;
     bool in_float32_ = false;
@@ -162,13 +171,25 @@ class RowMapper {
         for (std::size_t r = 0; r < n; ++r) rows[r].is_inside = rows[r].is_finite = true;
         for (std::size_t k = 0; k < map_.n_ops; ++k) {
             MapOp op;
-            next = read_op<parts>(next, n_features, op);
-            n_features = op.n_outputs;
-            const RowsOnTheWay on{
-                n, stride_, source_, has_errors || k > 0, is_source, exactly, map_.has_inverse_normal, x, error,
-                y, y_error, rows};
+            next = read_op<parts>(next, op);
+            const bool is_whole = op.n_inputs == n_features, have_errors = has_errors || k > 0;
+            for (std::size_t r = 0; !is_whole && !have_errors && r < n; ++r) {
+                for (std::size_t j = 0; j < n_features; ++j) row(error, r)[j] = 0.0;
+            }
+            const RowsOnTheWay on{n,
+                                  stride_,
+                                  source_,
+                                  have_errors,
+                                  is_source,
+                                  exactly,
+                                  map_.has_inverse_normal,
+                                  x + op.first,
+                                  error + op.first,
+                                  y + op.first,
+                                  y_error + op.first,
+                                  rows};
             const bool in_place = OpsOf<parts>::with(op.kind, true, [&](auto kind) {
-                if (k > 0 && kind.hides_infinity(op)) note_infinities(x, op.n_inputs, n, rows);
+                if (k > 0 && kind.hides_infinity(op)) note_infinities(on.x, op.n_inputs, n, rows);
                 kind.run(op, gains, on);
                 if (kind.names_column) name_columns(op, k, n, rows);
                 is_source &= kind.as_source && (!source_.is_sparse || kind.as_source_of_sparse(op));
@@ -176,12 +197,17 @@ class RowMapper {
             });
             gains += n_gains<parts>(op);
             if (!in_place) {
+                for (std::size_t r = 0; !is_whole && r < n; ++r) {
+                    pass_on(op, n_features, row(x, r), row(y, r));
+                    pass_on(op, n_features, row(error, r), row(y_error, r));
+                }
+                n_features = op.passed(n_features);
                 double *const was_x = x, *const was_error = error;
                 x = y, error = y_error, y = was_x, y_error = was_error;
             }
             for (std::size_t r = 0; source_.in_float32 && r < n; ++r) {
-                for (std::size_t j = r * stride_; j < r * stride_ + n_features; ++j)
-                    error[j] = round_to_float32(x[j], error[j]);
+                const std::size_t begin = r * stride_ + op.first;
+                for (std::size_t j = begin; j < begin + op.n_outputs; ++j) error[j] = round_to_float32(x[j], error[j]);
             }
         }
         for (std::size_t r = 0; r < n; ++r) {
@@ -197,6 +223,12 @@ class RowMapper {
   private:
     double* row(double* first, std::size_t r) const { return first + r * stride_; }
 
+    // Copies the features of a row that an op does not take to their places after it.
+    static void pass_on(const MapOp& op, std::size_t n_features, const double* from, double* to) {
+        for (std::size_t j = 0; j < op.first; ++j) to[j] = from[j];
+        for (std::size_t j = op.end(); j < n_features; ++j) to[op.passed(j)] = from[j];
+    }
+
     // Rejects numbers that have left float64 on their way, as the source's next step does.
     void note_infinities(double* x, std::size_t n_features, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
@@ -211,8 +243,8 @@ class RowMapper {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;
             if (rows[r].is_inside || fault.step != op.kind || fault.row == named) continue;
-            fault.expected =
-                static_cast<double>(raw_column<parts>(map_, number, static_cast<std::size_t>(fault.expected)));
+            const std::size_t feature = op.first + static_cast<std::size_t>(fault.expected);
+            fault.expected = static_cast<double>(raw_column<parts>(map_, number, feature));
             fault.row = named;
         }
     }
