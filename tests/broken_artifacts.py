@@ -250,7 +250,7 @@ SAID = {
     "checksum": "checksum is",
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
-    "number of support vectors of list": "number of support vectors of list",
+    "number of (?:own|other) support vectors of group": "number of (?:own|other) support vectors of group",
     **{name: name for name in ("edge", "gamma", "height|number", "input of output", "n_raw_features")},
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 const char* const names_of_sections[] = {
     "",
-#define APPROXSVM_SECTION(name, identifier) #name,
+#define APPROXSVM_SECTION(name, identifier, needed, optional) #name,
 #include <approxsvm/artifact/schema.inc>
 };
 
@@ -85,6 +85,7 @@ std::string text_of(const Expected& expected) {
             return "one of the ensemble's";
         case Rule::label_of_ensemble:
             return "that of the ensemble";
+        case Rule::ascends:  // stated as from_to
         case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:

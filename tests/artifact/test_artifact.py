@@ -53,33 +53,34 @@ NUMBER = r"-?\b(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b"
 # Rules that involve several numbers, so that no single rule names them: the refusals of each section.
 RELATIONS = """
 categories: bytes, #; bytes, at least #; column #, #; end of text #, #; n_texts, #; text #, above text #
-center: number #, #
-centers: bytes, #
+center: bytes, #; number #, #
+centers: bytes, #; bytes, at least #
 check_rows: bytes, # to #; bytes, a multiple of #
-class_counts: bytes, #; sum, #
+class_counts: bytes, #; bytes, at least #; sum, #
 cosines: bytes, a multiple of #; bytes, at least #
-decisions: bytes, #; intercept #, #
-direction: bytes, #
+decisions: bytes, #; bytes, at least #; intercept #, #
+direction: bytes, #; bytes, at least #
 dual_coef: bytes, a multiple of #
 exact_check_rows: bytes, # to #; bytes, a multiple of #
+expansions: bytes, #; bytes, at least #
 feature_names: bytes, #; bytes, at least #
 header: identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at least #
-higher: bytes, #
+higher: bytes, #; bytes, at least #
 input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_ops, # to #; number of features at the end, #;
     parts, #
 labels: bytes, #; bytes, at least #; label # is text #, another than label #; label # is text #, that of the ensemble;
     label #, another than label #; label #, one of the ensemble's; label #, that of the ensemble; n_labels, #; size of
     text #, #
-linear: bytes, #
-majority_classes: bytes, #
+linear: bytes, #; bytes, at least #
+majority_classes: bytes, #; bytes, at least #
 members: bytes, at least #
 outputs: bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, # to #; decision_shape,
     #; density mark #, at least #; knot #, more than #; label_rule, #; label_rule, at least #; n_calibrators, #;
     positive, #; positive, # to #; probability, #; probability, at least #; slope before knot #, # to #; sum of the
     weights, a finite number; sum of the weights, at least #; weight of member #, at least #
-polynomial: bytes, #
+polynomial: bytes, #; bytes, at least #
 speculation: bytes, #; bytes, at least #
-quadratic: bytes, #
+quadratic: bytes, #; bytes, at least #
 router: bytes, #; bytes, at least #; start #, # to #
 subspaces: bytes, #; bytes, at least #; coefficient #, the sign of #, which is in the same list
 support_vectors: bytes, #; bytes, at least #; n_values, # to #; sum of the counts up to vector #, # to #; sum, #
