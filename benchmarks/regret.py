@@ -5,6 +5,9 @@ plan of all, among them the exact engine alone and expansions of degree 2 to 6 a
 processor time per row in calls of `--call-rows` rows. With `--call-rows 1`, plans are chosen for such calls. Regret is
 the time of a plan divided by the least: 1 is a perfect choice. Plans with the same centers and degree count as one.
 
+Plans are chosen for the training rows. With `--sample test`, they are chosen for every second test row, and the others
+are timed: what users get who compile with rows like those that they predict.
+
 APPROXSVM_TARGET chooses the instruction set. Forced plans are built the cheapest first, within `--seconds` of a
 processor per model; `left_out` counts those that would have taken longer. They are the same for all targets: `--plans`
 names a folder that keeps them for later runs.
@@ -80,11 +83,13 @@ def cases(options: SimpleNamespace) -> dict[str, Chosen]:
 def measure(run: Run, case: Chosen) -> Rows:
     """Compare the planner's choices for one model with the best plan."""
     options, problem = run.options, case.problem(run.data, run.options)
-    source, X = problem.trained(), problem.X_test
+    source, sample, X = problem.trained(), problem.X, problem.X_test
+    if options.sample == "test":
+        sample, X = X[::2], X[1::2]
     folder = (options.plans or run.scratch) / f"{problem.name}, {problem.scaler}"
     forced, n_left_out = _kept(folder, partial(forced_plans, source, problem.X, _GRID, options.seconds))
     is_alone = options.call_rows == 1
-    compile = partial(approxsvm.compile, source, problem.X, rows_per_call=1 if is_alone else None)
+    compile = partial(approxsvm.compile, source, sample, rows_per_call=1 if is_alone else None)
     default, default_seconds = timed(compile)
     measured, measured_seconds = timed(partial(compile, measure=True))
     n_rows = _ROWS_ALONE if is_alone else options.call_rows
@@ -145,6 +150,7 @@ _OPTIONS = [
     number("--call-rows", 4_000, "Rows in a call."),
     number("--rows", 20_000, "Maximum test rows."),
     number("--train-rows", 10_000, "Maximum training rows.", least=100),
+    click.Option(["--sample"], type=click.Choice(["train", "test"]), default="train", help="Rows that plans suit."),
     number("--seconds", 12, "Processor time to build the forced plans of a model."),
     click.Option(["--plans"], type=click.Path(file_okay=False, path_type=Path), help="Folder that keeps forced plans."),
 ]

@@ -49,9 +49,11 @@ _MAX_ROWS: Final = 2_000
 # Stages for several classes must reduce the cost of a row to at most this share of the exact engine's, as blocks are
 # less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.5
-# Stages that may reduce the cost to this share are tried even if the search takes longer than the expected rows.
+# Trials of stages that may reduce the cost to this share may take this multiple of the work that they save in the
+# expected rows.
 _MUCH_LESS: Final = 0.2
-# They are not tried if another plan takes less than this share of the exact engine's time.
+_MORE_WORK: Final = 2.0
+# Stages are not tried if another plan takes less than this share of the exact engine's time.
 _GOOD_ENOUGH: Final = 0.1
 # Above this number of classes, stages may take as many bytes as the exact model plus this, because they store vectors
 # again for each pair.
@@ -121,15 +123,14 @@ class SubspaceTrials:
         return self._at_best if max(len(group.members) for group in self._lists) * d <= _MAX_NUMBERS else None
 
     def work(self) -> float:
-        """Return the work of the least trial, or nothing if stages may save very much."""
-        return 0.0 if self._saves_much else _work(self._lists, self._model.n_features, self._numbers[:1])
+        """Return the work of the least trial; of stages that may save very much, only a part counts."""
+        return self._counted_work(self._numbers[:1])
 
     def run(self, progress: Callable[[float], None]) -> None:
         """Try as many numbers of coordinates as the work allows; keep stages that make rows much cheaper."""
         numbers, problem = self._numbers, self._problem
-        most = math.inf if self._saves_much else self._budget.worth(self._at_best)
-        most = min(most, _MOST_WORK[problem.limits.effort])
-        while numbers and _work(self._lists, self._model.n_features, numbers) > most:
+        most = min(self._budget.worth(self._at_best), _MOST_WORK[problem.limits.effort])
+        while numbers and self._counted_work(numbers) > most:
             numbers.remove(max(numbers, key=lambda k: abs(math.log(k / _MOST_OFTEN))))
         if numbers:
             with (
@@ -184,9 +185,9 @@ class SubspaceTrials:
     def _at_best(self) -> Cost:
         return min(map(self._costs.at_best, self._numbers), key=lambda cost: cost.shares_of(self._costs.exact)[0])
 
-    @property
-    def _saves_much(self) -> bool:
-        return self._at_best.shares_of(self._costs.exact)[0] <= _MUCH_LESS
+    def _counted_work(self, numbers: list[int]) -> float:
+        saves_much = self._at_best.shares_of(self._costs.exact)[0] <= _MUCH_LESS
+        return _work(self._lists, self._model.n_features, numbers) / (_MORE_WORK if saves_much else 1.0)
 
 
 def _have_sums(lists: list[Lists]) -> bool:
