@@ -24,12 +24,12 @@ class Layouts {
           varies(model.gamma != 0.0),
           of_gaussian(single && is_gaussian(model)),
           of_products(single && is_of_products(model)),
-          of_cosines(single && model.kernel == KernelKind::cosine),
           of_vectors(single && !approximate && rules_of(model).has_support_vectors),
           of_pairs(single && has_classes(model)),
           expanded(model.n_centers > 0),
           in_few_coordinates(has_subspaces),
           first_is_expansion(has_subspace_expansion),
+          kernel(model.kernel),
           degree(model.degree),
           n_features(model.n_features),
           n_labels(model.n_labels),
@@ -100,6 +100,9 @@ class Layouts {
 #define APPROXSVM_END_LAYOUT }
 #include "schema.inc"
 
+    // Terms of the exact sum: support vectors, or what the section of a kind has in their place.
+    std::size_t n_exact_terms() const { return static_cast<std::size_t>((n_sv + n_terms).n()); }
+
   private:
     static Count counted(std::uint32_t n) { return n; }
     static double counted(double x) { return x; }
@@ -114,8 +117,9 @@ class Layouts {
     Count n_summed(Count n_stages) const { return n_stages - (first_is_expansion ? 1 : 0); }
 
     const bool single, approximate, certified, exact, classifies, varies;
-    const bool of_gaussian, of_products, of_cosines, of_vectors, of_pairs, expanded, in_few_coordinates;
+    const bool of_gaussian, of_products, of_vectors, of_pairs, expanded, in_few_coordinates;
     const bool first_is_expansion;
+    const KernelKind kernel;
     const int degree;
     const Count n_features, n_labels, n_decisions, n_centers, n_all_forms, n_coef_rows, n_own_forms, n_subspace_groups;
     // Counts that sections say by their size are known after these sections.

@@ -71,7 +71,7 @@ APPROXSVM_COLD inline Status read_arrays(const SectionTable& sections, ModelView
     layouts.read<parts>(walk, model);
     if (walk.status() != Status::ok) return walk.status();
     if (model.n_centers == 1) model.centers = model.center;
-    model.n_terms = model.n_sv + model.cosines.n_terms;
+    model.n_terms = layouts.n_exact_terms();
     if (!sections.at(section::support_vectors)) return Status::ok;
     PackedVectorsParser parser(sections.at(section::support_vectors), sections[section::support_vectors].bytes, fault);
     return parser.parse(model.n_sv, model.n_features, model.packed);

@@ -32,6 +32,7 @@
 #include "../arena.hpp"
 #include "../artifact/ops/op.hpp"
 #include "../bounds/certificate.hpp"
+#include "../model_view.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/cosine.hpp"
 #include "kernel_sums.hpp"

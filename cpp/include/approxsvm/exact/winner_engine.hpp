@@ -4,6 +4,7 @@
 #ifndef APPROXSVM_EXACT_WINNER_ENGINE_HPP
 #define APPROXSVM_EXACT_WINNER_ENGINE_HPP
 
+#include "../model_view.hpp"
 #include "rbf_row.hpp"
 #include "rbf_winner.hpp"
 
