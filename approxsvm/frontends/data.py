@@ -129,7 +129,7 @@ def _npz(path: str | os.PathLike[str]) -> Any:
             return arrays[names[0]]
         if "format" not in names:
             raise DataFormatError(
-                f"{name}: holds the arrays {', '.join(names)}, expected one array or a sparse matrix "
+                f"{name}: holds the arrays {', '.join(map(repr, names))}, expected one array or a sparse matrix "
                 "(scipy.sparse.save_npz)"
             )
         n_rows = int(arrays["shape"][0])

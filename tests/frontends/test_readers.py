@@ -241,7 +241,7 @@ class Explosive:
 def test_broken_npz_files_are_named(tmp_path):
     path = tmp_path / "rows.npz"
     np.savez(path, X=np.eye(3), y=np.ones(3))
-    with pytest.raises(DataFormatError, match=r"rows.npz: holds the arrays X, y, expected one array or a"):
+    with pytest.raises(DataFormatError, match=r"rows.npz: holds the arrays 'X', 'y', expected one array or a"):
         approxsvm.read_rows(path)
     np.savez(path, rows=np.ones(3))
     with pytest.raises(DataFormatError, match=r"rows.npz: expected rows and columns, but its shape is \(3,\)"):

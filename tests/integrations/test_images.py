@@ -127,6 +127,7 @@ def test_a_memory_map_is_not_copied(tmp_path, monkeypatch):
         (np.zeros((3, 6, 5)), {"outputs": "probability"}, "has no output 'probability'"),
         (np.zeros((3, 6, 5)), {"nodata": "none"}, "nodata is 'none', but must be a number"),
         (7.0, {}, r"axis is 0, but the image has shape \(\)"),
+        ("scene.tif", {}, "image is a str, but must be an array; score_raster reads files"),
     ],
 )
 def test_wrong_images(image, options, words):
@@ -168,6 +169,19 @@ def test_data_arrays(place, is_lazy):
     assert texts.attrs["flag_values"].tolist() == [0, 1, 2, 3]
 
 
+def test_attributes_of_bands_do_not_hold_for_answers():
+    """Labels have no scale, and not the names of three bands; the place is the image's."""
+    xarray = pytest.importorskip("xarray", reason="xarray is not installed")
+    attributes = {"long_name": ("b", "g", "r"), "scale_factor": 1e-4, "_FillValue": -9, "crs": "EPSG:4326"}
+    image = xarray.DataArray(picture(6, 7), dims=("band", "y", "x"), attrs=attributes)
+    image = image.assign_coords(utm=xarray.Variable((), 0, {"crs_wkt": "PROJCS"}))
+    image.encoding["grid_mapping"] = "utm"
+    found = approxsvm.predict_image(FAST, image)
+    assert set(found.attrs) == {"_FillValue", "crs", "grid_mapping"}
+    assert found["utm"].attrs == image["utm"].attrs == {"crs_wkt": "PROJCS"}
+    assert found.attrs["_FillValue"] not in {-9, *SOURCE.classes_}
+
+
 def test_lazy_answers_travel_to_other_processes():
     image = picture(4, 5).reshape(N_BANDS, -1).T
     again = pickle.loads(pickle.dumps(PixelModel(FAST.artifact, ["value"])))
@@ -183,5 +197,10 @@ def test_bands_of_a_data_array_by_name():
     image = xarray.DataArray(bands[[2, 0, 1]], dims=("band", "y", "x"), coords={"band": ["r", "b", "g"]})
     expected = source.predict(pd.DataFrame(bands.reshape(N_BANDS, -1).T, columns=["b", "g", "r"]))
     np.testing.assert_array_equal(approxsvm.predict_image(fast, image).values.ravel(), expected)
+    opened = image.assign_coords(band=[1, 2, 3]).assign_attrs(long_name=("r", "b", "g"))  # by rioxarray
+    for bands in (opened, opened.isel(band=[2, 1, 0]), opened.isel(band=[0, 2, 1])):
+        np.testing.assert_array_equal(approxsvm.predict_image(fast, bands).values.ravel(), expected)
+    others = opened.isel(band=[1, 2, 0]).assign_coords(band=[0, 1, 2])  # numbers of something else: by position
+    np.testing.assert_array_equal(approxsvm.predict_image(fast, others).values.ravel(), expected)
     with pytest.raises(InputError, match="there is no band 'b'"):
         approxsvm.predict_image(fast, image.assign_coords(band=["r", "x", "g"]))

@@ -573,6 +573,8 @@ def test_the_command(tmp_path):
         ([tif, "-o", out, "--on-error", "fail"], "--on-error is for tables, but the input is a raster"),
         ([csv, "-o", tmp_path / "o.csv", "--nodata", "0"], "--nodata is for a raster, but the input is tables"),
         ([csv, tif, "-o", tmp_path / "o.csv"], "scene.tif: this is a TIFF image; score_raster reads it"),
+        ([tmp_path / "typo.tif", "-o", out], "typo.tif: not a readable raster: "),
+        ([tmp_path / "typo*.tif", "-o", tmp_path / "folder"], "no file matches "),
         ([tif, "--model", f"b={tmp_path / 'classes.asvm'}", "-o", out], "scored by one model, but 2 are given"),
     ]:
         assert words in run(model, tmp_path, *arguments).output

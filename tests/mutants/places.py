@@ -19,6 +19,11 @@ _ERROR = re.compile(rf"(?:{_NAMES})")
 _EXPORTED_ERROR = re.compile(rf"(?:{_NAMES}|own|beyond|after)")
 # In programs that the core and exported headers share.
 _PROGRAM_ERROR = re.compile(rf"(?:{_NAMES}|own|of_\w+|added|raised|radius|reach)")
+# In bounds/, where everything goes into a bound.
+_BOUNDS_ERROR = re.compile(rf"(?:{_NAMES}|of_\w+|widen(?:ed)?|\w*reach|kernels|sums|parts|cap|rest|weighted)")
+# Types whose numbers are all errors, and members that are.
+_ERROR_TYPES = r"\w*Errors|RowRounding"
+_ERROR_MEMBERS = r"(?:errors\d+|of_moduli)_"
 # Other meanings of such names.
 _NO_ERROR = re.compile(r"with_(?:bounds|errors)|has_\w+|n_\w+|\w*Error|\w*_moduli|\w*degree|on_error")
 # A sum times such a factor is rounded up: its terms are error terms, too.
@@ -33,6 +38,9 @@ _DTYPE_RULES = (
 _C_TEXT_DOOR = ("approxsvm/backends/c99/header.py", "CHeader", "text")
 _CPP = ("cpp/include/", "cpp/dispatch/", "cpp/python/", "cpp/text/")
 _PROGRAM = "cpp/include/approxsvm/program/"
+_BOUNDS = "cpp/include/approxsvm/bounds/"
+# What decides rows by values and bounds.
+_DECIDING = re.compile(r"cpp/include/approxsvm/(?:bounds/|predict/(?:stages|kernels|few_values|answers)/)")
 _EXPORTED = "cpp/include/approxsvm/exported/"
 # Numbers of figures and costs, which nothing is certified by.
 _NO_BOUNDS = ("approxsvm/analysis/", "approxsvm/planning/", "approxsvm/integrations/", "approxsvm/cli/")
@@ -44,7 +52,7 @@ class Place:
 
     file: str
     line: int
-    kind: str  # bound, refusal or dtype
+    kind: str  # bound, refusal, dtype or decision
     text: str
     occurrence: int
 
@@ -266,6 +274,7 @@ _PROGRAM_SWITCH = """\
 """
 _ON = "::approxsvm_mutants::on({n})"
 _NUMBER = re.compile(r"[-+]?(?:0x[\da-f.]+p[-+]?\d+|[\d.]+(?:e[-+]?\d+)?)f?|nullptr|true|false")
+_NOTHING = re.compile(rf"{_NUMBER.pattern}|\w+\{{\}}|\w+\[\w+\] = 0\.0")  # numbers alone, which are no places
 _COUNT = re.compile(r"[1-9]\d*(?:\.\d*)?f?|0\.[5-9]\d*f?")
 # Calls of a Check (artifact/fault.hpp), which say whether a number of a file is as it has to be.
 _CHECK = re.compile(
@@ -284,8 +293,12 @@ def _of_cpp(file: str, source: str) -> Iterator[_Edit]:
             yield _Edit(start, end, "bound", "APPROXSVM_MUTANT({n}, ", ")")
         yield _Edit(0, 0, "", _PROGRAM_SWITCH, "")
         return
-    for start, end in _terms_of_c(text, _ERROR) if file.startswith("cpp/include/") else ():
+    names = _BOUNDS_ERROR if file.startswith(_BOUNDS) else _ERROR
+    terms = [*_terms_of_c(text, names), *_members_of_cpp(text)] if file.startswith("cpp/include/") else []
+    for start, end in terms:
         yield _Edit(start, end, "bound", "::approxsvm_mutants::nothing({n}, ", ")")
+    if _DECIDING.match(file):
+        yield from _decisions(text)
     for found in re.finditer(r"\breturn (Status::(?!ok\b)\w+);|\bthrow\b[^;]*;", text):
         said = text[_statement(text, found.start()) : found.end()]
         if text[: found.start()].rstrip().endswith((")", "else")) or _is_in_condition(text, found.start()):
@@ -348,7 +361,7 @@ def _terms_of_c(text: str, names: re.Pattern[str], *, in_products: bool = False)
 
     `in_products`: also the terms of sums that are factors, and beside counts.
     """
-    given = rf"(?<!\w)({names.pattern})_?(?:\[[^\]\n]*\])?(?: \+?= )"
+    given = rf"(?<!\w)({names.pattern})_?(?:\[[^\]\n]*\])?(?: \+?=\s+)"
     for found in re.compile(given).finditer(text):
         before = text[_statement(text, found.start()) : found.start()]
         is_pointer = re.search(r"[\w,>]\s*[*&]+\s*(?:const\s+)?$", before)
@@ -365,11 +378,43 @@ def _terms_of_c(text: str, names: re.Pattern[str], *, in_products: bool = False)
                 yield from _with_addends_of_c(text, returned.end(), in_products)
 
 
+def _members_of_cpp(text: str) -> Iterator[tuple[int, int]]:
+    """Find what constructors give to members, and the numbers of records, that are errors."""
+    for found in re.compile(rf"[,:]\s+{_ERROR_MEMBERS}\(").finditer(text):
+        yield from _with_addends_of_c(text, found.end(), in_products=False)
+    for found in re.compile(rf"\b(?:{_ERROR_TYPES}) \w+\(").finditer(text):
+        body = re.compile(r"\s*(?:const )?\{").match(text, _closing(text, found.end() - 1))
+        end = _closing(text, body.end() - 1) if body else 0
+        for record in re.compile(r"\breturn \{").finditer(text, body.end() if body else 0, end):
+            at = record.end()
+            while text[at - 1] != "}":
+                at += len(text[at:]) - len(text[at:].lstrip())
+                yield from _with_addends_of_c(text, at, in_products=False)
+                at = (_end_of_expression(text, at) or at) + 1
+
+
+# Statements that leave a row undecided, unless they only save time; comparisons of bounds.
+_LEAVES = re.compile(r"\bif (\([^;{}]*\)) (?:return (?:false|infinity|\{infinity[^}]*\})|\w+ = \w+\{\});")
+_SAVES_TIME = re.compile(r"has\(parts|limit|level|n_next|none_evaluated|is_sparse\(\)")
+_COMPARED = re.compile(
+    r"(?<![\w.>])((?:\w+\.)*bounds?_?(?:\[[^\]\n]*\])?) <=? (?!0)|> ((?:\w+\.)*bounds?_?(?:\[[^\]\n]*\])?)(?![\w(\[])"
+)
+
+
+def _decisions(text: str) -> Iterator[_Edit]:
+    for found in _LEAVES.finditer(text):
+        if not _SAVES_TIME.search(found[1]):
+            yield _Edit(*found.span(1), "decision", f"(!{_ON} && ", ")", found[0])
+    for found in _COMPARED.finditer(text):
+        start, end = found.span(1 if found[1] else 2)
+        yield _Edit(start, end, "decision", "::approxsvm_mutants::nothing({n}, ", ")", found[0].strip())
+
+
 def _with_addends_of_c(text: str, start: int, in_products: bool) -> Iterator[tuple[int, int]]:
     if text[start] in "{[":
         return
     end = _end_of_expression(text, start)
-    if end is not None and not _NUMBER.fullmatch(text[start:end]) and "take<" not in text[start:end]:
+    if end is not None and not _NOTHING.fullmatch(text[start:end]) and "take<" not in text[start:end]:
         yield start, end
         yield from _addends_of_c(text, start, end, in_products)
 

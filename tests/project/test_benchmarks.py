@@ -22,6 +22,7 @@ sys.path.append(str(REPOSITORY))  # benchmarks are no part of the package
 
 import approxsvm
 from approxsvm.reference.definition import definition_of
+from benchmarks import prices as benchmarks_prices
 from benchmarks import publish
 from benchmarks.charts import BACKGROUND, INK, SERIES, Chart, Dots, Lines, Points, svg, words
 from benchmarks.karl import LEAF_ROWS, TREES, KarlTree, Shape
@@ -29,6 +30,7 @@ from benchmarks.peers import KARL, LIBSVM, OTHERS, SKLEARN, Peer, Sample, Traine
 from benchmarks.publish import TABLES, pictures_of
 from benchmarks.record import RESULTS, Record
 from benchmarks.side_by_side import side_by_side
+from docs import prices
 
 RECORDS = publish.records_in(RESULTS)
 IMAGES = REPOSITORY / "docs" / "images"
@@ -55,6 +57,18 @@ def test_every_table_and_every_picture_is_shown() -> None:
     text = "".join((REPOSITORY / page).read_text() for page in publish.PAGES)
     assert set(re.findall(r"^<!-- figures: (.+?) -->$", text, re.MULTILINE)) == set(TABLES)
     assert set(pictures_of(RECORDS)) <= set(re.findall(r"images/(\w+)\.svg", text))
+
+
+def test_prices_are_about_those_of_the_sources() -> None:
+    """Kinds and gains are equal; lines and tests may change by a tenth before the page is written again."""
+    shown = [line.strip("| ").split(" | ") for line in prices.PAGE.read_text().splitlines() if line.startswith("| ")]
+    rows = [row for rows in prices.tables().values() for row in rows]
+    told = "python -m docs.prices writes the page again"
+    assert [(row[0], *row[3:]) for row in shown if row[0] != "kind"] == [(row[0], *row[3:]) for row in rows], told
+    counts = {row[0]: [int(number.replace(",", "")) for number in row[1:3]] for row in shown if row[0] != "kind"}
+    for name, n_lines, n_tests, *_ in rows:
+        assert counts[name] == pytest.approx([n_lines, n_tests], rel=0.1, abs=20), told
+    assert all(kind in prices.KINDS.read_text() for kind in benchmarks_prices.KINDS if "," not in kind)
 
 
 def test_labels_of_the_records_are_the_exact_ones() -> None:

@@ -103,5 +103,5 @@ def test_what_is_explained_is_there() -> None:
     found = [
         place for file in files if has_places(file) for place in places_of(file, (REPOSITORY / file).read_text())[1]
     ]
-    assert {place.kind for place in found} == {"bound", "refusal", "dtype"}
+    assert {place.kind for place in found} == {"bound", "refusal", "dtype", "decision"}
     assert {reason(place) for place in found} == {"", *(why for _, _, why in EXPLAINED)}

@@ -256,7 +256,7 @@ for (name in names(models)) {
 }
 Sepal.Length <- frame$Sepal.Length # is not taken for a column that is absent
 unknown <- transform(frame, side = factor("middle", c("left", "middle", "right", "top")))
-for (rows in list(unknown, frame[-1], transform(frame, side = "top"))) {
+for (rows in list(unknown, frame[-1], transform(frame, side = "top"), transform(frame, side = c("left", "top")))) {
   found <- tryCatch(predict(asvm_load("factors.asvm", source = models$factors), rows), error = identity)
   stopifnot(inherits(found, "approxsvm_input_error"))
 }

@@ -24,6 +24,7 @@ _PIECE_BYTES = 4 << 20  # of pixels and answers, for each thread
 _FEWEST_PIXELS = 1 << 10
 _MOST_PIXELS = 1 << 16
 _ANSWERS = "approxsvm_answers"  # passing name of a dimension
+_OF_PLACE = ("grid_mapping", "crs", "transform", "AREA_OR_POINT")  # attributes that answers share with the image
 Index = tuple[Any, ...]
 
 
@@ -49,7 +50,8 @@ def predict_image(
         xarray.DataArray, also of Dask arrays, for which the answers are lazy.
     axis : int or str
         The axis of the bands: 0 for (bands, y, x), -1 for (y, x, bands), or the name of a dimension of a DataArray.
-        Coordinates of a DataArray that are text are matched with the names that the model was fitted with.
+        Coordinates of a DataArray that are text, or the descriptions of bands that rioxarray has read, are matched
+        with the names that the model was fitted with.
     nodata : float, optional
         A number that means no data. Default for a DataArray: its attribute ``_FillValue`` or ``nodata``. NaN always
         means no data, except in bands for which the model accepts it.
@@ -94,7 +96,10 @@ def predict_image(
 def _as_array(image: Any) -> npt.NDArray[Any]:
     if hasattr(image, "dask"):
         raise InputError("image is a Dask array: give its dimensions names, xarray.DataArray(image, dims=...)")
-    return np.asarray(image)
+    array = np.asarray(image)
+    if array.dtype.kind not in "fiub" and array.ndim == 0:
+        raise InputError(f"image is a {type(image).__name__}, but must be an array; score_raster reads files")
+    return array
 
 
 def _position(axis: int, shape: tuple[int, ...]) -> int:
@@ -194,8 +199,8 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         raise InputError(f"there is no dimension {axis!r}, only {', '.join(map(str, image.dims))}")
     dim = axis if isinstance(axis, str) else image.dims[_position(axis, image.shape)]
     place = image.dims.index(dim)
-    if pixels.columns.names is not None and dim in image.coords and image[dim].dtype.kind in "UOT":
-        names = [str(name) for name in image[dim].values]
+    names = None if pixels.columns.names is None else _band_names(image, dim)
+    if names is not None:
         try:
             chosen = choose_columns(names, pixels.columns)
         except InputError as error:
@@ -206,6 +211,8 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         nodata = nodata_number(image.attrs.get("_FillValue", image.attrs.get("nodata")))
     if image.chunks is not None:
         image = image.chunk({dim: -1})
+    known = image.encoding | image.attrs  # readers keep the grid mapping in either
+    shared = {name: known[name] for name in _OF_PLACE if name in known}
     answers = {}
     for output in pixels.outputs:
         one = PixelModel(pixels.artifact, (output,))
@@ -217,6 +224,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             input_core_dims=[[dim]],
             output_core_dims=[[_ANSWERS]] if several else [[]],
             exclude_dims={dim},
+            keep_attrs=True,  # xarray 2024 drops those of coordinates otherwise, also in the image
             dask="parallelized",
             output_dtypes=[layout.dtype],
             dask_gufunc_kwargs={"output_sizes": {_ANSWERS: len(layout.names)}} if several else {},
@@ -225,8 +233,22 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             dims = [str(name) for name in answer.dims if name != _ANSWERS]
             answer = answer.transpose(*dims[:place], _ANSWERS, *dims[place:]).rename({_ANSWERS: dim})
             answer = answer.assign_coords({dim: list(layout.names)})
-        answers[output] = answer.rename(output).assign_attrs(_attributes(layout))
+        answers[output] = answer.rename(output)
+        answers[output].attrs = shared | _attributes(layout)  # scales and names of the bands do not hold for answers
     return answers
+
+
+def _band_names(image: Any, dim: str) -> list[str] | None:
+    """Return the names of the bands: a coordinate of texts, or the descriptions that its numbers count from 1."""
+    if dim not in image.coords:
+        return None
+    bands, descriptions = image[dim].values.tolist(), image.attrs.get("long_name")
+    if image[dim].dtype.kind in "UOT":
+        return [str(band) for band in bands]
+    if not isinstance(descriptions, list | tuple) or not all(band in range(1, len(descriptions) + 1) for band in bands):
+        return None  # the length alone does not suffice: the attribute stays as it is if bands change places
+    names = [descriptions[int(band) - 1] for band in bands]
+    return names if all(isinstance(name, str) for name in names) else None
 
 
 def _encoded(pixels: PixelModel, layout: Layout, nodata: float | None, block: Any) -> npt.NDArray[Any]:

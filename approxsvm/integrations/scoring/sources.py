@@ -36,6 +36,7 @@ RASTERS = (
     "a NetCDF file",
     "an ERDAS image",
 )
+_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # of names that do not exist
 _BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are TIFF images themselves
 # Remedies for other kinds; those without one are named, too.
 _REMEDIES = {
@@ -112,6 +113,8 @@ def is_raster(name: str) -> bool:
     """Return whether GDAL reads this name: a raster file, or one of its special names such as /vsizip/a.zip/b.tif."""
     if os.path.isfile(name):
         return format_of(name) is None and (file_kinds(Path(name))[0] in RASTERS or _has_envi_header(Path(name)))
+    if name.lower().endswith(_RASTER_SUFFIXES) and not os.path.lexists(name):
+        return True  # a misspelled name, or a pattern without a match
     return name.startswith("/vsi") or bool(re.match(r"[A-Za-z0-9_]{2,}:", name) and not os.path.lexists(name))
 
 
@@ -154,7 +157,8 @@ def _files(name: str) -> list[str]:
     """Return the files that an input may mean."""
     if os.path.isdir(name):
         return sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
-    return glob.glob(name, recursive=True) if glob.has_magic(name) and not os.path.lexists(name) else [name]
+    is_pattern = glob.has_magic(name) and not os.path.lexists(name)
+    return (is_pattern and glob.glob(name, recursive=True)) or [name]
 
 
 def find_sources(

@@ -24,7 +24,10 @@ asvm_load <- function(file, source = NULL, levels = NULL, columns = NULL) {
     model$codes <- codes_of_levels(about$labels, levels)
     model$labels <- as.character(levels)
   }
-  model$terms <- if (!is.null(source)) known$terms
+  if (!is.null(source)) {
+    model$terms <- known$terms
+    if (about$n_values > 1) model$pairs <- as.vector(combn(model$labels[model$codes], 2L, paste, collapse = "/"))
+  }
   model
 }
 

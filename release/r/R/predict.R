@@ -25,6 +25,7 @@ predict.asvm_model <- function(object, newdata, type = c("class", "value", "prob
   if (type == "class") return(classes_of(object, found))
   per_row <- switch(type, value = object$n_values, probability = object$n_probabilities, object$n_targets)
   names <- if (type == "probability" && per_row == length(object$labels)) object$labels[object$codes]
+  if (type == "value" && length(object$pairs) == per_row) names <- object$pairs
   if (per_row == 1 && is.null(names)) return(found)
   matrix(found, length(rows$missing), per_row, dimnames = if (!is.null(names)) list(NULL, names))
 }

@@ -29,19 +29,35 @@ columns_of_terms <- function(model, newdata) {
   if (length(absent)) {
     fail(sprintf("there is no column %s, only %s", shown(absent), shown(names(newdata))), "approxsvm_input_error")
   }
-  columns <- tryCatch(model.matrix(model$terms, model.frame(model$terms, newdata, na.action = na.pass)),
-    error = function(e) fail(paste("newdata does not suit the formula:", conditionMessage(e)), "approxsvm_input_error"))
+  levels <- "factors need the levels of the training data"
+  refuse <- function(e) {
+    fail(sprintf("newdata does not suit the formula: %s; %s", conditionMessage(e), levels), "approxsvm_input_error")
+  }
+  frame <- tryCatch(model.frame(model$terms, newdata, na.action = na.pass), error = refuse)
+  given <- vapply(frame, .MFclass, "")
+  trained <- attr(model$terms, "dataClasses")[names(given)]
+  for (j in which((given == "numeric") != (trained == "numeric"))) { # a text is a category otherwise
+    fail(sprintf("column '%s' is of class %s, but the model was trained on %s", names(given)[j], class(frame[[j]])[1L],
+      if (trained[j] == "numeric") "numbers" else paste("class", trained[j])), "approxsvm_input_error")
+  }
+  columns <- tryCatch(model.matrix(model$terms, frame), error = refuse)
   unknown <- setdiff(colnames(columns), c(model$columns, "(Intercept)"))
   if (length(unknown)) {
-    fail(sprintf("newdata has columns or levels %s, but the model has %s; factors need the levels of the training data",
-      shown(unknown), shown(model$columns)), "approxsvm_input_error")
+    fail(sprintf("newdata has columns or levels %s, but the model has %s; %s", shown(unknown), shown(model$columns),
+      levels), "approxsvm_input_error")
+  }
+  unseen <- setdiff(model$columns, colnames(columns))
+  if (length(unseen)) {
+    fail(sprintf("newdata lacks the columns or levels %s; %s", shown(unseen), levels), "approxsvm_input_error")
   }
   columns
 }
 
 wrong_rows <- function(newdata) {
-  fail(sprintf("newdata must be a data frame or a matrix of numbers, not %s of type %s; as.matrix() converts others",
-    class(newdata)[1L], typeof(newdata)), "approxsvm_input_error")
+  is_raster <- inherits(newdata, c("SpatRaster", "Raster", "stars"))
+  fail(sprintf("newdata must be a data frame or a matrix of numbers, not %s of type %s; %s", class(newdata)[1L],
+    typeof(newdata), if (is_raster) "predict(raster, model) takes rasters" else "as.matrix() converts others"),
+    "approxsvm_input_error")
 }
 
 chosen_places <- function(model, names, n_given) {

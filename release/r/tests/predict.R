@@ -77,7 +77,17 @@ if (requireNamespace("e1071", quietly = TRUE)) {
   exact <- e1071::svm(cover ~ ., training, gamma = 0.5)
   failure(write_libsvm(exact, file.path(tempfile(), "x")), "approxsvm_file_error", "x: cannot open file")
   bands <- scene_bands()
-  stopifnot(identical(predict(asvm_load(scene, source = exact), bands), unname(predict(exact, bands))))
+  fast <- asvm_load(scene, source = exact)
+  stopifnot(identical(predict(fast, bands), unname(predict(exact, bands))))
+  values <- attr(predict(exact, bands, decision.values = TRUE), "decision.values")
+  stopifnot(identical(colnames(predict(fast, bands, "value")), colnames(values)))
+  stopifnot(all.equal(predict(fast, bands, "value"), values, check.attributes = FALSE))
+  stopifnot(identical(predict(fast, transform(bands, soil = as.character(soil))), predict(fast, bands)))
+  failure(predict(fast, transform(bands, nir = as.character(nir))), "approxsvm_input_error",
+    "column 'nir' is of class character, but the model was trained on numbers")
+  failure(predict(fast, transform(bands, soil = 1)), "approxsvm_input_error",
+    "column 'soil' is of class numeric, but the model was trained on class factor")
+  failure(predict(fast, transform(bands, soil = "clay")), "approxsvm_input_error", "factors need the levels of the training")
 }
 
 # --- a model in a file of R, and in another process

@@ -11,6 +11,8 @@ classes <- predict(model, pixels)
 stopifnot(sum(is.na(classes)) == 2)
 if (requireNamespace("terra", quietly = TRUE)) {
   raster <- terra::rast(nrows = 20, ncols = 30, nlyrs = 5, vals = as.matrix(pixels), names = names)
+  refused <- tryCatch(predict(model, raster), approxsvm_input_error = conditionMessage)
+  stopifnot(grepl("not SpatRaster of type S4; predict(raster, model) takes rasters", refused, fixed = TRUE))
   found <- terra::predict(raster, model)
   stopifnot(identical(as.character(terra::values(found, dataframe = TRUE)[[1]]), as.character(classes)))
   stopifnot(identical(terra::levels(found)[[1]][[2]], levels(classes)))

@@ -250,58 +250,14 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
 }
 #endif
 
-// --- products of lookups
-
-// product[64 k + i] = the product, over n_words words and the word_codes codes of four bits in each, the lowest first,
-// of factors[word_codes w + c][code c of word w of the vector in lane i of panel k]; panels are (n_words, 64) uint32.
-constexpr std::size_t word_codes = 8;
-#if defined(APPROXSVM_AVX512)
-constexpr bool registers_hold_factors = true;
-inline void looked_up_products(const unsigned char* panels, std::size_t n_words, std::size_t n_panels,
-                               const float (*factors)[16], float* product) {
-    for (std::size_t panel = 0; panel < n_panels; ++panel, product += 64) {
-        f32v found[4] = {set1(1.0f), set1(1.0f), set1(1.0f), set1(1.0f)};
-        for (std::size_t w = 0; w < n_words; ++w, panels += 256) {
-            __m512i codes[4];
-            APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) codes[k] = _mm512_loadu_si512(panels + 64 * k);
-            APPROXSVM_UNROLL for (std::size_t c = 0; c < word_codes; ++c) {
-                const f32v table = load(factors[word_codes * w + c]);
-                APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) {
-                    found[k] = mul(found[k], _mm512_permutexvar_ps(codes[k], table));
-                    codes[k] = _mm512_srli_epi32(codes[k], 4);
-                }
-            }
-        }
-        APPROXSVM_UNROLL for (int k = 0; k < 4; ++k) store(product + 16 * k, found[k]);
-    }
-}
-#else
-constexpr bool registers_hold_factors = false;
-inline void looked_up_products(const unsigned char* panels, std::size_t n_words, std::size_t n_panels,
-                               const float (*factors)[16], float* product) {
-    for (std::size_t panel = 0; panel < n_panels; ++panel, product += 64) {
-        for (std::size_t i = 0; i < 64; ++i) product[i] = 1.0f;
-        for (std::size_t w = 0; w < n_words; ++w, panels += 256) {
-            std::uint32_t codes[64];
-            std::memcpy(codes, panels, sizeof codes);
-            for (std::size_t c = 0; c < word_codes; ++c) {
-                const float* const table = factors[word_codes * w + c];
-                for (std::size_t i = 0; i < 64; ++i, codes[i - 1] >>= 4) product[i] *= table[codes[i] & 15];
-            }
-        }
-    }
-}
-#endif
-
-// Cost of a plane, a part of codes, a group's factor and the rest for each vector, in multiply-adds of float32,
-// measured on Zen 5.
+// Cost of a plane, a part of codes and the rest for each vector, in multiply-adds of float32, measured on Zen 5.
 struct BitsWork {
-    double plane, part, factor, rest;
+    double plane, part, rest;
 };
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
-constexpr BitsWork bits_work = {1.2, 0.35, 1.2, 5.0};
+constexpr BitsWork bits_work = {1.2, 0.35, 5.0};
 #else
-constexpr BitsWork bits_work = {4.0, 3.0, 4.0, 8.0};
+constexpr BitsWork bits_work = {4.0, 3.0, 8.0};
 #endif
 
 // --- a function of an integer by its digits: the product of a table entry for each digit

@@ -1,7 +1,7 @@
 // Decides which models sums.hpp can handle, and lays out their support vectors. In such a model, all values
 // are origin + k step, computed like this in float64 and compared exactly; each feature has few values of k, and
 // squared distances are small. This is found from the dictionary of the packed support vectors, without arithmetic on
-// all of them. Without a grid, each feature may take at most 16 values of any size.
+// all of them.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 
@@ -82,7 +82,7 @@ class FewValuesWriter {
         if (!(largest <= largest_double) || !segments_.have_signs()) return few;
         segments_.fill_starts(memory_.starts);
         few.starts = memory_.starts;
-        if (!has_small_dictionary() || !find_grid(few) || !find_ranges(few)) return write_factors(few, largest);
+        if (!find_grid(few) || !find_ranges(few)) return few;
         fill_codes([&](std::size_t j, double value) { return steps(few, value) - few.lowest[j]; });
         few.in_planes = counts_bits() && most_range_ <= 1.0;
         few.vectors = memory_.vectors;
@@ -102,114 +102,10 @@ class FewValuesWriter {
     }
 
   private:
-    APPROXSVM_COLD bool has_small_dictionary() const { return view_.packed.n_dictionary <= 256; }
-
-    // Completes the layout of a model without a grid.
-    APPROXSVM_COLD FewValues write_factors(FewValues& few, double largest) const {
-        const std::size_t n_first = view_.n_sv < few_panel ? view_.n_sv : few_panel;
-        if (!registers_hold_factors || view_.n_sv == 0 || !find_values(n_first)) return few;
-        few.has_factors = true;
-        // Fewer support vectors never make more groups: if the groups of the first few vectors already take too long,
-        // those of all do.
-        few.n_groups = groups_of_first(n_first);
-        if (work_of(few) >= work_of_engine() || !find_values(view_.n_sv)) return few;
-        fill_codes([&](std::size_t j, double value) { return static_cast<double>(code_of(j, value)); });
-        few.vectors = memory_.vectors;
-        fill_groups(few);
-        fill_words(few);
-        for (std::size_t j = 0; j < d_; ++j) {
-            double values[16];
-            for (std::size_t c = 0; c < 16; ++c) values[c] = memory_.joint_values[j][memory_.joint[j][c]];
-            std::memcpy(memory_.joint_values[j], values, sizeof values);
-        }
-        few.gamma = view_.gamma;
-        few.joint_values = memory_.joint_values;
-        fill_coefficients(few, largest);
-        few.work = work_of(few);
-        few.is_usable = few.work < work_of_engine();
-        return few;
-    }
-    std::size_t code_of(std::size_t j, double value) const {
-        std::size_t code = 0;
-        while (memory_.joint_values[j][code] != value) ++code;
-        return code;
-    }
-    // Groups only the first n support vectors, at most a panel.
-    std::size_t groups_of_first(std::size_t n) const {
-        for (std::size_t j = 0; j < d_; ++j) {
-            const std::size_t code = view_.packed.compressed ? code_of(j, reference_value(view_.packed, j)) : 0;
-            std::memset(codes_at(0, j), static_cast<int>(code), few_panel);
-            for (std::size_t c = 0; c < 16; ++c) memory_.joint[j][c] = static_cast<std::uint8_t>(c);
-        }
-        SupportVectorReader reader(view_);
-        for (std::size_t i = 0; i < few_panel; ++i) {
-            if (i >= n) {  // copies of the first vector
-                for (std::size_t j = 0; j < d_; ++j) codes_at(0, j)[i] = codes_at(0, j)[0];
-                continue;
-            }
-            for_stored(reader, i, [&](std::size_t j, double value) {
-                codes_at(0, j)[i] = static_cast<unsigned char>(code_of(j, value));
-            });
-        }
-        std::size_t n_groups = 0, first = 0;
-        for (std::size_t j = 0; j < d_; ++j) {
-            if (n_groups > 0 && joins(first, j, 1)) continue;
-            first = j;
-            ++n_groups;
-        }
-        return n_groups;
-    }
-    APPROXSVM_COLD void fill_words(FewValues& few) const {
-        few.n_groups = few.n_parts;
-        few.n_parts = (few.n_groups + word_codes - 1) / word_codes;
-        for (std::size_t panel = 0; panel < n_panels(); ++panel) {
-            for (std::size_t w = 0; w < few.n_parts; ++w) {
-                std::uint32_t words[few_panel] = {};
-                for (std::size_t g = word_codes * w; g < few.n_groups && g < word_codes * (w + 1); ++g) {
-                    const unsigned char* const codes = codes_at(panel, g);
-                    for (std::size_t i = 0; i < few_panel; ++i) {
-                        words[i] |= std::uint32_t{codes[i]} << 4 * (g - word_codes * w);
-                    }
-                }
-                std::memcpy(codes_at(panel, 4 * w), words, sizeof words);
-            }
-        }
-        close_gaps(4 * few.n_parts);
-    }
-    // Finds the values of each feature in the first n support vectors; repeats the last one if there are fewer than 16.
-    // False if there are more.
-    APPROXSVM_COLD bool find_values(std::size_t n) const {
-        std::uint8_t* const counts = memory_.codes_of_zeros;
-        for (std::size_t j = 0; j < d_; ++j) {
-            counts[j] = view_.packed.compressed;
-            for (double& value : memory_.joint_values[j]) value = reference_value(view_.packed, j);
-        }
-        bool are_few = true;
-        SupportVectorReader reader(view_);
-        for (std::size_t i = 0; are_few && i < n; ++i) {
-            for_stored(reader, i, [&](std::size_t j, double value) {
-                double* const values = memory_.joint_values[j];
-                for (std::size_t c = 0; c < counts[j]; ++c) {
-                    if (values[c] == value) return;
-                }
-                if (counts[j] == joint_values) {
-                    are_few = false;
-                    return;
-                }
-                for (std::size_t c = counts[j]++ == 0 ? 0 : counts[j] - 1u; c < joint_values; ++c) values[c] = value;
-            });
-        }
-        return are_few;
-    }
-
     // The work per support vector.
     double work_of(const FewValues& few) const {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
-        const double rest = bits_work.rest + 1.5 * functions;
-        if (!few.has_factors) return rest + n * (few.in_planes ? bits_work.plane : bits_work.part);
-        const double n_groups = static_cast<double>(few.n_groups),
-                     of_row = 16.0 * (2.0 * static_cast<double>(d_) + n_groups);
-        return rest + bits_work.factor * n_groups + of_row / static_cast<double>(view_.n_sv);
+        return bits_work.rest + 1.5 * functions + n * (few.in_planes ? bits_work.plane : bits_work.part);
     }
     // Work of the float32 engine: exp, and as many products as there are features (or values, if these are few). With
     // many classes it counts the vectors of one class.
@@ -351,9 +247,8 @@ class FewValuesWriter {
         std::size_t n_groups = 0, n_runs = 0;
         double of_group = 0.0, of_run = 0.0;
         for (std::size_t j = 0; j < d_; ++j) {
-            const double square = few.has_factors ? 0.0 : few.range[j] * few.range[j];
-            if (n_groups > 0 && of_group + square <= 255.0 &&
-                joins(memory_.first_features[n_groups - 1], j, n_panels())) {
+            const double square = few.range[j] * few.range[j];
+            if (n_groups > 0 && of_group + square <= 255.0 && joins(memory_.first_features[n_groups - 1], j)) {
                 of_group += square;
                 continue;
             }
@@ -382,14 +277,13 @@ class FewValuesWriter {
         }
         of_run += of_group;
     }
-    // Whether feature j can join the group that begins with `first`, whose bytes then hold joint values; for this many
-    // panels.
-    bool joins(std::size_t first, std::size_t j, std::size_t n_used) const {
+    // Whether feature j can join the group that begins with `first`, whose bytes then hold joint values.
+    bool joins(std::size_t first, std::size_t j) const {
         std::uint8_t code_of[256];
         std::uint16_t found[joint_values];
         std::size_t n = 0;
         std::memset(code_of, 255, sizeof code_of);
-        for (std::size_t panel = 0; panel < n_used; ++panel) {
+        for (std::size_t panel = 0; panel < n_panels(); ++panel) {
             const unsigned char *const before = codes_at(panel, first), *const more = codes_at(panel, j);
             for (std::size_t i = 0; i < few_panel; ++i) {
                 const std::size_t both = before[i] * std::size_t{16} + more[i];
@@ -399,7 +293,7 @@ class FewValuesWriter {
                 code_of[both] = static_cast<std::uint8_t>(n++);
             }
         }
-        for (std::size_t panel = 0; panel < n_used; ++panel) {
+        for (std::size_t panel = 0; panel < n_panels(); ++panel) {
             unsigned char *const before = codes_at(panel, first), *const more = codes_at(panel, j);
             for (std::size_t i = 0; i < few_panel; ++i) before[i] = code_of[before[i] * std::size_t{16} + more[i]];
         }

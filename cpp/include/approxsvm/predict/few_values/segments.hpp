@@ -13,10 +13,8 @@ inline namespace APPROXSVM_TARGET {
 constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, a winner's pairs take less
 
 // Whether the support vectors have a dictionary that is small enough for features to have few values.
-inline bool has_dictionary(const ModelView& view, bool has_factors = registers_hold_factors) {
-    const std::size_t of_features = has_factors ? 16 * view.n_features : 0;
-    const std::size_t most = of_features > 256 ? of_features : 256;
-    return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= most && view.n_features <= most_few_features &&
+inline bool has_small_dictionary(const ModelView& view) {
+    return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= 256 && view.n_features <= most_few_features &&
            view.n_labels <= most_few_labels;
 }
 
@@ -106,7 +104,7 @@ inline std::size_t panel_bytes_before(std::size_t n_features) {
 }
 
 struct FewValuesMemory {
-    double *lowest, *range, *coef64, *kernels64, (*joint_values)[16];
+    double *lowest, *range, *coef64, *kernels64;
     std::uint8_t *codes_of_zeros, (*squares)[16], (*joint)[16];
     std::size_t* starts;
     unsigned char* vectors;
@@ -121,7 +119,6 @@ struct FewValuesMemory {
         codes_of_zeros = arena.take<std::uint8_t>(d);
         squares = arena.take<std::uint8_t[16]>(d, most_steps + 1);
         joint = arena.take<std::uint8_t[16]>(d);
-        joint_values = arena.take<double[16]>(d);
         first_features = arena.take<std::uint32_t>(is_candidate ? d + 1 : 0);
         run_ends = arena.take<std::uint32_t>(d);
         first_squares = arena.take<std::uint32_t>(d);
@@ -152,7 +149,6 @@ struct FewRoom {
         codes = arena.take<std::uint8_t>(few.is_usable ? d + 7 : 0);
         row.planes = arena.take<std::uint32_t>(few.is_usable ? (d + 31) / 32 : 0);
         row.tables = arena.take<std::uint8_t[16]>(d);
-        row.factors = arena.take<float[16]>(few.has_factors ? word_codes * few.n_parts : 0);
         kernels = arena.take<float>(few.is_usable && has_classes(model) ? segments.n_lanes() : 0);
     }
 };

@@ -31,18 +31,6 @@ struct FewErrors {
             1.02 * unit32 * (2.0 * static_cast<double>(few.n_digits) + few_depth + 1.0) + 1.01 * n * unit64 + 0x1p-40,
             few.grid_error + 0x1p-120 * n, 0x1p-145 * n * few.coef_scale};
     }
-    // Errors of products of factors exp(-y_g), with y_g = gamma times the squared distance in the features of group g:
-    // y_g has the relative error u in float32, and less in float64 before that; exp adds 2 u, and each product u. So K
-    // has the relative error u (3 n_groups + x), x the sum of all y_g. This is at most 20 u more than 3 n_groups u if x
-    // <= 20; else the error is u x exp(-x), below 1e-14, a share of A1. Exp stops at -87.3, and products below 2^-126
-    // may be zero; these are also shares of A1.
-    static FewErrors of_factors(const FewValues& few) {
-        const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
-        const double n_groups = static_cast<double>(few.n_groups);
-        const double depth = 3.0 * n_groups + 20.0 + few_depth + 2.0;
-        const double in_float64 = 20.0 * (static_cast<double>(few.n_features) + 8.0) * unit64;
-        return {1.02 * (unit32 * depth + in_float64) + 1.01 * n * unit64, 1e-13, 0x1p-145 * n * few.coef_scale};
-    }
     static FewErrors of_float64(const FewValues& few) {
         const double n = static_cast<double>(few.starts[few.n_segments]) + 16.0;
         return {1.01 * unit64 * (n + 3.0 * few.exponent_reach), few.grid_error + 0x1p-1000, 0.0};
@@ -59,22 +47,12 @@ class FewValuesStage {
         : few_(few && few->is_usable ? few : nullptr),
           source_(source),
           room_(room),
-          errors32_(!few_               ? FewErrors{}
-                    : few_->has_factors ? FewErrors::of_factors(*few_)
-                                        : FewErrors::of_float32(*few_)),
-          errors64_(few_ && settles_all() ? FewErrors::of_float64(*few_) : FewErrors{}) {}
+          errors32_(few_ ? FewErrors::of_float32(*few_) : FewErrors{}),
+          errors64_(few_ ? FewErrors::of_float64(*few_) : FewErrors{}) {}
 
-    // Whether there are also sums in float64, so that rows that float32 leaves undecided do not need the engines.
-    bool settles_all() const { return !few_ || !few_->has_factors; }
-
-    // Loads row i. False if there is a grid and the row is not on it.
+    // Loads row i. False if the row is not on the grid.
     bool takes(std::size_t i) {
-        if (!few_) return false;
-        if (few_->has_factors) {
-            return source_.load(i, nullptr, 1.0, room_.values, 1) == 0.0 &&
-                   fill_factors(*few_, room_.values, room_.row);
-        }
-        if (!has_codes(i)) return false;
+        if (!few_ || !has_codes(i)) return false;
         fill_few_row(*few_, room_.codes, room_.row);
         return true;
     }

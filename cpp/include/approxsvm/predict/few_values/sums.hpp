@@ -12,11 +12,6 @@
 //   plane; h is the number of bits in which row and vector differ;
 // * codes, (n_parts, few_panel) bytes, if features share bytes: the features of a group take at most 16 joint values
 //   among the support vectors. A row makes a table of each value's contribution to h, and h is a sum of lookups.
-//
-// Codes also work without a grid, for example if each category's column was scaled separately. A row of any values then
-// makes a table of the factors exp(-gamma D^2) of each group's features, and a kernel value is a product of lookups. A
-// word holds eight codes: (n_parts, few_panel) uint32. This pays if registers hold tables of 16 floats. The engines
-// take rows that these sums leave undecided.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 
@@ -38,10 +33,9 @@ constexpr std::size_t most_sq_steps = 4095;  // h, at most
 struct FewValues {
     bool is_usable;
     bool in_planes;
-    bool has_factors;  // set if there is no grid
-    double work;       // per support vector, in multiply-adds of the float32 engine
+    double work;  // per support vector, in multiply-adds of the float32 engine
     std::size_t n_features, n_segments, n_functions;
-    std::size_t n_parts;  // planes, groups or words
+    std::size_t n_parts;  // planes or groups
     std::size_t max_sq_steps;
 
     // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
@@ -64,10 +58,6 @@ struct FewValues {
     const double* kernels64;  // (max_sq_steps + 1,): exp(-g h)
     double grid_error;        // error of f because values are not exactly on the grid: at most this times A1
     double exponent_reach;    // largest g h that float64 distinguishes from infinity
-
-    std::size_t n_groups;  // if there are factors
-    double gamma;
-    const double (*joint_values)[16];  // (n_features,): the value for each code of the feature's group
 };
 
 // --- a row
@@ -76,7 +66,6 @@ struct FewValues {
 struct FewRow {
     std::uint32_t* planes;       // (n_parts,)
     std::uint8_t (*tables)[16];  // (n_parts,)
-    float (*factors)[16];        // (word_codes * n_parts,)
 };
 
 // `codes` has space for seven bytes more.
@@ -97,42 +86,6 @@ inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow
         }
         std::memcpy(row.tables[p], table, 16);
     }
-}
-
-// Computes the factors of a row with any values. False if squared distances are beyond float64.
-inline bool fill_factors(const FewValues& few, const double* values, const FewRow& row) {
-    constexpr std::size_t width = static_cast<std::size_t>(lanes64), n = 16 / width;
-    const f64v gamma = set1(few.gamma), most = set1(100.0);  // exp is clamped before that
-    f64v total = zero64();
-    for (std::size_t g = 0; g < few.n_groups; ++g) {
-        f64v sq[n];
-        APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) sq[k] = zero64();
-        for (std::size_t j = few.first_features[g]; j < few.first_features[g + 1]; ++j) {
-            const f64v value = set1(values[j]);
-            APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) {
-                const f64v gap = sub(value, load(few.joint_values[j] + k * width));
-                sq[k] = fmadd(gap, gap, sq[k]);
-            }
-        }
-        double exponents[16];
-        APPROXSVM_UNROLL for (std::size_t k = 0; k < n; ++k) {
-            total = add(total, sq[k]);
-            store(exponents + k * width, min_or_nan(mul(gamma, sq[k]), most));
-        }
-        for (std::size_t c = 0; c < 16; ++c) row.factors[g][c] = -static_cast<float>(exponents[c]);
-    }
-    constexpr std::size_t lanes_here = static_cast<std::size_t>(lanes);
-    float* const factors = row.factors[0];  // of all groups, one after another
-    for (std::size_t k = 0; k < 16 * few.n_groups; k += lanes_here) {
-        store(factors + k, exp_nonpositive(load(factors + k)));
-    }
-    for (std::size_t g = few.n_groups; g < word_codes * few.n_parts; ++g) {
-        for (float& factor : row.factors[g]) factor = 1.0f;
-    }
-    double lane[lanes64], all = 0.0;
-    store(lane, total);
-    for (const double x : lane) all += x;
-    return all <= largest_double;  // false if a value is NaN
 }
 
 // --- distances and kernels
@@ -199,33 +152,14 @@ inline double few_sum_of(const FewValues& few, const FewRow& row, std::size_t se
     return few.coef_scale * sum;
 }
 
-// Computes kernel values of panels from their factors.
-inline void factor_kernels(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
-                           float* kernels) {
-    const std::size_t panel_bytes = few.n_parts * few_panel * sizeof(std::uint32_t);
-    looked_up_products(few.vectors + first_panel * panel_bytes, few.n_parts, n_panels, row.factors, kernels);
-}
-inline double factor_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
-    double sum = 0.0;
-    float kernels[few_chunk];
-    for_chunks(few, segment, [&](std::size_t first, std::size_t n) {
-        factor_kernels(few, row, first / few_panel, n / few_panel, kernels);
-        sum += weighted_sum([&](std::size_t i) { return load(kernels + i); }, coef_of(few, few.coef, segment, 0, first),
-                            n);
-    });
-    return few.coef_scale * sum;
-}
-
 // Returns the sum of the only function over a segment.
 inline double few_sum(const FewValues& few, const FewRow& row, std::size_t segment) {
-    if (few.has_factors) return factor_sum(few, row, segment);
     return with_digits(few.n_digits, [&](auto n) { return few_sum_of<n.value>(few, row, segment); });
 }
 
 // Sets kernels[i] to exp(-g h) of lane i, for all segments.
 inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels) {
     const std::size_t n_lanes = few.starts[few.n_segments];
-    if (few.has_factors) return factor_kernels(few, row, 0, n_lanes / few_panel, kernels);
     std::uint32_t h[few_chunk];
     for (std::size_t first = 0; first < n_lanes; first += few_chunk) {
         const std::size_t left = n_lanes - first, n = left < few_chunk ? left : few_chunk;

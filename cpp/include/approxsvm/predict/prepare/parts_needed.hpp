@@ -9,7 +9,7 @@ inline namespace APPROXSVM_TARGET {
 
 // The parts that the model needs because of its layout, on any target; the reader has noted the others.
 inline Parts parts_laid_out(const ModelView& model) {
-    Parts parts = may_have_few_values(model, true) ? few_values : Part{};
+    Parts parts = may_have_few_values(model) ? few_values : Part{};
     if ((is_gaussian(model) && has_engines(model) && engine_at_reference(model)) || by_columns(model)) parts |= sparse;
     return parts;
 }

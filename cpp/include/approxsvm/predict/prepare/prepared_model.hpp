@@ -63,8 +63,8 @@ inline bool by_columns(const ModelView& model) {
 }
 
 // Whether the engine for few values may pay (few_values/layout.hpp).
-inline bool may_have_few_values(const ModelView& view, bool has_factors = registers_hold_factors) {
-    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_dictionary(view, has_factors) &&
+inline bool may_have_few_values(const ModelView& view) {
+    return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_small_dictionary(view) &&
            !has_several(view);
 }
 

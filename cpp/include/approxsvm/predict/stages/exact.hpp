@@ -106,13 +106,12 @@ class ExactCascade : Offer<float>, Offer<double> {
     }
 
     bool answer_on_grid(std::size_t i) {
-        if ((exact_ && !few_.settles_all()) || !few_.takes(i)) return false;
+        if (!few_.takes(i)) return false;
         auto row = decisions.row();
         if (!exact_) {
             few_.fill32(job_.view, row.values, row.bounds);
             if (settles(i, row, by_float32)) return true;
         }
-        if (!few_.settles_all()) return false;
         few_.fill64(job_.view, row.values, row.bounds);
         if (!settles(i, row, by_float64)) settle_by_definition(i);
         return true;

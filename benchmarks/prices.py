@@ -1,0 +1,109 @@
+"""Gain of a kind that no other experiment shows: the same model and rows with the kind and without it.
+
+The kinds are parts of the compiler and the core (docs/prices.md). Without one, the model is compiled by the same plan,
+less what the kind adds. Labels with and without it must be equal. Both take turns, in calls of all rows and row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import approxsvm
+from approxsvm import Plan
+from approxsvm.artifact import packing
+from benchmarks.experiment import Experiment, Rows, Run, demand_labels, number
+from benchmarks.plans import plan_of
+from benchmarks.problems import SOURCES, Chosen
+from benchmarks.timing import microseconds, spread
+
+_ROUNDS = 15
+_ROWS_ALONE = 500
+
+
+def toarray(matrix: Any) -> Any:
+    """Return a matrix as a dense array."""
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind, the model that shows it, and how to compile without it."""
+
+    source: str
+    scaler: str
+    without: Callable[[], AbstractContextManager[Any]] = nullcontext  # while the model is compiled
+    plan: Callable[[Any], Plan | None] = lambda plan: plan  # of a compiled model
+    C: float = 1.0
+
+
+def _no_grid() -> AbstractContextManager[Any]:
+    return patch("approxsvm.planning.subspaces._are_on_grid", lambda problem: False)
+
+
+def _no_dictionary() -> AbstractContextManager[Any]:
+    return patch.object(packing, "_narrow", lambda x: (packing._FLOAT64, np.empty(0), x.astype("<f8").tobytes()))
+
+
+def _no_columns() -> AbstractContextManager[Any]:
+    return patch.object(packing, "pack", lambda model: packing._pack_dense(toarray(model.support_vectors)))
+
+
+KINDS = {
+    "16-bit grid": Kind("usps, 1", "minmax", _no_grid),
+    "16-bit grid, ten classes": Kind("usps, 10 classes", "minmax", _no_grid),
+    "few values": Kind("dna, generated", "none", _no_dictionary),
+    "support vectors by columns": Kind("text of 20,000 words, generated", "none", _no_columns),
+    "guessed winner": Kind("letter, 26 classes", "none", plan=lambda plan: replace(plan, landmarks=None), C=10.0),
+    "higher degrees": Kind("ijcnn1 0.05", "none", plan=lambda plan: replace(plan, degree=min(plan.degree, 2))),
+    "many centers": Kind("covtype", "standard", plan=lambda plan: replace(plan, n_centers=1, varying=None)),
+    "varying features": Kind("covtype", "standard", plan=lambda plan: replace(plan, varying=None)),
+}
+
+
+def measure(run: Run, case: tuple[str, Kind]) -> Rows:
+    """Measure one kind."""
+    name, kind = case
+    problem = Chosen(SOURCES[kind.source], kind.scaler, kind.C).problem(run.data, run.options)
+    source = problem.trained()
+    fast = approxsvm.compile(source, problem.X)
+    with kind.without():
+        bare = approxsvm.compile(source, problem.X, plan=kind.plan(fast.plan))
+    X = problem.X_test
+    demand_labels(name, fast.predict(X), bare.predict(X))
+    some = list(toarray(X[spread(X.shape[0], _ROWS_ALONE)]))
+    batches = {"with": partial(fast.predict, X), "without": partial(bare.predict, X)}
+    times = microseconds(batches, X.shape[0], _ROUNDS)
+    alone = {which: partial(_one_by_one, one.predict_one, some) for which, one in (("with", fast), ("without", bare))}
+    single = microseconds(alone, len(some), _ROUNDS)
+    yield "kinds", {
+        "kind": name, "model": problem.name, "scaler": problem.scaler, "plan": plan_of(fast),
+        "plan_without": plan_of(bare), "microseconds": times["with"], "microseconds_without": times["without"],
+        "one_row": single["with"], "one_row_without": single["without"],
+    }  # fmt: skip
+
+
+def _one_by_one(predict: Callable[[Any], Any], rows: list[Any]) -> None:
+    for row in rows:
+        predict(row)
+
+
+EXPERIMENT = Experiment(
+    "prices",
+    __doc__,
+    measure,
+    {name: (name, kind) for name, kind in KINDS.items()},
+    [
+        number("--rows", 100_000, "Maximum test rows."),
+        number("--train-rows", None, "Maximum training rows.", least=100),
+    ],
+)
+
+if __name__ == "__main__":
+    EXPERIMENT.main()
