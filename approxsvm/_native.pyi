@@ -36,13 +36,15 @@ class LibsvmModelDict(TypedDict):
     max_index: int
     ends_in_line_break: bool
 
-# The numbers of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. Of records: name, code in Python's
-# struct, count of each field; `domains` are the numbers that kinds of steps need, in words.
+# The numbers of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. `records` have name, code in Python's
+# struct and count of each field. `layouts` have the name and code of each array, or "" and the multiple that zero bytes
+# lead to. `domains` are the numbers that kinds of steps need, in words.
 class Schema(TypedDict):
     limits: dict[str, float]
     sections: dict[str, int]
     enumerations: dict[str, dict[str, int]]
     records: dict[str, list[tuple[str, str, int]]]
+    layouts: dict[str, list[tuple[str, str | int]]]
     domains: dict[str, str]
 
 def schema() -> Schema: ...
@@ -89,6 +91,8 @@ class Artifact:
     # Names of cpp/include/approxsvm/parts.inc that a program's approxsvm::ModelOf needs for the model.
     @property
     def parts(self) -> list[str]: ...
+    # Of a section with a layout: name, code, offset in it, count, least and largest value; records have no name.
+    def list_numbers(self, section: int) -> list[tuple[str, str, int, int, float, float]]: ...
 
 # Reads raw rows of Python's own values, whose texts it looks up in the artifact; columns are (name, role, code of a
 # missing value or None where none is taken, codes that the source refuses). None or False where a value is for the

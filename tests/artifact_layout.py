@@ -88,9 +88,7 @@ RULES = {
         "contraction": powers_of_two(LIMITS["min_contraction"], 1),
         "max_sv_norm": NOT_NEGATIVE,
     },
-    "polynomial": {"coef0": FINITE},
     "form": {"constant": FINITE},
-    "subspaces": {"n_stages": Rule(1, LIMITS["max_subspace_stages"])},
     "input_map": {"n_columns": below(LIMITS["max_n_features"] + 1), "by_column": FLAG},
     "checked_column": {"takes_nan": FLAG},
     "category_column": {"null": FLAG},
@@ -264,11 +262,12 @@ class Layout:
         self.rest("f", "number", within(LIMITS["max_quadratic"]))
 
     def router(self) -> None:
-        head = self.record("router", n_groups=Rule(1, self.h.n_centers))
+        (n_groups,) = self.take("I", 1, "n_groups", Rule(1, min(self.h.n_centers, 4096)))
+        (n_panels,) = self.take("I", 1, "n_panels")
         self.take("I", 1, "start", equal(0))
-        self.take("I", head.n_groups - 1, "start")
-        self.take("I", 1, "start", equal(head.n_panels))
-        self.take("I", LIMITS["router_width"] * head.n_panels, "member", below(self.h.n_centers))
+        self.take("I", n_groups - 1, "start")
+        self.take("I", 1, "start", equal(n_panels))
+        self.take("I", LIMITS["router_width"] * n_panels, "member", below(self.h.n_centers))
         self.pad(64)
         self.rest("f", "number", FINITE)
 
@@ -321,32 +320,35 @@ class Layout:
         self.rest("I", "number", below(self.h.n_features))
 
     def polynomial(self) -> None:
-        self.record("polynomial", also="number")
+        self.take("d", 1, "coef0", FINITE)
+        self.take("d", 1, "coef_error", FROM_0)
         while self.at < self.end:
-            self.record("form", also="number")
+            self.record("form")
             n, d = (self.end - self.at) // 8, self.h.n_features
             self.take("d", min(n, d if self.h.degree == 1 else d + d * (d + 1) // 2), "number", FINITE)
 
     def cosines(self) -> None:
         n = (self.end - self.at) // 8 // (self.h.n_decisions + 1 + self.h.n_features)
         self.take("d", n * self.h.n_decisions, "number", FINITE)
-        self.take("d", n, "phase|number", within(LIMITS["max_phase"]))
+        self.take("d", n, "phase", within(LIMITS["max_phase"]))
         self.rest("d", "number", FINITE)
 
     def speculation(self) -> None:
-        head = self.record("speculation", n_landmarks=below(self.n_sv + 1))
-        self.take("I", head.n_landmarks, "landmark", below(self.n_sv))
+        (n_landmarks,) = self.take("I", 1, "n_landmarks", below(self.n_sv + 1))
+        self.take("I", 1, "reserved", equal(0))
+        self.take("I", n_landmarks, "landmark", below(self.n_sv))
         self.pad()
         self.rest("f", "weight", FINITE)
 
     def subspaces(self) -> None:
-        n_stages = self.record("subspaces").n_stages
+        (n_stages,) = self.take("I", 1, "n_stages", Rule(1, LIMITS["max_subspace_stages"]))
+        self.take("I", 1, "reserved", equal(0))
         *_, k = self.take("I", n_stages, "number of coordinates of stage", Rule(1, self.h.n_features))
         self.pad()
         n, d, n_sv = max(self.h.n_labels - 1, 1), self.h.n_features, self.n_sv
         for _ in range(self.h.n_labels if n > 1 else 1):
             self.take("d", 1, "skew of group", Rule(0, LIMITS["max_skew"]))
-            own, *others = self.take("I", 1 + n, "number of support vectors of list", below(n_sv + 1))
+            own, *others = self.take("I", 1 + n, "number of (?:own|other) support vectors of group", below(n_sv + 1))
             self.pad()
             self.records("residual", n_stages * n)
             n_summed = n_stages - ("subspace_expansion" in self.sections)

@@ -256,7 +256,7 @@ SAID = {
     "checksum": "checksum is",
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
-    "number of support vectors of list": "number of support vectors of list",
+    "number of (?:own|other) support vectors of group": "number of (?:own|other) support vectors of group",
     **{f"{name}|combination": "combination" for name in ("n_columns", "n_values", "n_weights")},
     **{name: name for name in ("edge", "gamma", "height|number", "input of output", "n_raw_features")},
 }

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from approxsvm.artifact import writer
+from approxsvm.artifact.arrays import pack
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.expansion.monomials import storage_order
@@ -35,7 +36,8 @@ def build_polynomial(
     header = writer.start_header(model, mode, frame, promise, bool(np.isfinite(promise)))
     sections = {
         "decisions": writer.pack_decisions(writer.decisions_of(model)),
-        "polynomial": np.array([model.coef0, model.coef_error], "<f8").tobytes() + _pack_form(form, model.n_features),
+        "polynomial": pack("polynomial", coef0=model.coef0, coef_error=model.coef_error)
+        + _pack_form(form, model.n_features),
         "exact_check_rows": _polynomial_check_rows(model, header),
     }
     if mode != "approximate":

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from approxsvm.ir.schema import record
+from approxsvm.artifact.arrays import pack
 
 if TYPE_CHECKING:  # artifacts are read without SciPy
     from approxsvm.artifact.views import Artifact
     from approxsvm.expansion.subspace import SubspaceGroup
-
-_HEADER: Final = record("subspaces")
 
 
 def subspace_sections(groups: Sequence[SubspaceGroup], expansion: Artifact | None) -> dict[str, bytes]:
@@ -25,7 +23,7 @@ def subspace_sections(groups: Sequence[SubspaceGroup], expansion: Artifact | Non
 def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
     """Encode one group per class, or the only one; an expansion may replace the first stage's sums."""
     numbers = [stage.n_coordinates for stage in groups[0].stages]
-    pieces = [_HEADER.pack(len(numbers), 0) + np.array(numbers, "<u4").tobytes()]
+    pieces = [pack("subspaces", n_stages=len(numbers), coordinates=numbers)]
     for group in groups:
         summed = group.stages[1:] if first_is_expansion else group.stages
         known = [
@@ -34,12 +32,7 @@ def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
             for r in stage.known
         ]
         coef = [np.concatenate([stage.own.ravel(), stage.others]) for stage in summed]
-        pieces += [
-            np.array(group.skew, "<f8").tobytes(),
-            group.counts.astype("<u4").tobytes(),
-            np.array(known, "<f8").tobytes(),
-            group.basis.astype("<f4").tobytes(),
-            group.vectors.astype("<f4").tobytes(),
-            np.concatenate([*coef, np.empty(0)]).astype("<f4").tobytes(),
-        ]
-    return b"".join(piece + bytes(-len(piece) % 8) for piece in pieces)
+        parts = {"known": known, "coef": np.concatenate([*coef, np.empty(0)])}
+        parts |= {name: getattr(group, name) for name in ("skew", "counts", "basis", "vectors")}
+        pieces.append(pack("subspace_group", **parts))
+    return b"".join(pieces)

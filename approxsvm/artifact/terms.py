@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from approxsvm.artifact import writer
+from approxsvm.artifact.arrays import pack
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import FloatArray, norms_above
@@ -45,10 +46,9 @@ def build_terms(
     decisions["sum_moduli"], decisions["total"] = model.all_moduli, model.all_slopes
     if not model.slope < math.inf:
         raise UnsupportedModelError(f"coefficients times frequencies of this {model.source} exceed float64")
-    numbers = np.concatenate([model.coef.ravel(), model.phases, model.frequencies.ravel()])
     sections = {
         "decisions": writer.pack_decisions(decisions),
-        "cosines": numbers.astype("<f8").tobytes(),
+        "cosines": pack("cosines", coef=model.coef, phases=model.phases, frequencies=model.frequencies),
         "exact_check_rows": _check_rows(model, header),
     }
     sections |= writer.plan_sections(plan)
@@ -59,10 +59,9 @@ def terms_of(artifact: Artifact) -> Terms | None:
     """Return the terms of an artifact; None if it has support vectors or expansions."""
     if artifact.kernel != "cosine":
         return None
-    n, n_coef = artifact.n_terms, artifact.n_terms * artifact.n_decisions
-    numbers = np.frombuffer(artifact.section("cosines"), "<f8")
-    frequencies = numbers[n_coef + n :].reshape(n, artifact.n_features)
-    return Terms("cos", numbers[:n_coef].reshape(-1, n), numbers[n_coef:][:n], frequencies, MAX_PHASE)
+    (coef,), (phases,), (frequencies,) = artifact.arrays("cosines").values()
+    n = artifact.n_terms
+    return Terms("cos", coef.reshape(-1, n), phases, frequencies.reshape(n, -1), MAX_PHASE)
 
 
 def _check_rows(model: TermsModel, header: dict[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm import _native
-from approxsvm.artifact import packing
+from approxsvm.artifact import arrays, packing
 from approxsvm.artifact.categories import unpack_categories
 from approxsvm.artifact.combination import unpack_combination
 from approxsvm.artifact.input_map import unpack_input_map
@@ -31,8 +31,6 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
 from approxsvm.ir.plan import Plan
 
-_ROUTER: Final = schema.record("router")
-_SUBSPACES: Final = schema.record("subspaces")
 _HEADER_FIELDS: Final = schema.fields_of("header")
 _SECTION_NAMES: Final = {number: name for name, number in schema.SECTION_IDS.items()}
 _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
@@ -442,27 +440,24 @@ class Artifact(SealedBytes):
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:
         """Number of coordinates of each subspace stage; empty without such stages."""
-        content = self._sections.get("subspaces")
-        if content is None:
-            return ()
-        n_stages, _ = _SUBSPACES.unpack_from(content)
-        return struct.unpack_from(f"<{n_stages}I", content, _SUBSPACES.size)
+        found = self.arrays("subspaces")
+        return tuple(found["coordinates"][0].tolist()) if found else ()
 
     def router(self) -> RouterLists:
         """Return the lists that lead to a near center; only for artifacts with several centers."""
-        content = self._sections["router"]
-        n_groups, n_panels = _ROUTER.unpack_from(content)
-        starts = np.frombuffer(content, "<u4", n_groups + 1, _ROUTER.size).astype(np.int64)
-        end = _ROUTER.size + 4 * len(starts)
-        members = np.frombuffer(content, "<u4", schema.ROUTER_WIDTH * n_panels, end)
-        floats = np.frombuffer(content, "<f4", offset=schema.aligned(end + members.nbytes))
-        return RouterLists(
-            starts, members, floats.reshape(-1, 1 + self.n_features, schema.ROUTER_WIDTH).transpose(0, 2, 1)
-        )
+        found = self.arrays("router")
+        floats = np.concatenate([*found["groups"], *found["panels"]])
+        points = floats.reshape(-1, 1 + self.n_features, schema.ROUTER_WIDTH).transpose(0, 2, 1)
+        return RouterLists(found["starts"][0].astype(np.int64), found["members"][0], points)
 
     def section(self, name: str) -> bytes:
         """Return the content of a section; empty if the artifact does not have it."""
         return bytes(self._sections.get(name, b""))
+
+    def arrays(self, name: str) -> dict[str, list[npt.NDArray[Any]]]:
+        """Return the arrays of a section by name, each once or once for every group; empty without the section."""
+        content = self._sections.get(name)
+        return {} if content is None else arrays.views(self.native, name, content)
 
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
         """Return the float32 numbers of a section, as packed: "linear", "quadratic", "higher", "direction", ..."""

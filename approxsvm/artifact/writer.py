@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact import packing
+from approxsvm.artifact.arrays import pack
 from approxsvm.artifact.categories import pack_categories
 from approxsvm.artifact.combination import pack_combination
 from approxsvm.artifact.outputs import is_plain, pack_outputs
@@ -405,13 +406,13 @@ def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_s
     assert max(map(len, members)) <= schema.MAX_GROUP_PANELS * schema.ROUTER_WIDTH
     starts = np.cumsum([0, *(len(slots) // schema.ROUTER_WIDTH for slots in members)])
     slots = np.concatenate(members)
-    head = np.concatenate([[len(members), starts[-1]], starts, slots]).astype("<u4").tobytes()
     group_slots = _padded(np.arange(len(router.groups)))
-    panels = [
+    groups, panels = (
         _panels((points.astype(np.float64) - reference) * input_scale, router.metric, taken)
         for points, taken in ((router.groups, group_slots), (centers, slots))
-    ]
-    return head + bytes(schema.aligned(len(head)) - len(head)) + b"".join(panels)
+    )
+    counts = {"n_groups": len(members), "n_panels": starts[-1]}
+    return pack("router", **counts, starts=starts, members=slots, groups=groups, panels=panels)
 
 
 def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -419,14 +420,14 @@ def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % schema.ROUTER_WIDTH)])
 
 
-def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> bytes:
-    """Encode half of x'Dx and -Dx of the points in the slots, 16 in parallel; D is the router's diagonal metric."""
+def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> FloatArray:
+    """Return half of x'Dx and -Dx of the points in the slots, 16 in parallel; D is the router's diagonal metric."""
     with np.errstate(over="ignore"):
         half_sq_norm = 0.5 * (metric * points**2).sum(axis=1, keepdims=True)
         rows = np.concatenate([half_sq_norm, -metric * points], axis=1)[slots]
         limit = float(np.finfo(np.float32).max)
-        panels = rows.reshape(-1, schema.ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
-    return bytes(panels.astype("<f4").tobytes())
+        panels: FloatArray = rows.reshape(-1, schema.ROUTER_WIDTH, rows.shape[1]).transpose(0, 2, 1).clip(-limit, limit)
+    return panels
 
 
 def _expansion_check_rows(

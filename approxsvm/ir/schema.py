@@ -36,6 +36,7 @@ MAX_DICTIONARY: Final = int(_LIMITS["max_dictionary"])
 LEAST_COEFFICIENT: Final = float(_LIMITS["least_coefficient"])
 MOST_COEFFICIENT: Final = float(_LIMITS["most_coefficient"])
 SECTION_IDS: Final = _SCHEMA["sections"]
+LAYOUTS: Final = _SCHEMA["layouts"]
 # Domain conditions of steps that do not accept every number; error messages append the number.
 DOMAINS: Final = _SCHEMA["domains"]
 
@@ -88,7 +89,7 @@ def offset_of(tag: str, field: str) -> int:
 
 HEADER: Final = record("header")
 SECTION: Final = record("entry")
-POLYNOMIAL_HEADER: Final = fields_of("polynomial")
+POLYNOMIAL_HEADER: Final = tuple(name for name, _ in LAYOUTS["polynomial"])
 FORM_HEADER: Final = fields_of("form")  # fields before the coefficients of a form
 DECISION_NUMBERS: Final = array_type("decisions")
 EXPANSION_NUMBERS: Final = array_type("expansions")

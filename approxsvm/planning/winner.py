@@ -12,8 +12,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from approxsvm.artifact.arrays import pack
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.ir.schema import record
 from approxsvm.planning.calls import ratios
 from approxsvm.planning.cost import PairCosts
 from approxsvm.planning.problem import Problem
@@ -118,9 +118,7 @@ def _most_rows(problem: Problem) -> int:
 
 
 def _packed(landmarks: npt.NDArray[np.intp], weights: npt.NDArray[np.float32]) -> bytes:
-    indices = landmarks.astype("<u4").tobytes()
-    head = record("speculation").pack(len(landmarks), 0) + indices
-    return head + bytes(-len(indices) % 8) + weights.astype("<f4").tobytes()
+    return pack("speculation", n_landmarks=len(landmarks), landmarks=landmarks, weights=weights)
 
 
 def _dense(rows: Any) -> FloatArray:

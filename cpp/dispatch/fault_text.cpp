@@ -8,7 +8,7 @@ namespace {
 
 const char* const names_of_sections[] = {
     "",
-#define APPROXSVM_SECTION(name, identifier) #name,
+#define APPROXSVM_SECTION(name, identifier, needed, optional) #name,
 #include <approxsvm/artifact/schema.inc>
 };
 
@@ -83,6 +83,7 @@ std::string text_of(const Expected& expected) {
             return "another than label " + text_of(low);
         case Rule::some_label_of_ensemble:
             return "one of the ensemble's";
+        case Rule::ascends:  // stated as from_to
         case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:

@@ -19,23 +19,31 @@ constexpr const char* code_of() {
     return std::is_same<Number, std::uint16_t>::value   ? "H"
            : std::is_same<Number, std::uint32_t>::value ? "I"
            : std::is_same<Number, std::uint64_t>::value ? "Q"
+           : std::is_same<Number, float>::value         ? "f"
            : std::is_same<Number, double>::value        ? "d"
                                                         : "s";
 }
 
 // artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name, code,
-// count), and the domain conditions of steps by kind.
+// count), layouts as lists of (name, code), where an empty name has the multiple of zero bytes, and the domain
+// conditions of steps by kind. Records in layouts consist of float64 numbers.
 py::dict schema() {
-    py::dict limits, sections, enumerations, records, domains;
+    py::dict limits, sections, enumerations, records, layouts, domains;
     py::dict enumeration;
     py::list fields;
 #define APPROXSVM_LIMIT(type, name, value) limits[#name] = py::cast(name);
-#define APPROXSVM_SECTION(name, identifier) sections[#name] = identifier;
+#define APPROXSVM_SECTION(name, identifier, needed, optional) sections[#name] = identifier;
 #define APPROXSVM_ENUMERATION(Name, name) enumerations[#name] = enumeration = py::dict();
 #define APPROXSVM_ENUMERATOR(name, number) enumeration[#name] = number;
 #define APPROXSVM_RECORD(Name, tag) records[#tag] = fields = py::list();
 #define APPROXSVM_FIELD(tag, type, name) fields.append(py::make_tuple(#name, code_of<type>(), 1));
 #define APPROXSVM_ARRAY(tag, type, name, n) fields.append(py::make_tuple(#name, code_of<type>(), n));
+#define APPROXSVM_LAYOUT(tag, part, view) layouts[#tag] = fields = py::list();
+#define APPROXSVM_GROUP(tag, Group, Section) layouts[#tag] = fields = py::list();
+#define APPROXSVM_NUMBER(tag, type, name, words, rule) fields.append(py::make_tuple(#name, code_of<type>()));
+#define APPROXSVM_NUMBERS(tag, type, name, words, count, rule) fields.append(py::make_tuple(#name, code_of<type>()));
+#define APPROXSVM_RECORDS(tag, Record, name, count) fields.append(py::make_tuple(#name, "d"));
+#define APPROXSVM_ZEROS(tag, multiple) fields.append(py::make_tuple("", multiple));
 #define APPROXSVM_DOMAIN(kind, words) domains[#kind] = words;
 #include <approxsvm/artifact/schema.inc>
     py::dict all;
@@ -43,8 +51,72 @@ py::dict schema() {
     all["sections"] = sections;
     all["enumerations"] = enumerations;
     all["records"] = records;
+    all["layouts"] = layouts;
     all["domains"] = domains;
     return all;
+}
+
+const char* const names_of_fields[] = {
+    "",
+#define APPROXSVM_FIELD(tag, type, name) #name,
+#define APPROXSVM_ARRAY(tag, type, name, n) #name,
+#define APPROXSVM_PART(tag, name, words) #name,
+#include <approxsvm/artifact/schema.inc>
+};
+
+// Lists the numbers of a validated section: name, code, offset in the section, count, and the limits of their rule.
+// Records have no name.
+class Lister : public Walk {
+  public:
+    Lister(const SectionTable& sections, std::uint32_t wanted) : Walk(sections, nullptr), wanted_(wanted) {
+        is_trusted_ = true;
+    }
+    py::list listed;
+
+    bool begin(section::Id id) {
+        id_ = id;
+        return Walk::begin(id);
+    }
+    template <class Number>
+    Number number(field::Id field, const Expected& expected) {
+        add(names_of_fields[field], code_of<Number>(), 1, expected);
+        return Walk::number<Number>(field, expected);
+    }
+    template <class Number>
+    void numbers(field::Id field, const Number*& array, Count count, const Expected& expected) {
+        add(names_of_fields[field], code_of<Number>(), count, expected);
+        Walk::numbers<Number>(field, array, count, expected);
+    }
+    template <class Record>
+    void records(const Record*& array, Count count) {
+        add("", "d", count * (sizeof(Record) / sizeof(double)), {Rule::not_nan, {}, {}});
+        Walk::records<Record>(array, count);
+    }
+
+  private:
+    void add(const char* name, const char* code, Count count, const Expected& expected) {
+        if (id_ != wanted_) return;
+        const double low = expected.low.real(), high = expected.high.real(), most = largest_double;
+        const bool has_low = expected.rule != Rule::finite && expected.rule != Rule::zero_or_modulus;
+        const bool has_high = high > low || expected.rule == Rule::equal || expected.rule == Rule::from_to;
+        listed.append(py::make_tuple(name, code, position(), count.n(),
+                                     has_low    ? low
+                                     : has_high ? -high
+                                                : -most,
+                                     has_high ? high : most));
+    }
+
+    std::uint32_t wanted_;
+    section::Id id_ = section::none;
+};
+
+py::list list_numbers(const PyArtifact& artifact, std::uint32_t section) {
+    ModelView model = artifact.model();
+    SectionTable sections{};
+    read_sections(artifact.data(), artifact.size(), sections, nullptr);
+    Lister lister(sections, section);
+    Layouts(model, sections).read<all_parts>(lister, model);
+    return lister.listed;
 }
 
 // Returns the names of an artifact's parts in C++ programs.
@@ -107,6 +179,7 @@ void register_artifact(py::module_& module) {
         })
         .def_property_readonly("n_terms", &PyArtifact::n_terms)
         .def_property_readonly("row_work", row_work)
+        .def("list_numbers", list_numbers, py::arg("section"))
         .def_property_readonly("parts", [](const PyArtifact& artifact) { return names_of(artifact.parts()); });
 }
 

@@ -31,8 +31,7 @@ enum SectionNumber : std::uint32_t {
     exact_check_rows = 18,
     polynomial = 22,
     members = 23,
-    subspace_expansion = 26,
-    last_section = 27
+    subspace_expansion = 26
 };
 
 template <class T>

@@ -53,16 +53,16 @@ NUMBER = r"-?\b(?:\d+(?:\.\d+)?(?:e[-+]?\d+)?|inf|nan)\b"
 # Rules that involve several numbers, so that no single rule names them: the refusals of each section.
 RELATIONS = """
 categories: bytes, #; bytes, at least #; column #, #; end of text #, #; n_texts, #; text #, above text #
-center: number #, #
-centers: bytes, #
+center: bytes, #; number #, #
+centers: bytes, #; bytes, at least #
 check_rows: bytes, # to #; bytes, a multiple of #
-class_counts: bytes, #; sum, #
-combination: bytes, at least #
+class_counts: bytes, #; bytes, at least #; sum, #
 cosines: bytes, a multiple of #; bytes, at least #
-decisions: bytes, #; intercept #, #
-direction: bytes, #
+decisions: bytes, #; bytes, at least #; intercept #, #
+direction: bytes, #; bytes, at least #
 dual_coef: bytes, a multiple of #
 exact_check_rows: bytes, # to #; bytes, a multiple of #
+expansions: bytes, #; bytes, at least #
 feature_names: bytes, #; bytes, at least #
 header: label_kind, at least #; n_labels, at least #; the file bytes, at least #
 higher: bytes, #
@@ -78,7 +78,7 @@ outputs: bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, #
     positive, # to #; probability, #; slope before knot #, # to #
 polynomial: bytes, #
 speculation: bytes, #; bytes, at least #
-quadratic: bytes, #
+quadratic: bytes, #; bytes, at least #
 router: bytes, #; bytes, at least #; start #, # to #
 subspaces: bytes, #; bytes, at least #; coefficient #, the sign of #, which is in the same list
 support_vectors: bytes, #; bytes, at least #; n_values, # to #; sum of the counts up to vector #, # to #; sum, #

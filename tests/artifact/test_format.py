@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import bisect
 import hashlib
 import re
 import struct
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from artifact_layout import Layout, Rule
+from broken_artifacts import bases
 from conftest import GOLDEN, REPOSITORY
 
-from approxsvm import _native
+from approxsvm import Artifact, _native
 from approxsvm.ir import schema
 
 TEXT = (REPOSITORY / "models" / "FORMAT.md").read_text(encoding="utf-8")
-TYPES = {"uint16": "H", "uint32": "I", "uint64": "Q", "float64": "d"}
+TYPES = {"uint16": "H", "uint32": "I", "uint64": "Q", "float32": "f", "float64": "d"}
 
 
 def tables() -> Iterator[list[list[str]]]:
@@ -43,10 +47,8 @@ def name_of(cell: str) -> str:
     ("tag", "first"),
     [
         ("header", "0|8 bytes|magic"),
-        ("router", "0|uint32|n_groups"),
         ("support_vectors", "0|uint32|storage"),
         ("outputs", "0|uint32|decision_shape"),
-        ("speculation", "0|uint32|n_landmarks"),
     ],
 )
 def test_records_with_offsets(tag: str, first: str) -> None:
@@ -63,6 +65,56 @@ def test_records_with_offsets(tag: str, first: str) -> None:
         code, n = fields[name]
         width = struct.calcsize(f"{n}{code}")
         assert f"{width} bytes" == kind if kind.endswith("bytes") else TYPES[kind] == code
+
+
+@pytest.mark.parametrize(
+    ("layouts", "first"),
+    [
+        (("router",), "0|uint32|n_groups"),
+        (("speculation",), "0|uint32|n_landmarks"),
+        (("subspaces", "subspace_group"), "uint32|n_stages"),
+    ],
+)
+def test_layouts(layouts: tuple[str, ...], first: str) -> None:
+    """The types of the arrays, in order, and each array followed by zeros."""
+    cells = [" ".join(row[:3]) for row in table_of(first)]
+    described = [re.findall(r"uint32|float\d\d", cell)[-1] for cell in cells if re.search(r"uint32|float\d\d", cell)]
+    stored = [(name, code) for tag in layouts for name, code in schema.LAYOUTS[tag]]
+    assert [TYPES[kind] for kind in described] == [code for name, code in stored if name]
+    for multiple in {code for name, code in stored if not name}:
+        assert re.search(rf"zero bytes up to a multiple of {multiple}\b", TEXT[TEXT.index(f"**{layouts[0]}**") :])
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.asvm")), ids=lambda path: path.stem)
+def test_layouts_of_the_golden_artifacts(path: Path) -> None:
+    """Every number that a second reader of models/FORMAT.md finds has this place, type and range in the layouts."""
+    agrees_with_the_second_reader(Artifact(path.read_bytes()))
+
+
+def test_layouts_of_small_artifacts() -> None:
+    for artifact, _, _ in bases():
+        agrees_with_the_second_reader(artifact)
+
+
+def agrees_with_the_second_reader(artifact: Artifact) -> None:
+    layout = Layout(artifact.data)
+    for name, (start, size) in layout.sections.items():
+        arrays = artifact.native.list_numbers(schema.SECTION_IDS[name])
+        ends = [offset + count * struct.calcsize(code) for _, code, offset, count, _, _ in arrays]
+        assert not arrays or ends[-1] <= size <= ends[-1] + 7
+        seen = set()
+        for number in layout.numbers if arrays else ():
+            if (number.section, number.outer) != (name, ()) or number.name == "padding byte":
+                continue
+            k = bisect.bisect_right(ends, number.at - start)
+            array, code, offset, _, least, most = arrays[k]
+            assert (code, (number.at - start - offset) % struct.calcsize(code)) == (number.code, 0), number
+            seen.add(k)
+            low, high = (least, most) if code in "fd" else (int(least), int(min(most, 2**32 - 1)))
+            rule = number.rule if code in "fd" else Rule(max(number.rule.low, 0), min(number.rule.high, 2**32 - 1))
+            if array not in ("", "starts", "counts"):  # their rules relate several numbers
+                assert (rule.low, rule.high) == (low, high), (array, number)
+        assert seen == {k for k, found in enumerate(arrays) if found[3] > 0}, name
 
 
 def test_sections() -> None:
@@ -83,8 +135,8 @@ def test_numbers_of_an_expansion() -> None:
     assert f"a record of {position} float64" in TEXT
 
 
-def test_input_maps_combinations_and_subspaces() -> None:
-    described = {"input_map": "n_columns", "combination": "columns", "subspaces": "n_stages"}
+def test_input_maps_and_combinations() -> None:
+    described = {"input_map": "n_columns", "combination": "columns"}
     for tag, first in ((tag, f"uint32|{name}") for tag, name in described.items()):
         for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
             assert TYPES[kind] == code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,6 @@ from scipy.sparse import csr_array
 
 import approxsvm
 from approxsvm import Artifact, KernelModel, _native
-from approxsvm.ir.schema import record
 from approxsvm.runtime.evaluator import LABELS
 
 Rows = npt.NDArray[np.float64]
@@ -84,7 +84,7 @@ def _case(n_classes: int) -> tuple[Rows, npt.NDArray[np.intp], list[Artifact]]:
     model, rows = _model(random, n_classes)
     exact = approxsvm.compile(model, rows, n_jobs=1, mode="exact").artifact
     weights = random.normal(size=(1 + model.n_features, n_classes)).astype("<f4").tobytes()
-    network = record("speculation").pack(0, 0) + weights
+    network = struct.pack("<2I", 0, 0) + weights
     coarse = approxsvm.compile(model, rows, n_jobs=1, degree=2, n_centers=3).artifact
     return rows, _winners(model, rows), [Artifact(changed(content({"speculation": network}), exact)), coarse]
 

@@ -165,7 +165,7 @@ FILES_THAT_NAME = {
     "density_marks|DensityMarks": 6,  # an output, two of them readers of LIBSVM's key of this name
     "temperature_calibration|TemperatureCalibration": 7,  # another, with two readers and two exports
     "gaussian_density|GaussianDensity": 4,  # another, without arithmetic
-    "(?i)speculation": 5,  # a section
+    "(?i)speculation": 4,  # a section
     "direction_bound|direction_trace|direction_scale": 5,  # the bound of degree 2 and its stage
 }
 

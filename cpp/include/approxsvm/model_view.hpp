@@ -41,18 +41,55 @@ constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::si
     return i * (2 * n_labels - i - 1) / 2 + (j - i - 1);
 }
 
+// Views of sections. artifact/schema.inc has the number of elements and the rules of each array.
+
 // The stages in few coordinates (models/FORMAT.md, "subspaces"): of the decision function, or of each class's pairs.
 struct SubspacesView {
-    std::size_t n_stages;              // 0 if there are none
-    std::size_t n_coordinates;         // of the last stage, which has the most
+    std::uint32_t n_stages, reserved;  // no stages if there is no such section
     const std::uint32_t* coordinates;  // (n_stages,), ascending
+    std::size_t n_coordinates;         // of the last stage, which has the most
     const unsigned char* groups;       // the data of each class in turn (artifact/sections/subspaces.hpp)
     const unsigned char* expansion;    // replaces the first stage's sums, in its coordinates: a whole artifact
 };
 
+// The data of one class, or of the only decision function. Each function has two lists. The functions of a class share
+// the class's own support vectors; for a single function, these are the ones with a positive coefficient.
+struct SubspaceGroup {
+    double skew;                   // distance of the basis from an orthonormal one
+    const std::uint32_t* counts;   // (1 + n_forms,): own support vectors, and those of each function's other list
+    std::size_t n_own, n_others;   // n_others: of all other lists together
+    const ResidualNumbers* known;  // (n_stages, n_forms)
+    const float* basis;            // (n_coordinates, n_features)
+    const float* vectors;          // (n_own + n_others, n_coordinates)
+    // (n_summed, n_forms n_own + n_others): all own ones function by function, then the others'
+    const float* coef;
+};
+
+// The network that speculates which of several classes wins a row.
+struct SpeculationView {
+    std::uint32_t n_landmarks, reserved;
+    const std::uint32_t* landmarks;  // (n_landmarks,): support vectors
+    const float* weights;            // (1 + n_features + n_landmarks, n_labels): constants, of features, of landmarks
+};
+
+// sum_j coef_kj cos(frequency_j.z + phase_j)
+struct CosinesView {
+    std::size_t n_terms;
+    const double* coef;         // (n_decisions, n_terms)
+    const double* phases;       // (n_terms,)
+    const double* frequencies;  // (n_terms, n_features)
+};
+
+// The form of one decision function with a polynomial kernel (expansion/form.hpp).
+struct FormView {
+    const FormHeader* header;
+    const double* linear;    // (n_features,)
+    const double* triangle;  // empty for degree 1
+};
+
 // How to find a near center: points in panels of router_width, one per lane (router.hpp).
 struct RouterView {
-    std::size_t n_groups;
+    std::uint32_t n_groups, n_panels;
     const std::uint32_t* starts;   // (n_groups + 1,): first panel of each group
     const std::uint32_t* members;  // (router_width * starts[n_groups],): the center in each slot
     const float* groups;           // panels of the groups' points
@@ -127,7 +164,6 @@ struct ModelView {
     LabelKind label_kind;
     std::uint32_t n_labels;
     std::uint32_t first_index;  // the LIBSVM index of column 0: 0 or 1
-    std::uint32_t n_check_rows;
     std::size_t n_features;
     std::size_t n_raw_features;  // of rows before they are mapped
     bool has_input_map;
@@ -144,7 +180,8 @@ struct ModelView {
     std::size_t n_decisions;
     const DecisionNumbers* decisions;  // (n_decisions,)
     const unsigned char* labels;
-    const unsigned char* check_rows;
+    const CheckRecord* check_rows;  // of the expansions, (n_check_rows,)
+    std::size_t n_check_rows;
     double tolerance;           // of values; infinite if only labels count
     bool tolerance_asked;       // at compilation: rows that float64 cannot evaluate within it are refused
     double max_sv_norm;         // max ||x_i - center||
@@ -186,8 +223,10 @@ struct ModelView {
     const std::uint32_t* class_counts;  // (n_labels,): support vectors per class, for several classes
     SubspacesView subspaces;
     PackedVectors packed;
-    const unsigned char* exact_check_rows;
-    std::uint32_t n_exact_check_rows;
+    const CheckRecord* exact_check_rows;
+    std::size_t n_exact_check_rows;
+    CosinesView cosines;
+    SpeculationView speculation;  // if there is such a section
 
     // An ensemble contains other models; its combination says what becomes of their answers.
     std::size_t n_members;

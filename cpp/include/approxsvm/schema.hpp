@@ -24,7 +24,7 @@ inline namespace APPROXSVM_VERSION_NAMESPACE {
 namespace section {
 enum Id : std::uint32_t {
     none = 0,
-#define APPROXSVM_SECTION(name, identifier) name = identifier,
+#define APPROXSVM_SECTION(name, identifier, needed, optional) name = identifier,
 #include "artifact/schema.inc"
     end
 };

@@ -1,8 +1,11 @@
 #include "artifact_mutator.hpp"
 
 #include <algorithm>
+#include <approxsvm/schema.hpp>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <string>
 #include <type_traits>
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* bytes, std::size_t n_bytes, std::size_t max_bytes);
@@ -15,7 +18,7 @@ using artifact_writer::put;
 using artifact_writer::Section;
 
 constexpr std::size_t header_bytes = 192, entry_bytes = 24, file_bytes_at = 16, n_sections_at = 12;
-constexpr std::uint32_t most_sections = artifact_writer::last_section;
+constexpr std::uint32_t most_sections = approxsvm::max_sections;
 
 std::size_t below(Random& random, std::size_t n) {
     return n == 0 ? 0 : random() % n;
@@ -125,12 +128,29 @@ void change_header(Parts& parts, Random& random) {
     change_number(parts.header, field.at, field.kind, random);
 }
 
-/// Returns the usual type of a section's numbers. The list begins with the first identifiers, in their order.
+/// The kinds of the numbers in each section that has a layout in artifact/schema.inc, in order.
+std::map<std::uint32_t, std::string> kinds_of_sections() {
+    std::map<std::uint32_t, std::string> kinds;
+    std::map<std::string, std::string> groups;
+    std::string* in = nullptr;
+#define APPROXSVM_LAYOUT(tag, part, view) in = &kinds[approxsvm::section::tag];
+#define APPROXSVM_GROUP(tag, Group, Section) in = &groups[#tag];
+#define APPROXSVM_NUMBER(tag, type, name, words, rule) *in += std::is_integral_v<type> ? 'I' : 'd';
+#define APPROXSVM_NUMBERS(tag, type, name, words, count, rule) \
+    *in += std::is_integral_v<type> ? 'I' : sizeof(type) == 4 ? 'f' : 'd';
+#define APPROXSVM_RECORDS(tag, Record, name, count) *in += 'd';
+#define APPROXSVM_GROUPS(tag, group, Group, name, count) *in += groups[#group];
+#include <approxsvm/artifact/schema.inc>
+    return kinds;
+}
+
+/// Returns a type that some of the section's numbers have, if it has a layout, and now and then any other.
 char kind_of(std::uint32_t identifier, Random& random) {
-    constexpr char kinds[] = "?fddffffffIdIBIIdBdddIdQIIBd";  // '?' for none
+    static const auto kinds = kinds_of_sections();
     constexpr char any[] = {'I', 'Q', 'f', 'd', 'B'};
-    const bool known = identifier < sizeof kinds - 1 && below(random, 3) > 0;
-    return known ? kinds[identifier] : one_of(random, any);
+    const auto found = kinds.find(identifier);
+    const bool known = found != kinds.end() && below(random, 3) > 0;
+    return known ? found->second[below(random, found->second.size())] : one_of(random, any);
 }
 
 void change_section_number(Parts& parts, Random& random) {

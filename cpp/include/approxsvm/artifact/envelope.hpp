@@ -132,6 +132,7 @@ inline Expected may_be(field::Id number) {
     switch (number) {
         case field::decisions_intercept:
         case field::check_row_value:
+        case field::form_constant:
             return finite_number;
         case field::expansions_constant:
             return from_to(-1.0, 1.0);
@@ -158,13 +159,6 @@ APPROXSVM_COLD inline bool is_where_wanted(Check& check, const Section& section,
     const Rule rule = wanted ? Rule::needed_in_mode : Rule::none_in_mode;
     return check.refuse(field::any_size, number_of(model.task),
                         Expected{rule, stored(number_of(model.mode)), stored(number_of(model.kernel))});
-}
-
-// Checks for a section of this many bytes, or for its absence if it is not wanted.
-APPROXSVM_COLD inline bool has_size(Check& check, const Section& section, const ModelView& model, bool wanted,
-                                    ClaimedSize n_bytes) {
-    return is_where_wanted(check, section, model, wanted) &&
-           (!wanted || check(field::any_size, section.bytes, equal_to(n_bytes)));
 }
 
 }  // namespace APPROXSVM_TARGET

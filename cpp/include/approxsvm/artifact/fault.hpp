@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "../model_view.hpp"
 #include "../simd/simd.hpp"
@@ -62,6 +63,7 @@ enum class Rule : std::uint8_t {
     none_in_mode,            // absent in mode `low` with kernel `high`
     needed_in_mode,          // present in mode `low` with kernel `high`
     one_sign,                // the same sign as the preceding numbers of its list, such as low
+    ascends,                 // above the number before it in its list, from low to high
     utf8,                    // a byte of valid UTF-8
     text_above,              // after text number `low`, byte by byte
     distinct,                // different from label number `low`
@@ -186,6 +188,11 @@ class Check {
         : fault_(fault), section_(section), refusal_(refusal) {}
 
     Status status() const { return status_; }
+    // Changes what status() returns after later faults.
+    Check& as(Status refusal) {
+        refusal_ = refusal;
+        return *this;
+    }
     section::Id section() const { return section_; }
 
     // Arguments go in registers, because artifact readers consist of such calls.
@@ -211,23 +218,26 @@ class Check {
         return status_ == Status::ok;
     }
 
-    // Checks the absolute values of many numbers against a limit.
+    // Checks many real numbers, which are finite or whose absolute values have a limit.
     template <class Real>
-    bool within(field::Id field, const Real* numbers, std::size_t n, Real limit) {
+    bool within(field::Id field, const Real* numbers, std::size_t n, const Expected& expected) {
+        const Real most =
+            expected.rule == Rule::finite ? std::numeric_limits<Real>::max() : static_cast<Real>(expected.high.real());
         bool valid = true;
-        for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= limit;
-        const double highest = static_cast<double>(limit);
-        return valid ? status_ == Status::ok : each(field, numbers, n, from_to(-highest, highest));
+        for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= most;
+        return valid ? status_ == Status::ok : each(field, numbers, n, expected);
     }
-    bool finite(field::Id field, const double* numbers, std::size_t n) {
-        bool valid = true;
-        for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= largest_double;
-        return valid ? status_ == Status::ok : each(field, numbers, n, finite_number);
+    template <class Real>
+    bool finite(field::Id field, const Real* numbers, std::size_t n) {
+        return within(field, numbers, n, finite_number);
     }
-    bool finite(field::Id field, const float* numbers, std::size_t n) {
-        bool valid = true;
-        for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= largest_float;
-        return valid ? status_ == Status::ok : each(field, numbers, n, finite_number);
+    // Checks integers that ascend from low to high.
+    bool ascending(field::Id field, const std::uint32_t* numbers, std::size_t n, const Expected& expected) {
+        std::uint64_t least = expected.low.whole();
+        for (std::size_t k = 0; k < n; least = std::uint64_t{numbers[k]} + 1, ++k) {
+            if (!(*this)(field, numbers[k], from_to(least, expected.high), k)) return false;
+        }
+        return status_ == Status::ok;
     }
 
     // Requires zero bytes from `first` to before `last` of the section.

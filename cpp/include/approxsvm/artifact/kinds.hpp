@@ -3,15 +3,26 @@
 #ifndef APPROXSVM_ARTIFACT_KINDS_HPP
 #define APPROXSVM_ARTIFACT_KINDS_HPP
 
-#include "sections/cosines.hpp"
-#include "sections/expansions.hpp"
-#include "sections/polynomial.hpp"
+#include "envelope.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// The format's rules for a kind of kernel.
+struct KindRules {
+    bool expands;                      // around centers, except in mode exact
+    bool only_exact;                   // mode exact is the only mode
+    bool has_support_vectors;          // except in mode approximate
+    int max_degree, max_exact_degree;  // for the modes approximate and certified, and for mode exact; 0 for none
+    Expected gamma;
+    Part part;  // that its programs need
+};
+
 // Indexed by KernelKind.
-constexpr KindRules kinds[] = {gaussian_rules, polynomial_rules, cosine_rules, sigmoid_rules};
+constexpr KindRules kinds[] = {{true, false, true, max_degree, 0, finite_from_0, rbf},
+                               {false, false, true, max_form_degree, max_kernel_degree, finite_number, polynomials},
+                               {false, true, false, 0, 0, equal_to(0.0), cosines},
+                               {false, true, true, 0, 0, finite_number, polynomials}};
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
 static_assert(n_kinds == number_of(KernelKind::sigmoid) + 1, "a record for each number up to the last");
 
@@ -21,25 +32,6 @@ constexpr const KindRules& rules_of(std::uint32_t kernel) {
 }
 inline const KindRules& rules_of(const ModelView& model) {
     return rules_of(number_of(model.kernel));
-}
-
-// Indexed by KernelKind.
-constexpr Part parts_of_kinds[] = {rbf, polynomials, cosines, polynomials};
-static_assert(sizeof parts_of_kinds == sizeof(Part) * n_kinds, "a part for each kind");
-
-// Reads the section that only one kind has.
-template <Parts parts>
-APPROXSVM_COLD inline Status read_own(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    if constexpr (has(parts, rbf)) {
-        if (is_gaussian(model)) return read_gaussian(sections, model, fault);
-    }
-    if constexpr (has(parts, polynomials)) {
-        if (is_of_products(model)) return read_polynomial(sections, model, fault);
-    }
-    if constexpr (has(parts, cosines)) {
-        if (model.kernel == KernelKind::cosine) return read_cosines(sections, model, fault);
-    }
-    return Status::left_out;
 }
 
 }  // namespace APPROXSVM_TARGET

@@ -12,75 +12,13 @@
 #include "sections/combination.hpp"
 #include "sections/input_map.hpp"
 #include "sections/outputs.hpp"
-#include "sections/speculation.hpp"
+#include "sections/router.hpp"
 #include "sections/subspaces.hpp"
 #include "support_vectors.hpp"
 #include "texts.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
-
-// Records of amplitude, value and tolerance.
-APPROXSVM_COLD inline Status read_check_rows(const SectionTable& sections, section::Id id, const ModelView& model,
-                                             bool wanted, const unsigned char*& rows, std::uint32_t& n_rows,
-                                             ArtifactFault* fault) {
-    const Section& section = sections[id];
-    Check size(fault, id, Status::bad_section), numbers(fault, id, Status::bad_coefficient);
-    n_rows = static_cast<std::uint32_t>(section.bytes / check_row_bytes);
-    rows = sections.bytes + section.offset;
-    is_where_wanted(size, section, model, wanted);
-    if (wanted) {
-        size(field::any_size, section.bytes, from_to(check_row_bytes, max_check_rows * check_row_bytes));
-        size(field::any_size, section.bytes, Expected{Rule::multiple_of, stored(check_row_bytes), {}});
-    }
-    if (size.status() != Status::ok) return size.status();
-    for (std::size_t k = 0; k < n_rows; ++k) {
-        check_record(numbers, read_at<CheckRecord>(rows, k * check_row_bytes), k);
-    }
-    return numbers.status();
-}
-
-APPROXSVM_COLD inline Status read_decisions(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    Check size(fault, section::decisions, Status::bad_section),
-        numbers(fault, section::decisions, Status::bad_coefficient);
-    if (!has_size(size, sections[section::decisions], model, true, model.n_decisions * sizeof(DecisionNumbers)))
-        return size.status();
-    model.decisions = reinterpret_cast<const DecisionNumbers*>(sections.at(section::decisions));
-    for (std::size_t k = 0; k < model.n_decisions; ++k) {
-        check_record(numbers, model.decisions[k], k);
-    }
-    return numbers.status();
-}
-
-// Reads the support vectors and their coefficients.
-APPROXSVM_COLD inline Status read_exact_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    const Section &coef = sections[section::dual_coef], &vectors = sections[section::support_vectors],
-                  &counts = sections[section::class_counts];
-    Check of_coef(fault, section::dual_coef, Status::bad_section),
-        of_vectors(fault, section::support_vectors, Status::bad_section),
-        of_counts(fault, section::class_counts, Status::bad_section),
-        numbers(fault, section::dual_coef, Status::bad_coefficient);
-    const bool wanted = model.mode != Mode::approximate && rules_of(model).has_support_vectors,
-               classes = has_classes(model);
-    const std::size_t n_rows = classes ? std::size_t{model.n_labels} - 1 : model.n_decisions;
-    model.n_sv = wanted ? coef.bytes / 8 / n_rows : 0;
-    model.dual_coef = reinterpret_cast<const double*>(sections.bytes + coef.offset);
-    is_where_wanted(of_coef, coef, model, wanted);
-    if (!of_coef(field::any_size, coef.bytes, Expected{Rule::multiple_of, stored(8 * n_rows), {}}))
-        return of_coef.status();
-    if (!is_where_wanted(of_vectors, vectors, model, wanted)) return of_vectors.status();
-    if (!has_size(of_counts, counts, model, wanted && classes, 4 * std::size_t{model.n_labels}))
-        return of_counts.status();
-    model.class_counts = reinterpret_cast<const std::uint32_t*>(sections.bytes + counts.offset);
-    if (!wanted) return Status::ok;
-    model.n_terms = model.n_sv;
-    ClaimedSize n_counted = 0;
-    for (std::size_t c = 0; classes && c < model.n_labels; ++c) n_counted += model.class_counts[c];
-    if (classes && !of_counts(field::any_sum, n_counted, equal_to(model.n_sv))) return of_counts.status();
-    if (!numbers.finite(field::any_number, model.dual_coef, n_rows * model.n_sv)) return numbers.status();
-    PackedVectorsParser parser(sections.at(section::support_vectors), vectors.bytes, fault);
-    return parser.parse(model.n_sv, model.n_features, model.packed);
-}
 
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
@@ -122,44 +60,41 @@ APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes
     return center.status();
 }
 
-// Reads the stages in few coordinates.
+// Reads the sections that are arrays, and checks the rules for several of their numbers.
 template <Parts parts>
-APPROXSVM_COLD inline Status read_all_subspaces(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    if constexpr (!has(parts, subspaces)) {
-        const bool any = sections.at(section::subspaces) || sections.at(section::subspace_expansion);
-        return any ? note_parts<parts>(model, subspaces) : Status::ok;
-    } else {
-        Status status = read_subspaces(sections, model, fault);
-        if (status == Status::ok && model.subspaces.n_stages > 0) status = note_parts<parts>(model, subspaces);
+APPROXSVM_COLD inline Status read_arrays(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    Layouts layouts(model, sections);
+    const Status status = layouts.check_presence(sections, model, fault);
+    if (status != Status::ok) return status;
+    model.n_varying = model.n_features;
+    model.subspaces.expansion = sections.at(section::subspace_expansion);
+    Walk walk(sections, fault);
+    layouts.read<parts>(walk, model);
+    if (walk.status() != Status::ok) return walk.status();
+    if (model.n_centers == 1) model.centers = model.center;
+    model.n_terms = layouts.n_exact_terms();
+    if (!sections.at(section::support_vectors)) return Status::ok;
+    PackedVectorsParser parser(sections.at(section::support_vectors), sections[section::support_vectors].bytes, fault);
+    return parser.parse(model.n_sv, model.n_features, model.packed);
+}
+
+// Checks the rules for several numbers of a section, and the artifact in section subspace_expansion.
+template <Parts parts>
+APPROXSVM_COLD inline Status check_relations(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
+    if constexpr (has(parts, rbf)) {
+        const Status status = model.n_centers > 1 ? check_router(model.router, fault) : Status::ok;
+        if (status != Status::ok) return status;
+    }
+    if (!sections.at(section::subspaces)) return Status::ok;
+    Status status = note_parts<parts>(model, subspaces);
+    if constexpr (has(parts, subspaces)) {
+        if (status == Status::ok) status = check_subspaces(model, fault);
         if (status != Status::ok || !model.subspaces.expansion) return status;
         const std::size_t n_bytes = sections[section::subspace_expansion].bytes;
         status = check_subspace_expansion<parts>(model.subspaces.expansion, n_bytes, model, fault);
         if (status != Status::ok && fault) fault->in_subspace_expansion = true;
-        return status;
     }
-}
-
-// Reads the section that only this kind of kernel has.
-template <Parts parts>
-APPROXSVM_COLD inline Status read_kernel(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    const KindRules& mine = rules_of(model);
-    for (const KindRules& kind : kinds) {
-        Check check(fault, kind.own, Status::bad_section);
-        if (kind.own != section::none && !is_where_wanted(check, sections[kind.own], model, kind.own == mine.own))
-            return check.status();
-    }
-    const Status status = mine.expands ? Status::ok : read_no_expansions(sections, model, fault);
-    return status == Status::ok ? read_own<parts>(sections, model, fault) : status;
-}
-
-// Reads the network that guesses the winner among several classes.
-template <Parts parts>
-APPROXSVM_COLD inline Status read_any_speculation(const SectionTable& sections, ModelView& model,
-                                                  ArtifactFault* fault) {
-    if constexpr (has(parts, one_vs_one)) return read_speculation(sections, model, fault);
-    Check check(fault, section::speculation, Status::bad_section);
-    is_where_wanted(check, sections[section::speculation], model, false);
-    return check.status();
+    return status;
 }
 
 // Reads how values become outputs.
@@ -191,11 +126,7 @@ APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, Mo
 // Reads all sections of a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    for (const section::Id id : {section::members, section::combination}) {
-        Check of_ensembles(fault, id, Status::bad_section);
-        if (!is_where_wanted(of_ensembles, sections[id], model, false)) return of_ensembles.status();
-    }
-    Status status = note_parts<parts>(model, parts_of_kinds[number_of(model.kernel)]);
+    Status status = note_parts<parts>(model, rules_of(model).part);
     if (status == Status::ok) status = read_any_outputs<parts>(sections, {model.task, model.n_labels}, model, fault);
     if (status != Status::ok) return status;
     Check header(fault, section::none, Status::bad_header);
@@ -211,18 +142,8 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
                                                                : Part{});
     if (status == Status::ok) status = read_any_input_map<parts>(sections, model, fault);
     if (status != Status::ok) return status;
-    for (Status (*const read)(const SectionTable&, ModelView&, ArtifactFault*) :
-         {read_kernel<parts>, read_exact_model, read_any_speculation<parts>, read_all_subspaces<parts>,
-          read_decisions}) {
-        status = read(sections, model, fault);
-        if (status != Status::ok) return status;
-    }
-    const bool expands = rules_of(model).expands;
-    status = read_check_rows(sections, section::check_rows, model, model.mode != Mode::exact && expands,
-                             model.check_rows, model.n_check_rows, fault);
-    if (status != Status::ok) return status;
-    return read_check_rows(sections, section::exact_check_rows, model, model.mode != Mode::approximate || !expands,
-                           model.exact_check_rows, model.n_exact_check_rows, fault);
+    status = read_arrays<parts>(sections, model, fault);
+    return status == Status::ok ? check_relations<parts>(sections, model, fault) : status;
 }
 
 // --- members of an ensemble
@@ -288,21 +209,9 @@ APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std:
     return n;
 }
 
-// The sections that an ensemble may have by itself, apart from its members.
-constexpr bool is_of_ensembles(section::Id id) {
-    return id == section::labels || id == section::feature_names || id == section::plan || id == section::outputs ||
-           id == section::categories || id == section::vectorizers || id == section::dtypes;
-}
-
 // Consecutive whole artifacts that are not ensembles and take the same raw columns, and how they are combined.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    for (std::uint32_t id = 1; id < section::end; ++id) {
-        Check check(fault, static_cast<section::Id>(id), Status::bad_section);
-        if (!is_of_ensembles(check.section()) &&
-            !is_where_wanted(check, sections.entries[id], model, id == section::members || id == section::combination))
-            return check.status();
-    }
     Status status = read_combination(sections, model, fault);
     if (status == Status::ok)
         status = read_any_outputs<parts>(sections, {model.task, model.n_labels, &model.combination}, model, fault);
@@ -356,7 +265,9 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
     Status status = read_header(bytes, model, fault);
     if (status == Status::ok) status = read_sections(bytes, n_bytes, sections, fault);
     for (std::uint32_t id = 1; id < section::end; ++id) model.sections[id] = sections.at(static_cast<section::Id>(id));
-    if (status == Status::ok && model.mode != Mode::ensemble) status = read_model<parts>(sections, model, fault);
+    if (status == Status::ok)
+        status = model.mode != Mode::ensemble ? read_model<parts>(sections, model, fault)
+                                              : Layouts(model, sections).check_presence(sections, model, fault);
     if (status == Status::ok) status = read_labels_and_texts(sections, model, fault);
     if (status == Status::ok && sections.at(section::categories)) status = note_parts<parts>(model, text_columns);
     if constexpr (has(parts, text_columns)) {
@@ -392,9 +303,9 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
 
 // Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
 // in float32.
-inline void make_check_row(const ModelView& model, const float* center, const unsigned char* records, std::uint32_t k,
+inline void make_check_row(const ModelView& model, const float* center, const CheckRecord* records, std::size_t k,
                            float* row) {
-    const double amplitude = read_at<CheckRecord>(records, k * check_row_bytes).amplitude;
+    const double amplitude = records[k].amplitude;
     std::uint64_t state = k;
     for (std::size_t j = 0; j < model.n_features; ++j) {
         const int step = static_cast<int>(splitmix64(state) >> 56) - 128;
@@ -404,7 +315,7 @@ inline void make_check_row(const ModelView& model, const float* center, const un
 
 // Check row k of n_rows belongs to one of the centers and one of the decision functions; the rows are spread over all
 // of them.
-constexpr std::size_t check_row_position(std::size_t n_all, std::uint32_t k, std::uint32_t n_rows) {
+constexpr std::size_t check_row_position(std::size_t n_all, std::size_t k, std::size_t n_rows) {
     return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
 }
 

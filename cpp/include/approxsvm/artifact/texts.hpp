@@ -128,8 +128,7 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     header(field::header_n_labels, model.n_labels, classifies ? at_least(2) : equal_to(0));
     header(field::header_label_kind, number_of(model.label_kind), classifies ? at_least(1) : equal_to(0));
     if (header.status() != Status::ok) return header.status();
-    is_where_wanted(labels, section, model, classifies);
-    if (labels.status() == Status::ok && classifies) {
+    if (classifies) {
         const std::size_t n = model.n_labels;
         bool valid = model.label_kind == LabelKind::text ? is_text_list(labels, model.labels, section.bytes, n)
                                                          : labels(field::any_size, section.bytes, equal_to(8 * n));

@@ -31,8 +31,8 @@
 
 #include "../arena.hpp"
 #include "../artifact/ops/op.hpp"
-#include "../artifact/sections/cosines.hpp"
 #include "../bounds/certificate.hpp"
+#include "../model_view.hpp"
 #include "../simd/compensated.hpp"
 #include "../simd/cosine.hpp"
 #include "kernel_sums.hpp"
@@ -80,11 +80,11 @@ APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, co
     constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
     const std::size_t d = model.n_features;
-    KernelSumsWriter<Real> writer(memory, {nullptr, view.n, 1, model.n_decisions}, d, one);
-    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n);
-    const double* const last = view.coef + (model.n_decisions - 1) * view.n;
+    KernelSumsWriter<Real> writer(memory, {nullptr, view.n_terms, 1, model.n_decisions}, d, one);
+    const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_terms);
+    const double* const last = view.coef + (model.n_decisions - 1) * view.n_terms;
     double largest = 0.0;
-    for (std::size_t j = 0; j < view.n; ++j) {
+    for (std::size_t j = 0; j < view.n_terms; ++j) {
         const double* const omega = view.frequencies + j * d;
         for (std::size_t k = 0; k < d; ++k) vector[k] = omega[k] * inverse_two_pi;
         const double norm = norm_above(vector, d) * (1.0 + 0x1p-50);
@@ -93,12 +93,12 @@ APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, co
         const double turns = view.phases[j] * inverse_two_pi;  // bounded by max_phase: less than two
         phases[j] = static_cast<Real>(turns - std::nearbyint(turns));
     }
-    for (std::size_t j = view.n; j < lanes_for<Real>(view.n); ++j) phases[j] = Real{0};
+    for (std::size_t j = view.n_terms; j < lanes_for<Real>(view.n_terms); ++j) phases[j] = Real{0};
     return {writer.expansion(), phases, largest};
 }
 
 APPROXSVM_COLD inline void lay_out(const ModelView& model, const CosinePieces& pieces) {
-    const CosinesView view = cosines_of(model);
+    const CosinesView& view = model.cosines;
     const auto [prepared, in32, in64, phases32, phases64, vector] = pieces;
     new (prepared) CosineSums{view, lay_out_cosines(model, view, in32, phases32, vector),
                               lay_out_cosines(model, view, in64, phases64, vector)};
@@ -191,7 +191,7 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         values[k] = model.decisions[k].intercept;
         lost[k] = 0.0;
     }
-    for (std::size_t j = 0; j < cosines.n; ++j) {
+    for (std::size_t j = 0; j < cosines.n_terms; ++j) {
         const double* const omega = cosines.frequencies + j * d;
         double high = cosines.phases[j], low = 0.0;
         for (std::size_t k = 0; k < d; ++k) {
@@ -201,9 +201,10 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         }
         const double cosine = std::cos(high) * std::cos(low) - std::sin(high) * std::sin(low);
         for (std::size_t k = 0; k < n_functions; ++k)
-            add_exactly(values[k], cosines.coef[k * cosines.n + j] * cosine, lost[k]);
+            add_exactly(values[k], cosines.coef[k * cosines.n_terms + j] * cosine, lost[k]);
     }
-    const double n = static_cast<double>(cosines.n), depth = static_cast<double>(d) + 4.0, norm = norm_above(z, d);
+    const double n = static_cast<double>(cosines.n_terms), depth = static_cast<double>(d) + 4.0,
+                 norm = norm_above(z, d);
     for (std::size_t k = 0; k < n_functions; ++k) {
         const DecisionNumbers& decision = model.decisions[k];
         const double a1 = decision.sum_moduli, value = values[k] += lost[k];

@@ -4,7 +4,7 @@
 #ifndef APPROXSVM_EXACT_WINNER_ENGINE_HPP
 #define APPROXSVM_EXACT_WINNER_ENGINE_HPP
 
-#include "../artifact/sections/speculation.hpp"
+#include "../model_view.hpp"
 #include "rbf_row.hpp"
 #include "rbf_winner.hpp"
 
@@ -33,8 +33,7 @@ struct SpeculationMemory {
           constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
     // Takes memory if the model has the section and it is used.
     SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
-        : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features,
-                            is_used ? speculation_of(view).n_landmarks : 0, arena) {}
+        : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features, view.speculation.n_landmarks, arena) {}
 };
 
 class SpeculationWriter {
@@ -92,7 +91,7 @@ class SpeculationWriter {
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelVectors<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {
-    const SpeculationView stored = speculation_of(view);
+    const SpeculationView& stored = view.speculation;
     const std::size_t n = view.n_labels, d = view.n_features;
     const float *const of_features = stored.weights + n, *const of_landmarks = of_features + d * n;
     SpeculationWriter writer(kernels, memory, n);
@@ -175,7 +174,7 @@ inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
 // Returns the work of the network at a row; 0 without one.
 inline double work_of_network(const ModelView& view) {
     if (!view.sections[section::speculation]) return 0.0;
-    const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = speculation_of(view).n_landmarks;
+    const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = view.speculation.n_landmarks;
     return static_cast<double>(lanes_for<float>(n) * d + listed_at_most(n_landmarks) * n) +
            work_of_kernels(lanes_for<float>(n_landmarks), d);
 }

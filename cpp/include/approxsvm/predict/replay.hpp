@@ -42,10 +42,8 @@ struct CheckRow {
     std::size_t function;
     double value, tolerance;
 
-    CheckRow(std::size_t n_functions, const unsigned char* rows, std::uint32_t n_rows, std::uint32_t k)
-        : function(check_row_position(n_functions, k, n_rows)),
-          value(read_at<CheckRecord>(rows, k * check_row_bytes).value),
-          tolerance(read_at<CheckRecord>(rows, k * check_row_bytes).tolerance) {}
+    CheckRow(std::size_t n_functions, const CheckRecord* rows, std::size_t n_rows, std::size_t k)
+        : function(check_row_position(n_functions, k, n_rows)), value(rows[k].value), tolerance(rows[k].tolerance) {}
 };
 
 // Treats all rows as rows of one given center, whichever center is near them.
@@ -80,7 +78,7 @@ template <Parts parts>
 inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     constexpr std::size_t batches[] = {1, block_rows};  // not a braced list, whose members are weak symbols
-    for (std::uint32_t k = 0; k < model.n_check_rows; ++k) {
+    for (std::size_t k = 0; k < model.n_check_rows; ++k) {
         const std::size_t center = check_row_position(model.n_centers, k, model.n_check_rows);
         const CheckRow check(model.n_forms, model.check_rows, model.n_check_rows, k);
         make_check_row(model, model.centers + center * model.n_features, model.check_rows, k, memory.row);
@@ -117,7 +115,7 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
     const std::size_t n_decisions = model.n_decisions;
     const std::size_t block = by_columns(model) ? 1 : block_rows;  // by columns, rows are never evaluated together
     const std::size_t batches[] = {1, block, 1, block};
-    for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
+    for (std::size_t k = 0; k < model.n_exact_check_rows; ++k) {
         const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);
         bool is_defined = false;  // whether the row alone went to the definition, as a row at a tie does

@@ -51,12 +51,12 @@ APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size
         }
         return parts;
     }
-    parts |= parts_of_kinds[number_of(model.kernel)];
+    parts |= rules_of(model).part;
     if (is_gaussian(model)) parts |= has_classes(model) ? one_vs_one : has_several(model) ? several_functions : Part{};
     if (const unsigned char* const map = sections.at(section::input_map))
         parts |= only_scales(map, sections[section::input_map].bytes) ? scalers : pipelines;
     if (sections.at(section::subspaces)) parts |= subspaces;
-    const bool is_known = model.n_decisions > 0 && read_exact_model(sections, model, nullptr) == Status::ok;
+    const bool is_known = model.n_decisions > 0 && read_arrays<Parts{}>(sections, model, nullptr) == Status::ok;
     return is_known ? parts | parts_laid_out(model) : parts;
 }
 

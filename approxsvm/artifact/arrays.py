@@ -1,0 +1,30 @@
+"""Sections that are arrays of numbers, packed and viewed by the layouts of artifact/schema.inc."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm import _native
+from approxsvm.ir.schema import LAYOUTS, SECTION_IDS
+
+
+def pack(layout: str, **numbers: Any) -> bytes:
+    """Encode the numbers and arrays of a section or group, by name; reserved numbers are 0."""
+    parts: list[bytes] = []
+    for name, code in LAYOUTS[layout]:
+        if isinstance(code, int):
+            parts.append(bytes(-sum(map(len, parts)) % code))
+        else:
+            array = numbers.pop(name, 0) if name == "reserved" else numbers.pop(name)
+            parts.append(np.asarray(array).astype("<" + code).tobytes())
+    assert not numbers
+    return b"".join(parts)
+
+
+def views(artifact: _native.Artifact, section: str, content: Any) -> dict[str, list[npt.NDArray[Any]]]:
+    """Return the arrays of a section by name, each once or once for every group."""
+    found: dict[str, list[npt.NDArray[Any]]] = {}
+    for name, code, offset, count, _, _ in artifact.list_numbers(SECTION_IDS[section]):
+        found.setdefault(name, []).append(np.frombuffer(content, "<" + code, count, offset))
+    return found
