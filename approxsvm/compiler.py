@@ -8,7 +8,6 @@ import time
 import warnings
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -20,7 +19,7 @@ from approxsvm.artifact import writer
 from approxsvm.errors import ArtifactError, InputError, ModelFormatError, SourceAccuracyWarning, UnsupportedModelError
 from approxsvm.estimators import CompiledModel, estimator_for
 from approxsvm.expansion.taylor import CenterChoice
-from approxsvm.frames.columns import known_rows, rows_by_column
+from approxsvm.frames.columns import known_rows, real_rows, rows_by_column
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.rows import check_finite, check_sparse, zero_unused
 from approxsvm.frames.texts import are_texts
@@ -293,7 +292,9 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
     """Convert sample rows to float64, dense or CSR."""
     from sklearn.utils import check_array
 
-    as_numbers = partial(check_array, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+    def as_numbers(given: Any) -> Any:
+        return check_array(real_rows(given), accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+
     try:
         if (columns.by_column or columns.texts) and not hasattr(X, "tocsr"):
             return rows_by_column(X, columns, as_numbers)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from approxsvm.analysis.summary import Summary, summarize
 from approxsvm.errors import InputError
 from approxsvm.expansion.validity import row_norms
-from approxsvm.frames.columns import check_exact, frame_names, rows_by_column
+from approxsvm.frames.columns import check_exact, frame_names, real_rows, rows_by_column
 from approxsvm.frames.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
 from approxsvm.frames.texts import are_texts
 from approxsvm.ir.compilation import Compilation
@@ -151,7 +151,7 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             check_exact(given, raw)
         rows = validate_data(
             self,
-            given,
+            real_rows(given),
             reset=False,
             accept_sparse="csr",
             dtype=_DTYPES,
@@ -817,7 +817,7 @@ def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
 
 def _as_numbers(columns: Any) -> Any:
     """Convert some columns of a table to floats; the core checks that they are finite."""
-    return check_array(columns, dtype=_DTYPES, ensure_all_finite=False, ensure_min_samples=0)
+    return check_array(real_rows(columns), dtype=_DTYPES, ensure_all_finite=False, ensure_min_samples=0)
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:

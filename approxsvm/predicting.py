@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
-from approxsvm.frames.columns import known_rows
+from approxsvm.frames.columns import error_of_cells, known_rows
 from approxsvm.frames.dtypes import as_checked
 from approxsvm.ir.plan import Plan
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
@@ -54,7 +54,7 @@ class Predicting:
         Raises
         ------
         InputError
-            X holds NaN or infinity, or has the wrong shape, for which estimators raise a ValueError.
+            X holds NaN, infinity or what is no real number, or has the wrong shape.
         """
         return self._evaluator.predict(self._rows(X))
 
@@ -98,8 +98,13 @@ class Predicting:
                 with np.errstate(all="ignore"):  # whatever the caller has set
                     rows = self._converted(known)
                     rows = as_checked(rows, narrow, raw.used) if dtypes else rows
+            except InputError:
+                raise
             except (TypeError, OverflowError) as error:
-                raise InputError(f"X is not a matrix of real numbers: {error}") from None
+                raise error_of_cells(known, raw, f"X is not a matrix of real numbers: {error}") from None
+            except ValueError as error:  # from scikit-learn, also for names and shapes
+                is_of_cells = "could not convert" in str(error) or "array element" in str(error)
+                raise error_of_cells(known, raw, str(error)) if is_of_cells else InputError(str(error)) from None
             frames.learn(X, rows)
         return rows
 

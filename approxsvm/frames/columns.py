@@ -34,6 +34,8 @@ _NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
 # Every integer up to this one is a float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
+# Python values that NumPy converts to floats all the same: counts of some unit, and numbers without a part of theirs
+_NOT_REAL = (np.datetime64, np.timedelta64, complex, np.complexfloating)
 
 
 def choose_columns(
@@ -266,20 +268,58 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
         return rows_by_column(X, model, _as_numbers)
     if not is_in_order:
         raise InputError(f"X has the columns {labels}, but the model was fitted with {list(model.names or ())}")
-    rows = _as_numbers(X)
+    try:
+        rows = _as_numbers(X)
+    except InputError as error:
+        raise error_of_cells(X, model, str(error)) from None
     _check_shape(rows.shape, model)
     return rows
 
 
 def _as_numbers(columns: Any) -> npt.NDArray[Any]:
     try:
-        rows = np.asarray(columns)
+        given = real_rows(columns)
+        rows = np.asarray(given)
         if rows.dtype.kind in "fiubc":
             return rows
         # pandas knows its missing value, NumPy does not.
-        return np.asarray((columns if hasattr(columns, "iloc") else rows).astype(np.float64))
+        return np.asarray((given if hasattr(given, "iloc") else rows).astype(np.float64))
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"X is not an array of numbers: {error}") from None
+
+
+def real_rows(X: Any) -> Any:
+    """Return rows in any container, lists as arrays, if NumPy converts their cells to the same numbers or rejects them.
+
+    Raises InputError for dates, durations and complex numbers.
+    """
+    X = np.asarray(X) if isinstance(X, (list, tuple)) else X
+    kinds = frame_dtypes(X) if hasattr(X, "iloc") else None
+    columns = None if kinds is None else [k for k, kind in enumerate(kinds) if kind.kind == "O"]
+    cells = X if columns is None else np.asarray(X.iloc[:, columns])
+    kind = getattr(getattr(cells, "dtype", None), "kind", "")
+    if kind in tuple("cmM"):
+        raise InputError(f"rows are {cells.dtype}, but must be real numbers")
+    if kind == "O" and any(issubclass(each, _NOT_REAL) for each in {*map(type, cells.ravel().tolist())}):
+        *row, column = next(place for place, value in np.ndenumerate(cells) if isinstance(value, _NOT_REAL))
+        value, column = cells[(*row, column)], column if columns is None else columns[column]
+        raise InputError(f"row {[0, *row][-1]}: a number is needed in column {column}, got {value!r}")
+    return X
+
+
+def error_of_cells(X: Any, model: RawColumns, otherwise: str) -> InputError:
+    """Return the error for rows that are no numbers: it names the first such cell, or says something else."""
+    try:
+        table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+        if table.shape[1:] == (model.n_columns,) and not hasattr(table, "tocsr"):
+            _check_values(table, [(column, column) for column in model.used.tolist()], model, _is_number)
+    except InputError as error:
+        return error
+    except (TypeError, ValueError):  # rows of different lengths
+        pass
+    return InputError(otherwise)
 
 
 def _check_shape(shape: tuple[int, ...], model: RawColumns) -> None:
@@ -415,7 +455,9 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a lookup would miss a value: it is neither a string nor a number, or float64 rounds it."""
+    """Return whether a lookup finds a value as a float64: it is no string, date or array, and no number that rounds."""
+    if isinstance(value, (*_NOT_REAL, str, bytes, np.ndarray)):
+        return False
     if isinstance(value, Integral):
         return abs(int(value)) <= _LARGEST_EXACT or int(value) == _as_float(value)
     if isinstance(value, (Decimal, Fraction)):
@@ -423,11 +465,11 @@ def _is_exact(value: Any) -> bool:
         return number is None or number != number or Fraction(number) == value
     if isinstance(value, np.longdouble):
         return bool(value != value or np.longdouble(float(value)) == value)
-    return not isinstance(value, (str, bytes))
+    return True
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or _as_float(value) is not None
+    return value is None or (not isinstance(value, _NOT_REAL) and _as_float(value) is not None)
 
 
 def _as_float(value: Any) -> float | None:

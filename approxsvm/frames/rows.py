@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import InputError
+from approxsvm.frames.columns import real_rows
 from approxsvm.frames.raw_columns import RawColumns
 
 _CHUNK_ROWS = 1 << 15
@@ -26,10 +27,12 @@ def one_row(row: Any) -> Any:
     if type(row) is np.ndarray:
         return row
     try:
-        array = np.asarray(row)
+        array = real_rows(np.asarray(row))
         # float32 stays float32, as in the source.
         kind = array.dtype if isinstance(row, np.ndarray) or array.dtype == np.float32 else np.float64
         return np.ascontiguousarray(array, dtype=kind)
+    except InputError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"the row is not an array of numbers: {error}") from None
 

@@ -205,7 +205,7 @@ class Evaluator:
                 row = one_row(self._encoded(row) if self._reads_values else row)
                 if outputs is None:
                     return self.one(row)
-                rows = as_row(row)
+                rows = self._one_row(row)
         if outputs is None:
             return self.predict(rows)[0]
         for output in outputs:

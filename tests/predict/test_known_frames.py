@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -281,6 +283,62 @@ def test_every_column_type_serves_the_calls_after_the_first(kind: str) -> None:
                     else:
                         assert len({*map(str, calls)}) == 1, kinds
     assert n_answers > 8
+
+
+ARROW_TYPES = {
+    **{str(kind): kind for kind in (pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.bool_())},
+    "decimal": pa.decimal128(21, 2),
+    "dictionary": pa.dictionary(pa.int8(), pa.float64()),
+}
+POLARS_TYPES = {
+    **{str(kind): kind for kind in (pl.Int8, pl.UInt64, pl.Float32, pl.Float64, pl.Boolean, pl.Decimal(5, 2))},
+}
+
+
+def _typed_frames(library: str, kind: str) -> Iterator[Any]:
+    """Yield frames with a column of one type and one of another, in both orders."""
+    table = pa.Table.from_pandas(WHOLE, preserve_index=False)
+    for a, b in ((kind, other) for other in ("double", "int8")):
+        for names in (("a", "b"), ("b", "a")):
+            if library == "pyarrow":
+                kinds = dict(zip(names, (ARROW_TYPES[a], ARROW_TYPES[b]), strict=True))
+                yield pa.table({n: _as_arrow(table[n], kinds[n]) for n in ("a", "b")})
+                yield pa.table({n: _as_arrow(table[n], kinds[n]) for n in ("a", "b")}).to_batches()[0]
+            else:
+                other = {"double": "Float64", "int8": "Int8"}[b]
+                yield pl.from_pandas(WHOLE).cast(dict(zip(names, (POLARS_TYPES[a], POLARS_TYPES[other]), strict=True)))
+
+
+def _as_arrow(column: Any, kind: Any) -> Any:
+    if pa.types.is_dictionary(kind):
+        return column.combine_chunks().dictionary_encode().cast(kind)
+    return column.cast(pa.int64()).cast(kind) if not pa.types.is_floating(kind) else column.cast(kind)
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"), [*(("pyarrow", kind) for kind in ARROW_TYPES), *(("polars", kind) for kind in POLARS_TYPES)]
+)
+def test_every_type_of_arrow_and_polars_serves_the_calls_after_the_first(library: str, kind: str) -> None:
+    """Each type with another, in both orders, through every door: the second and third call answer as the first."""
+    n_answers = 0
+    for source in OF_WHOLE:
+        fast = approxsvm.compile(source)
+        for frame in _typed_frames(library, kind):
+            for model in (fast, approxsvm.Predictor(fast.artifact)):
+                for door in (model.predict, model.decision_function, model.error_bound, model.certified):
+                    calls = [outcome(door, frame) for _ in range(3)]
+                    assert all(map(is_same_call, calls[1:], calls[:1] * 2)), (calls, frame)
+                labels = outcome(model.predict, frame)
+                if not isinstance(labels, str):
+                    n_answers += 1
+                    assert model.predict_one(frame[:1]) == labels[0]
+                    assert labels.tolist() == source.predict(WHOLE).tolist()
+    assert n_answers > 0
+
+
+def is_same_call(some: Any, others: Any) -> bool:
+    """Return whether two calls gave the same answer, or the same words."""
+    return some == others if isinstance(some, str) else np.array_equal(some, others)
 
 
 # --- rows of Python's own values

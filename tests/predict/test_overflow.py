@@ -6,6 +6,7 @@ combines models, and no label is ever certified that the source contradicts.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.kernel_approximation import Nystroem
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
@@ -83,6 +88,42 @@ def test_rows_whose_terms_overflow(name: str, mode: Any) -> None:
         session = onnxruntime.InferenceSession(fast.to_onnx(input_type="float64").SerializeToString())
         label, is_certain = session.run(["label", "certain"], {"X": rows})
         assert (np.ravel(label) == source.predict(rows))[np.ravel(is_certain).astype(bool)].all()
+
+
+_landmarks = partial(Nystroem, n_components=20, random_state=0)
+# Sources of Gaussian kernels, most of which compute squared distances from inner products: at huge rows that is NaN.
+DISTANCES: dict[str, Any] = {
+    "machine": SVC(),
+    "ridge": KernelRidge(kernel="rbf"),
+    "landmarks": make_pipeline(_landmarks(), LinearSVC()),
+    "landmarks, regression": make_pipeline(_landmarks(), Ridge()),
+    "landmarks of several classes": make_pipeline(_landmarks(), LogisticRegression()),
+    "landmarks, scaled": make_pipeline(StandardScaler(), _landmarks(), LogisticRegression()),
+    "long landmarks": make_pipeline(MinMaxScaler((0, 1e6)), _landmarks(gamma=1e-12), LinearSVC()),
+    "Gaussian process": GaussianProcessRegressor(RBF(1.0)),
+}
+DENSE = ("machine", "landmarks, scaled", "long landmarks", "Gaussian process")  # reject sparse rows
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("mode", ["certified", "exact"])
+@pytest.mark.parametrize("name", DISTANCES)
+def test_rows_whose_squared_distances_overflow(name: str, mode: Any) -> None:
+    """They are answered as the source answers them, or rejected; those of sane size are answered."""
+    source = DISTANCES[name].fit(X, THREE if "classes" in name else TWO)
+    fast, n_answered = approxsvm.compile(source, mode=mode), 0
+    rows = np.concatenate([far_rows()[::3], [[1.7e308] * 4, [-1.7e308, 0, 0, 1.7e308], [0, 0, 1e307, 0], X[0]]])
+    for row in rows:
+        for given in (row[np.newaxis], csr_array(row[np.newaxis])):
+            if hasattr(given, "tocsr") and name in DENSE:
+                continue
+            try:
+                found = fast.predict(given)
+            except InputError:
+                continue
+            n_answered += 1
+            np.testing.assert_allclose(found, source.predict(given), rtol=1e-6, atol=1e-6, err_msg=str(row))
+    assert n_answered > 20
 
 
 @pytest.mark.filterwarnings("ignore")

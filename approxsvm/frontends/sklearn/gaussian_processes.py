@@ -65,9 +65,10 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
     if not np.isin(targets, (0.0, 1.0)).all():
         raise ModelFormatError(f"y_train_ of this {name} holds other numbers than 0 and 1")
     weights = [fraction(y) - fraction(p) for y, p in zip(targets, pi, strict=True)]
-    labels, outputs = ascending_classes(inner.classes_, name)[::-1].copy(), Outputs(SignAlone())
+    first, second = ascending_classes(inner.classes_, name)
+    labels = np.where([True, False], second, first)  # as `predict` does, which makes texts of objects
     kernels = _Kernels.of(estimator, inner, name)
-    return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=outputs)
+    return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=Outputs(SignAlone()))
 
 
 @dataclass(frozen=True, eq=False)

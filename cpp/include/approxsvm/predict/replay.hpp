@@ -120,7 +120,9 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
     for (std::uint32_t k = 0; k < model.n_exact_check_rows; ++k) {
         const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);
+        bool is_defined = false;  // whether the row alone went to the definition, as a row at a tie does
         for (std::size_t b = 0; b < 4; ++b) {
+            if (b == 1 && is_defined) continue;  // a sum over all pairs of classes for each row of the block
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float, parts> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);
@@ -130,6 +132,7 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
             const Request request{b % 2 ? ~std::size_t{0} : 1, b < 2 ? Values::settled : Values::exact};
             const Status status = evaluate_source<parts>(prepared, source, request, out, counts, memory.evaluation);
             if (status != Status::ok && status != Status::beyond_tolerance) return Status::check_row_mismatch;
+            is_defined |= counts[by_definition] > 0;
             for (std::size_t i = 0; i < n_rows; ++i) {
                 const std::size_t at = i * n_decisions + check.function;
                 if (!(std::fabs(memory.values[at] - check.value) <= memory.bounds[at] + check.tolerance))

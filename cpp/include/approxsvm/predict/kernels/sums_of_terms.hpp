@@ -42,10 +42,11 @@ class SumsOfTerms {
         return 1.0001 * (view_.decisions[k].value_error + Kind::moved(view_.decisions[k], row_error));
     }
     static const FewValues* few() { return nullptr; }
-    void define(const Job& job, std::size_t i, double* values, double* bounds, double* lost) const {
+    bool define(const Job& job, std::size_t i, double* values, double* bounds, double* lost) const {
         job.source.load(i, nullptr, 1.0, room_, 1);
         Kind::define(view_, terms_, room_, values, bounds, lost);
         for (std::size_t k = 0; k < view_.n_decisions; ++k) bounds[k] += slack(k, job.row_error(i));
+        return true;
     }
 
   private:

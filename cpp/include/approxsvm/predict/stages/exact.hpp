@@ -10,7 +10,8 @@
 //     slack(k, row_error)            part of every bound of function k that is not rounding
 //     few()                          engine for few values, or null
 //     define(job, i, values, bounds, room)  values of row i by the definition, and their bounds, in place of sums in
-//                                    float64; if only labels are wanted, sums that decide may stay
+//                                    float64; if only labels are wanted, sums that decide may stay. False if the
+//                                    source computes the difference of infinities
 //     refuses                        whether a row is an error if the definition has no finite bound, or misses a
 //                                    requested tolerance
 #ifndef APPROXSVM_PREDICT_STAGES_EXACT_HPP
@@ -135,7 +136,7 @@ class ExactCascade : Offer<float>, Offer<double> {
 
     APPROXSVM_NOINLINE void settle_by_definition(std::size_t i) {
         auto row = decisions.row();
-        terms_.define(job_, i, row.values, row.bounds, job_.memory.row_room);
+        if (!terms_.define(job_, i, row.values, row.bounds, job_.memory.row_room)) return refused_.beyond_float64(i);
         for (std::size_t k = 0; Terms::refuses && k < decisions.n(); ++k) {
             if (!is_within_float64(row.values[k], row.bounds[k], job_.row_error(i))) return refused_.beyond_float64(i);
         }

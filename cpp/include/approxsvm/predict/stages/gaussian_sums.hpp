@@ -58,17 +58,24 @@ class GaussianTerms {
     double slack(std::size_t k, double row_error) const { return row_slack(decisions_[k], prepared_.slope, row_error); }
     const FewValues* few() const { return &prepared_.few; }
 
-    void define(const Job& job, std::size_t i, double* values, double* bounds, double* moved) const {
+    bool define(const Job& job, std::size_t i, double* values, double* bounds, double* moved) const {
         const DefinedKernels kernels(job.prepared, job.source, i, job.row_error(i), memory_);
         const DefinedSums sums{values, bounds, moved};
+        if (form != Shape::pairs && !has_finite_products(reinterpret_cast<const double*>(memory_))) return false;
         if (form == Shape::pairs && !wants_values(job.out)) {
             unknown_pairs_by_definition(view_, kernels, sums, job.memory.tally);
         } else {
             gaussian_by_definition(view_, kernels, sums);
         }
+        return true;
     }
 
   private:
+    // Whether ||z||^2 - 2 x.z + ||x||^2, by which scikit-learn computes squared distances, is no difference of
+    // infinities. Pairs of classes belong to LIBSVM, which adds up squares of differences.
+    bool has_finite_products(const double* z) const {
+        return norm_above(z, view_.n_features) * view_.max_sv_norm_origin <= 0x1p1020;
+    }
     template <class Real>
     const Engine<Real>& engine() const {
         return in<Real>(prepared_.exact32, prepared_.exact64);
