@@ -216,7 +216,7 @@ def _compiled(
     if labels == "probability":
         source = _by_probability(source)
     if isinstance(source, Ensemble):
-        is_sum = source.n_decisions > 0 and source.outputs.weights is not None
+        is_sum = source.n_decisions > 0 and source.combination.weights is not None
         if is_sum and request.tolerance is not None:
             raise UnsupportedModelError(
                 f"a tolerance cannot be promised for a weighted sum of {len(source.members)} models: leave it out, "

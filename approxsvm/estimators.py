@@ -687,10 +687,16 @@ class CompiledEnsemble(ClassifierModel):
     def _votes(self, X: Any) -> FloatArray:
         """Return the fraction of the votes for each class, shape (n_rows, n_classes)."""
         rows = self._rows(X)  # members cannot vectorize texts
-        weights = self.artifact.outputs.weights
-        labels = [member._evaluator.predict(rows)[:, np.newaxis] == self.classes_ for member in self.members]
-        votes = [weight * is_it for weight, is_it in zip(weights, labels, strict=True)]
-        return np.asarray(np.sum(votes, axis=0) / weights.sum())
+        artifact = self.artifact
+        labels = [member._evaluator.predict(rows)[:, np.newaxis] for member in self.members]
+        votes = [
+            (label == member.labels) @ part.T
+            for label, member, part in zip(
+                labels, artifact.members, artifact.combination.parts(artifact.members), strict=True
+            )
+        ]
+        sums = np.sum(votes, axis=0)[:, np.argsort(artifact.labels, kind="stable")]
+        return np.asarray(sums / sums[:1].sum())
 
     def _has_vote_probabilities(self) -> bool:
         has_votes = self.artifact.counts_votes and self.artifact.outputs.decision_shape == "ovr"

@@ -4,8 +4,8 @@
 
 writes, for each model that has no artifact yet, the LIBSVM text file, the artifact and rows with the exact decision
 values, into this folder; of a scikit-learn model, which has no such file, the artifact, raw rows, the values (not of an
-ensemble) and probabilities. What is here never changes: every release has to open it (docs/compatibility.md). A new
-artifact gets its line in SHA256SUMS (`sha256sum *.asvm > SHA256SUMS`).
+ensemble) and probabilities. What is here never changes after the first release: every release has to open it
+(docs/compatibility.md). A new artifact gets its line in SHA256SUMS (`sha256sum *.asvm > SHA256SUMS`).
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ LIMITS, SECTIONS, ENUMERATIONS = SCHEMA["limits"], SCHEMA["sections"], SCHEMA["e
 NAMES = {identifier: name for name, identifier in SECTIONS.items()}
 HEADER_BYTES, ENTRY_BYTES = 192, 24
 MOST, INF = sys.float_info.max, math.inf
-SHAPE, RULE, KIND = (ENUMERATIONS[name] for name in ("decision_shape", "label_rule", "probability"))
+RULE, KIND = (ENUMERATIONS[name] for name in ("label_rule", "probability"))
 
 
 class Rule(NamedTuple):
@@ -378,14 +378,7 @@ class Layout:
 
     def outputs(self) -> None:
         head = self.record("outputs")
-        n, n_labels = len(self.member_sizes()), self.h.n_labels
         rule, kind = head.label_rule, head.probability
-        if n and head.decision_shape < SHAPE["each"] and rule not in (RULE["targets"], RULE["scores"]):
-            self.take("d", n, "weight of member", FINITE)
-            self.take("d", 1, "addend", FINITE)
-        elif head.decision_shape == SHAPE["sums"]:
-            (n_columns,) = self.take("Q", 1, "number of columns", Rule(1, MOST))
-            self.take("d", n_labels * (n_columns + 1), "weight of member", FINITE)
         if rule in (RULE["value_threshold"], RULE["probability_threshold"]):
             self.take("d", 1, "threshold", FINITE)
             self.take("d", 1, "label of the threshold", FLAG)
@@ -398,16 +391,24 @@ class Layout:
         words, may_be = {
             KIND["laplace_noise"]: ("sigma|number", FROM_0),
             KIND["temperature_calibration"]: ("inverse temperature|number", temperature),
+            KIND["members_mean"]: ("total of the weights|number", Rule(2.0**-900, MOST)),
         }.get(kind, ("density mark|number", FINITE))
         self.rest("d", words, may_be)
 
-    def member_sizes(self) -> list[int]:
-        at, size = self.sections.get("members", (0, 0))
-        sizes, end = [], at + size
-        while at < end:
-            sizes += struct.unpack_from("<Q", self.data, at + 16)
-            at += sizes[-1]
-        return sizes
+    def combination(self) -> None:
+        sizes = dict.fromkeys(("n_columns", "n_values", "n_weights"), NOTHING)
+        columns = below(3) if self.h.n_labels > 0 else equal(0)
+        head = self.record("combination", also="combination", columns=columns, **sizes)
+        if head.n_values == 0:
+            return
+        self.take("d", head.n_values, "addend", FINITE)
+        self.take("d", head.n_weights, "weight", FINITE)
+        self.take("I", 1, "start of the weights of column", equal(0))
+        self.take("I", head.n_columns - 1, "start of the weights of column", below(head.n_weights + 1))
+        self.take("I", 1, "start of the weights of column", equal(head.n_weights))
+        self.pad()
+        self.take("I", head.n_weights, "value of weight", below(head.n_values))
+        self.pad()
 
     def input_map(self) -> None:
         n_raw = self.h.n_raw_features

@@ -39,7 +39,8 @@ from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
 from approxsvm.frontends import read_any
 from approxsvm.ir import ops
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.combination import Combination, of_labels
+from approxsvm.ir.ensemble import Ensemble, mean_of
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops.lookup import Steps
 from approxsvm.ir.ops.piecewise_polynomial import Pieces
@@ -47,7 +48,6 @@ from approxsvm.ir.outputs import (
     DensityMarks,
     IsotonicCalibrator,
     LaplaceNoise,
-    MembersMean,
     OneVsRestCalibration,
     Outputs,
     PairwiseSigmoid,
@@ -165,22 +165,27 @@ def ensembles() -> Iterator[tuple[Artifact, str]]:
     other = random_model(7, n_features=3, n_sv=4, labels=np.array([1, 3]))
     several = replace(mean, dual_coef=np.ones((2, 4)), intercept=np.zeros(2), value_error=np.zeros(2))
     known = replace(two, outputs=Outputs(PairwiseSigmoid(np.array([-1.5]), np.zeros(1))))
-    labels, weights, large = np.array([1, -1]), np.array([2.0, 1.0]), np.array([1e308, 0.0])
+    labels, large = np.array([1, -1]), [1e308, 0.0]
     each = Outputs(label_rule="scores", decision_shape="each")
-    cut = Outputs(label_rule="value_threshold", threshold=0.5, weights=weights)
-    for members, outputs, classes, may_be in (
-        ((mean, several), Outputs(), None, ""),
-        ((mean, mean), Outputs(weights=weights, addend=0.5), None, "000"),
-        ((known, known), Outputs(MembersMean(), "probability", weights=large), None, "000 026 100"),
-        ((two, two), Outputs(weights=large), None, "000 100"),
-        ((two, mean), Outputs(label_rule="targets"), labels, "050 150"),
-        ((two, other), Outputs(label_rule="targets"), np.array([1, -1, 3]), "050 150"),
-        ((known, mean), cut, labels, "021 030 038"),
-        ((mean, mean, mean), each, np.arange(3), "110 118 210 218"),
-        ((mean, mean, mean), replace(each, decision_shape="ovr"), np.arange(3), "110 118 210 218"),
-        ((mean, several), replace(each, weights=np.ones((3, 4))), np.arange(3), "310 318"),
+    cut = Outputs(label_rule="value_threshold", threshold=0.5)
+    one_sum = Combination(weights=np.array([[2.0, 1.0]]), addends=np.array([0.5]))
+    of_shares = Combination(weights=np.array([[2.0, 0.0, 1.0]]))
+    of_three = "010 018 110 118 210 218"
+    side_by_side, targets, plain = Combination(), Combination("labels"), Outputs()
+    for members, outputs, combination, classes, may_be in (
+        ((mean, several), plain, side_by_side, None, ""),
+        ((mean, mean), plain, one_sum, None, ""),
+        ((known, known), *mean_of((known, known), labels, large), None, "026"),
+        ((two, two), plain, of_labels("votes", (two, two), labels, large), None, "000 100"),
+        ((two, mean), plain, targets, labels, "000 100"),
+        ((two, other), plain, targets, np.array([1, -1, 3]), "000 100"),
+        ((known, mean), cut, of_shares, labels, "011 021 030 038 111 121 130 138"),
+        ((mean, mean, mean), each, side_by_side, np.arange(3), of_three),
+        ((mean, mean, mean), replace(each, decision_shape="ovr"), side_by_side, np.arange(3), of_three),
+        ((mean, several), each, Combination(weights=np.ones((3, 3))), np.arange(3), of_three),
     ):
-        yield compile_model(Ensemble(members, outputs=outputs, classes=classes), mode="exact").artifact, may_be
+        model = Ensemble(members, outputs=outputs, combination=combination, classes=classes)
+        yield compile_model(model, mode="exact").artifact, may_be
 
 
 CATEGORIES = struct.pack("<2I8I4I", 2, 4, 0, 3, 0, 0, 2, 1, 1, 0, 1, 2, 4, 5) + "abéc".encode()
@@ -194,7 +199,8 @@ def bases() -> list[tuple[Artifact, frozenset[str], str]]:
     whole = [*map(classifier, MODES), many_centers("approximate"), deep("approximate"), regressor(), sigmoid()]
     whole += [cosines(), *map(polynomial, MODES), *map(golden, ("iris_classes", "iris_slices", "iris_ensemble"))]
     found = [(artifact, frozenset(("", *SECTIONS)) - {"outputs"}, "") for artifact in whole]
-    found += [(artifact, frozenset(("", "outputs", "members")), may_be) for artifact, may_be in ensembles()]
+    of_ensembles = frozenset(("", "outputs", "combination", "members"))
+    found += [(artifact, of_ensembles, may_be) for artifact, may_be in ensembles()]
     found.append((cosines_of_classes(), frozenset(("", "cosines", "decisions", "outputs")), "210 218"))
     for artifact, outputs, may_be in kinds_of_outputs():
         found.append((with_section(artifact, "outputs", pack_outputs(outputs)), frozenset(("outputs",)), may_be))
@@ -251,15 +257,16 @@ SAID = {
     "tolerance": "tolerance|majority_only",
     "n_labels": "n_labels|n_decisions",
     "number of support vectors of list": "number of support vectors of list",
+    **{f"{name}|combination": "combination" for name in ("n_columns", "n_values", "n_weights")},
     **{name: name for name in ("edge", "gamma", "height|number", "input of output", "n_raw_features")},
 }
 
 
 # Real numbers that depend on others; all other real numbers may take any value that their rule allows.
-RELATED = {"gamma", "input_scale", "tolerance", "low", "high", "edge", "coefficient", "weight of member", "addend"}
+RELATED = {"gamma", "input_scale", "tolerance", "low", "high", "edge", "coefficient", "value of weight"}
 RELATED |= {"label", "knot|number", "height|number", "density mark|number", "label of the threshold"}
 # Rules of an artifact for the artifacts that it contains.
-OF_OTHERS = ("", "center", "decisions", "labels", "outputs")
+OF_OTHERS = ("", "center", "combination", "decisions", "labels", "outputs")
 
 
 def broken_numbers(data: bytes, layout: Layout, names: frozenset[str]) -> Iterator[Broken]:
@@ -360,20 +367,18 @@ def broken_relations() -> Iterator[Broken]:
         with_header(data, version=2, first_release=0x1234), "version is 2, which approxsvm 18.52 and later read"
     )
     mean = golden("iris_ensemble")
-    beside, _, shares, votes, _, _, _, functions, *_ = (artifact for artifact, _ in ensembles())
+    beside, _, _, _, targets, _, _, functions, *_ = (artifact for artifact, _ in ensembles())
     one, two = (artifact.section("members")[: artifact.members[0].n_bytes] for artifact in (beside, functions))
     alone = changed(content(outputs("ovo", "votes", "sign_alone")), mean.members[0])
     for artifact, contents, must in (
-        (mean, outputs("ovo", "probability", "members_mean", *[0.0] * (len(mean.members) + 1)), "sum of the weights"),
-        (mean, outputs("sums", "scores", "none", 2, *[1.0] * 9), "number of columns of section outputs is 2, "),
         (mean, {"members": alone}, "probability of section outputs is 8, expected 1 to 5"),
-        (functions, {"members": 2 * two}, "number of members of section members is 2, expected 3"),
+        (functions, {"members": 2 * two}, "number of columns|n_columns of section combination is 3, expected 2"),
         (beside, {"members": (LIMITS["max_n_members"] + 1) * one}, "number of members .* is 1025, expected 1 to 1024"),
     ):
         yield Broken(changed(content(contents), artifact), must)
-    for artifact in (shares, votes):  # whose members have other kinds of labels
-        wrong = changed(content({"labels": struct.pack("<2d", 1.0, -1.0)}), artifact)
-        yield Broken(with_header(wrong, label_kind=2, label_dtype=b"<f8"), "member 0: label_kind .* is 1, expected 2")
+    # Members have other kinds of labels.
+    wrong = changed(content({"labels": struct.pack("<2d", 1.0, -1.0)}), targets)
+    yield Broken(with_header(wrong, label_kind=2, label_dtype=b"<f8"), "member 0: label_kind .* is 1, expected 2")
     for degree, n_centers, n in itertools.product(range(1, 7), (1, 2**10, 2**20), (2**10, 2**11, 2**16, 2**20)):
         claims = {"degree": degree, "n_centers": n_centers, "n_features": n, "n_raw_features": n}
         yield Broken(with_header(data, **claims), "section ")  # products wrap around in 32 or 64 bits

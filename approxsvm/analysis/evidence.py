@@ -16,7 +16,6 @@ from approxsvm.analysis.source_answers import (
     combined,
     doubt,
     exact_decision_values,
-    mean_probabilities,
     rows_at,
     source_answers,
     source_predictions,
@@ -43,7 +42,16 @@ from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.runtime.evaluator import BOUNDS, CERTIFIED, EXPANSION_STAGES, STAGE_NUMBERS, STAGES, VALUES, Evaluator
+from approxsvm.runtime.evaluator import (
+    BOUNDS,
+    CERTIFIED,
+    EXPANSION_STAGES,
+    STAGE_NUMBERS,
+    STAGES,
+    VALUES,
+    Evaluator,
+    native_outputs,
+)
 from approxsvm.system.error_state import in_own_error_state
 
 BoolArray = npt.NDArray[np.bool_]
@@ -378,10 +386,12 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
         tolerances: Any = np.concatenate(
             [[member.header["tolerance"]] * member.n_decisions for member in compiled.artifact.members]
         )
-        keeps = ensemble.outputs.weights is None and ensemble.task == "regression"
+        keeps = ensemble.combination.weights is None and ensemble.task == "regression"
         broken = ((errors > bounds) | (errors > (tolerances if keeps else np.inf))).any(axis=1)
     elif ensemble.averages:
-        low, high = (ends[:, evaluator.order] for ends in mean_probabilities(ensemble, exact, slacks))
+        outputs = native_outputs(ensemble.outputs, ensemble.task, len(ensemble.labels))
+        sums = map(np.ascontiguousarray, combined(ensemble, exact, slacks))
+        low, high = (ends[:, evaluator.order] for ends in outputs.probability_interval(*sums))
         shares, bounds = evaluator.predict_proba(rows), evaluator.probability_bound(rows)
         errors = np.maximum(np.maximum(low - shares, shares - high), 0.0)
         broken = (errors > bounds + 2.0**-40).any(axis=1)

@@ -72,7 +72,7 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         raise UnsupportedModelError(f"no gradient without a decision function: {artifact.why_no_decision_function}")
-    if artifact.members and artifact.outputs.weights is not None:
+    if artifact.combination.weights is not None:
         raise UnsupportedModelError("a weighted sum of several models has no gradient: take its members' gradients")
     functions = [_Function(one) for one in artifact.members or (artifact,)]
     evaluator.evaluate(rows)  # rejects invalid rows

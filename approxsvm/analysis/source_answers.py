@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -194,100 +194,65 @@ def classes_of(
 
     With several targets, both results are matrices with one column per target.
     """
+    of_members = list(zip(ensemble.members, values, slacks, strict=True))
     if ensemble.of_targets:
-        pairs = [_labels_of(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
-        return np.column_stack([best for best, _ in pairs]), np.column_stack([certain for _, certain in pairs])
-    if ensemble.averages:
-        return _best_of(ensemble, *mean_probabilities(ensemble, values, slacks))
-    if ensemble.classes is not None and not ensemble.counts_votes:
-        outputs = native_outputs(replace(ensemble.outputs, weights=None), ensemble.task, len(ensemble.labels))
-        classes, certain = outputs.certified_class(*map(np.ascontiguousarray, combined(ensemble, values, slacks)))
-        return classes, certain
-    weights = ensemble.outputs.weights
-    assert weights is not None
-    total = sum(weights.tolist())
-    sums, n_open = np.zeros((2, len(values[0]), len(ensemble.labels))), np.zeros(len(values[0]))
-    for member, value, slack, weight in zip(ensemble.members, values, slacks, weights, strict=True):
-        classes, certain = _labels_of(ensemble, member, value, slack)
-        votes = np.arange(len(ensemble.labels)) == classes[:, np.newaxis]
-        sums[0] += weight * votes
-        sums[1] += weight * votes * certain[:, np.newaxis]
-        n_open += weight * ~certain
-    best = sums[0].argmax(axis=1)[:, np.newaxis]
-    ahead, reach = np.take_along_axis(sums[1], best, axis=1) - sums[1], n_open * (1.0 + 2.0**-40) + 2.0**-40 * total
-    beaten = (n_open == 0.0)[:, np.newaxis] | (ahead > reach[:, np.newaxis]) | (np.arange(len(ensemble.labels)) == best)
+        pairs = [_labels_of(*of_member) for of_member in of_members]
+        places = {label: place for place, label in enumerate(ensemble.labels.tolist())}
+        known = [np.array([places[label] for label in one.labels.tolist()] or [0, 1]) for one in ensemble.members]
+        best = [positions[classes] for positions, (classes, _) in zip(known, pairs, strict=True)]
+        return np.column_stack(best), np.column_stack([certain for _, certain in pairs])
+    if not ensemble.counts_votes:
+        outputs = native_outputs(ensemble.outputs, ensemble.task, len(ensemble.labels))
+        return outputs.certified_class(*map(np.ascontiguousarray, combined(ensemble, values, slacks)))
+    sums, centers, reach = np.zeros((3, len(values[0]), len(ensemble.labels)))
+    n_open = np.zeros(len(values[0]))
+    for of_member, part in zip(of_members, ensemble.combination.parts(ensemble.members), strict=True):
+        classes, certain = _labels_of(*of_member)
+        votes = (np.arange(part.shape[1]) == classes[:, np.newaxis]).astype(np.float64)
+        sums += votes @ part.T
+        centers += np.where(certain[:, np.newaxis], votes, 0.5) @ part.T
+        reach += np.where(certain[:, np.newaxis], 0.0, 0.5 * np.ones_like(votes)) @ np.abs(part.T)
+        n_open += ~certain
+    best = sums.argmax(axis=1)[:, np.newaxis]
+    low, high = centers - reach, centers + reach
+    beaten = np.take_along_axis(low, best, axis=1) > high + 2.0**-40 * np.abs(high).max(axis=1, keepdims=True)
+    beaten |= (n_open == 0.0)[:, np.newaxis] | (np.arange(len(ensemble.labels)) == best)
     return best[:, 0], beaten.all(axis=1)
 
 
 def _labels_of(
-    ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
+    member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
     """Return positions of a member's labels, or signs of several targets, and which of them are certain."""
     if member.task == "regression":
         return (values > 0).astype(np.intp), np.abs(values) > slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
-    classes, certain = outputs.certified_class(values, np.ascontiguousarray(np.broadcast_to(slack, values.shape)))
-    positions = [ensemble.labels.tolist().index(label) for label in member.labels.tolist()]
-    return np.array(positions)[classes], certain
+    return outputs.certified_class(values, np.ascontiguousarray(np.broadcast_to(slack, values.shape)))
 
 
 def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return decision values of an ensemble of regressions, stacked or summed, and their errors."""
+    """Return the values of an ensemble of numbers, side by side or summed, and their errors."""
     slacks = [np.broadcast_to(slack, value.shape) for slack, value in zip(slacks, values, strict=True)]
-    numbers = [_added(ensemble, *of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
+    numbers = [_columns(*of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
-    if ensemble.outputs.weights is None:
+    weights, addends = ensemble.combination.weights, ensemble.combination.addends
+    if weights is None or addends is None:
         return columns, errors
-    weights, addends = ensemble.outputs.sums
     absolute = np.abs(columns) @ np.abs(weights.T) + np.abs(addends)
     rounding = (len(weights.T) + 6) * UNIT64 * absolute
     return columns @ weights.T + addends, errors @ np.abs(weights.T) + rounding
 
 
-def _added(
-    ensemble: Ensemble, member: SingleModel, values: FloatArray, slack: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return a member's contribution: values, or probabilities of the ensemble's first label or of all labels."""
+def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return a member's numbers: values, or the probabilities or scores of its labels."""
     if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
     find = outputs.one_vs_rest_interval if member.outputs.probability is None else outputs.probability_interval
     low, high = find(values, slack.copy())
-    if not ensemble.outputs.of_sums:
-        at = member.labels.tolist().index(ensemble.labels[0])
-        low, high = low[:, at], high[:, at]
     return (low + high) / 2, (high - low) / 2
-
-
-def mean_probabilities(
-    ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Bound the mean probability of each class from below and above, for values with errors up to `slacks`."""
-    triples = zip(ensemble.members, values, slacks, strict=True)
-    intervals = [
-        native_outputs(m.outputs, m.task, len(m.labels)).probability_interval(v, np.broadcast_to(s, v.shape).copy())
-        for m, v, s in triples
-    ]
-    weights = ensemble.outputs.weights
-    low, high = (np.average(side, axis=0, weights=weights) for side in zip(*intervals, strict=True))
-    return low, high
-
-
-def _best_of(
-    ensemble: Ensemble, low: FloatArray, high: FloatArray
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return the class of each row by the midpoints of its intervals, and whether no other class is possible."""
-    threshold, label = ensemble.outputs.threshold, ensemble.outputs.threshold_label
-    if threshold is not None:
-        is_it = (low + high)[:, label] / 2 >= threshold
-        clear = (low[:, label] > threshold + 2.0**-40) | (high[:, label] < threshold - 2.0**-40)
-        return np.where(is_it, label, 1 - label), clear
-    best = (low + high).argmax(axis=1)
-    others = high.copy()
-    np.put_along_axis(others, best[:, np.newaxis], -1.0, axis=1)
-    return best, others.max(axis=1) < low[np.arange(len(low)), best] - 2.0**-40
 
 
 def _dense(rows: Any, dtype: Any = np.float64) -> Any:

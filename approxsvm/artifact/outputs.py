@@ -1,6 +1,5 @@
 """Section outputs: how decision values become answers, as fixed-width numbers."""
 
-import struct
 from typing import Any, Final, cast
 
 import numpy as np
@@ -10,8 +9,7 @@ from approxsvm.ir.outputs import BY_THRESHOLD, PROBABILITIES, DecisionShape, Lab
 from approxsvm.ir.schema import names_of, record
 
 _OUTPUTS_HEADER: Final = record("outputs")
-*_SHAPES, _ = cast(tuple[DecisionShape, ...], names_of("decision_shape"))
-_SUMS: Final = len(_SHAPES)  # one function per class, each a weighted sum
+_SHAPES: Final = cast(tuple[DecisionShape, ...], names_of("decision_shape"))
 _LABEL_RULES: Final = cast(tuple[LabelRule, ...], names_of("label_rule"))
 _KINDS: Final = names_of("probability")
 
@@ -26,38 +24,33 @@ def pack_outputs(outputs: Outputs) -> bytes:
     """Encode outputs as fixed-width numbers (models/FORMAT.md, "outputs")."""
     probability = outputs.probability
     header = _OUTPUTS_HEADER.pack(
-        int(outputs.is_column) or (_SUMS if outputs.of_sums else _SHAPES.index(outputs.decision_shape)),
+        int(outputs.is_column) or _SHAPES.index(outputs.decision_shape),
         _LABEL_RULES.index(outputs.label_rule),
         _KINDS.index("none" if probability is None else probability.kind),
         *((0, 0, 0) if probability is None else probability.facts),
     )
-    parts: list[Any] = [] if outputs.weights is None else [outputs.weights, outputs.addend]
-    if outputs.of_sums:
-        parts = [struct.pack("<Q", outputs.sums[0].shape[1]), outputs.weights]
-    parts += [] if outputs.threshold is None else [outputs.threshold, outputs.threshold_label]
+    parts: list[Any] = [] if outputs.threshold is None else [outputs.threshold, outputs.threshold_label]
     parts += [] if probability is None else probability.stored()
     return header + b"".join(
         part if isinstance(part, bytes) else np.asarray(part, dtype="<f8").tobytes() for part in parts
     )
 
 
-def unpack_outputs(content: Any, task: str, n_classes: int, n_members: int = 0) -> Outputs:
-    """Decode the output of `pack_outputs` for a model, or for an ensemble of `n_members`."""
+def unpack_outputs(content: Any, task: str, n_classes: int) -> Outputs:
+    """Decode the output of `pack_outputs`."""
     reader = SectionReader(content)
     shape, rule, kind, *facts = reader.take(_OUTPUTS_HEADER)
-    weights, addend, threshold, threshold_label = None, 0.0, None, 0
-    if shape == _SUMS:
-        shape = _SHAPES.index("each")
-        weights = reader.numbers(n_classes * (int(reader.array("<u8", 1)[0]) + 1)).reshape(n_classes, -1)
-    weighs = _SHAPES[shape] != "each" and _LABEL_RULES[rule] not in ("targets", "scores")
-    if n_members > 0 and (task == "regression" or weighs):
-        weights, addend = reader.numbers(n_members), float(reader.numbers(1)[0])
+    threshold, threshold_label = None, 0
     if _LABEL_RULES[rule] in BY_THRESHOLD:
         threshold, threshold_label = float(reader.numbers(1)[0]), int(reader.numbers(1)[0])
     record_type = PROBABILITIES.get(_KINDS[kind])
     probability = None if record_type is None else record_type.read(reader, tuple(facts), n_classes)
-    numbers: dict[str, Any] = {"weights": weights, "addend": addend}
-    numbers |= {"threshold": threshold, "threshold_label": threshold_label}
-    if task == "regression":
-        return Outputs(probability, _LABEL_RULES[rule], is_column=bool(shape), **numbers)
-    return Outputs(probability, _LABEL_RULES[rule], _SHAPES[shape], **numbers)
+    is_column = task == "regression" and bool(shape)
+    return Outputs(
+        probability,
+        _LABEL_RULES[rule],
+        "ovo" if is_column else _SHAPES[shape],
+        is_column=is_column,
+        threshold=threshold,
+        threshold_label=threshold_label,
+    )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.artifact import packing
 from approxsvm.artifact.categories import unpack_categories
+from approxsvm.artifact.combination import unpack_combination
 from approxsvm.artifact.input_map import unpack_input_map
 from approxsvm.artifact.outputs import unpack_outputs
 from approxsvm.artifact.sealed import SealedBytes
@@ -25,6 +26,7 @@ from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import TextColumn
 from approxsvm.frames.texts import TextRows
 from approxsvm.ir import schema
+from approxsvm.ir.combination import Combination
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
 from approxsvm.ir.plan import Plan
@@ -155,10 +157,13 @@ class Artifact(SealedBytes):
     def outputs(self) -> Outputs:
         """Outputs: how decision values become labels and probabilities."""
         content = self._sections.get("outputs")
-        if content is not None:
-            return unpack_outputs(content, self.task, self.header["n_labels"], len(self.members))
-        is_mean = bool(self.members) and self.task == "classification"
-        return Outputs(MembersMean(), "probability") if is_mean else Outputs()
+        return Outputs() if content is None else unpack_outputs(content, self.task, self.header["n_labels"])
+
+    @cached_property
+    def combination(self) -> Combination:
+        """Combination of an ensemble's members; of a single model, its own numbers."""
+        content = self._sections.get("combination")
+        return Combination() if content is None else unpack_combination(content)
 
     @cached_property
     def input_map(self) -> InputMap | None:
@@ -209,29 +214,29 @@ class Artifact(SealedBytes):
     @property
     def averages(self) -> bool:
         """True for an ensemble that averages the probabilities of its members and has no decision values."""
-        return self.has_class_probabilities and bool(self.members) and self.n_decisions == 0
+        return isinstance(self.outputs.probability, MembersMean)
 
     @property
     def has_labels_alone(self) -> bool:
         """True for an ensemble that votes or has several targets, and therefore has only labels."""
-        return self.n_decisions == 0 and not self.averages
+        return self.combination.columns != "numbers"
 
     @property
     def counts_votes(self) -> bool:
         """True for an ensemble that votes."""
-        return self.has_labels_alone and not self.of_targets
+        return self.combination.columns == "votes"
 
     @property
     def of_targets(self) -> bool:
         """True for an ensemble with one member per target."""
-        return self.outputs.label_rule == "targets"
+        return self.combination.columns == "labels"
 
     @cached_property
     def n_targets(self) -> int:
         """Number of labels of a row, each with its certificate."""
         if not self.of_targets:
             return 1
-        return sum(member.n_decisions if member.task == "regression" else 1 for member in self.members)
+        return sum(map(self.combination.n_columns_of, self.members))
 
     @property
     def has_decision_function(self) -> bool:
@@ -302,6 +307,12 @@ class Artifact(SealedBytes):
     def n_decisions(self) -> int:
         """Number of decision values of a row; 0 if probabilities are averaged or votes counted."""
         return int(self.header["n_decisions"])
+
+    @property
+    def n_values(self) -> int:
+        """Number of values from which answers are computed; unlike n_decisions, of means and votes too."""
+        weights = self.combination.weights
+        return self.n_decisions if weights is None else len(weights)
 
     @property
     def n_raw_features(self) -> int:

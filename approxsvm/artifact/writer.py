@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from approxsvm.artifact import packing
 from approxsvm.artifact.categories import pack_categories
+from approxsvm.artifact.combination import pack_combination
 from approxsvm.artifact.outputs import is_plain, pack_outputs
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import UnsupportedModelError
@@ -229,8 +230,10 @@ def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
     sections = {name: first.section(name) for name in _OF_ALL_MEMBERS if first.section(name)}
     if labels:
         sections["labels"] = labels
-    if not ensemble.is_plain:
+    if not is_plain(ensemble.outputs, len(ensemble.labels)) or ensemble.n_decisions == 0:
         sections["outputs"] = pack_outputs(ensemble.outputs)
+    n_columns = sum(map(ensemble.combination.n_columns_of, members))
+    sections["combination"] = pack_combination(ensemble.combination, n_columns)
     plans = list(dict.fromkeys(member.plan for member in members))
     if plans != [""]:
         sections["plan"] = " | ".join(plans).encode()

@@ -1,15 +1,17 @@
 """Ensembles: several models whose answers are combined into one."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
+from approxsvm.ir.combination import Combination, of_labels
 from approxsvm.ir.kernel_model import Task
-from approxsvm.ir.outputs import BY_PROBABILITY, ClassProbability, MembersMean, Outputs, class_pairs
+from approxsvm.ir.outputs import ClassProbability, MembersMean, Outputs, class_pairs
 from approxsvm.ir.single_model import SingleModel
 
 
@@ -17,28 +19,17 @@ from approxsvm.ir.single_model import SingleModel
 class Ensemble:
     """Models of the same raw columns, and the rule that combines their answers.
 
-    Classifiers with the same labels in the same order combine by
+    Members give columns (see `Combination`): numbers, votes or labels. Weighted sums of numbers, or the numbers
+    themselves, are values, which `outputs` turns into answers like those of a single model:
 
-    * the mean of their probabilities; the label has the largest mean, ties going to the first class, or results from a
-      threshold (``outputs.probability`` is a `MembersMean`): CalibratedClassifierCV, soft votes, bags;
-    * the sum of their weighted votes, ties going to the first class (``label_rule="votes"``); with `classes`, members
-      may know only some of the labels.
+    * a sum, or several targets, of regressions;
+    * the value of a classifier of two `classes`, by a threshold or by probabilities;
+    * functions of several `classes`, one for each (``decision_shape="each"``) or one for each pair;
+    * one sum of probabilities for each class, whose mean gives the label (``outputs.probability`` is a `MembersMean`):
+      CalibratedClassifierCV, soft votes, bags.
 
-    Classifiers with any labels among `classes`, and regressions, whose positive values mean the second of two labels,
-    combine by
-
-    * stacking their labels, one per target (``label_rule="targets"``).
-
-    Regressions, each with one function except possibly the first, combine by
-
-    * stacking their values: several targets;
-    * summing their values times `weights`, plus an addend;
-    * taking them as functions of several classes, one per label (``decision_shape="each"``, with `classes`), or one per
-      pair of labels (``label_rule="scores"``, ``decision_shape="ovr"``);
-    * with weights, such functions are sums of all members' values; classifiers with some of these classes contribute
-      their probabilities, or their scores if they have none;
-    * taking that sum as the value of a classifier of two `classes`, by a threshold or by probabilities; member
-      classifiers of these two classes contribute the probability of the first.
+    If the members vote, the label has the largest sum of votes, ties going to the first class. If they give labels,
+    these are the answers, one for each target.
 
     Parameters
     ----------
@@ -46,10 +37,11 @@ class Ensemble:
     source : str
         Origin of the models, to display.
     outputs : Outputs, optional
-        Default: the mean of probabilities, or stacked values.
+    combination : Combination, optional
+        Default of regressions: their values side by side. Default of classifiers: the mean of their probabilities.
     classes : array of labels, optional
-        For functions of classes, the labels in the members' order; for targets, all labels of any member; for a sum,
-        the two labels; for votes, all labels if not every member knows them all.
+        For functions of classes, the labels in the order of the functions; for targets, all labels of any member; for
+        one sum, the two labels; for votes and means, all labels if not every member knows them all.
     real_weights : tuple of Fraction, optional
         For a mean or a sum, the exact weights and addend before rounding, in case the ensemble is nested in another.
 
@@ -62,6 +54,7 @@ class Ensemble:
     members: tuple[SingleModel, ...]
     source: str = "members"
     outputs: Outputs = field(default_factory=Outputs)
+    combination: Combination = field(default_factory=Combination)
     classes: npt.NDArray[Any] | None = None
     real_weights: tuple[Fraction, ...] = ()
 
@@ -71,95 +64,52 @@ class Ensemble:
         for n in (member.n_raw_features for member in self.members):
             if n != self.n_raw_features:
                 raise ModelFormatError(f"members must take the same rows, got {self.n_raw_features} and {n} features")
-        if self.is_plain and self.task == "classification":
-            object.__setattr__(self, "outputs", Outputs(MembersMean(), "probability"))
-        if self.of_targets or self.labels_sum or self.outputs.of_sums:
-            self._check_targets() if self.of_targets else self._check_sum()
-            return
-        if self.classes is not None and not self.counts_votes:
-            self._check_functions()
-        elif self.outputs.of_each_class:
-            raise ModelFormatError("functions of each class need the classes")
-        task = self.members[0].task
-        for member in self.members:
-            if member.task != task or task == "one_class":
-                raise ModelFormatError(f"an ensemble cannot have a {task} and a {member.task} member")
-            if task == "regression" and member.n_decisions != 1 and not self.is_plain:
-                raise ModelFormatError(f"a member ({member.source}) has {member.n_decisions} targets, expected 1")
-            if self.averages and not isinstance(member.outputs.probability, ClassProbability):
-                raise ModelFormatError(f"a member ({member.source}) has no class probabilities")
-            known = member.labels.tolist()
-            every = (self.labels if self.counts_votes else self.members[0].labels).tolist()
-            if known != every and not (self.counts_votes and {*known} <= {*every}):
-                raise ModelFormatError(f"members must have the same labels, got {every} and {known}")
-        self._check_outputs()
+        has_default = self.combination.columns == "numbers" and self.combination.weights is None
+        if has_default and self.classes is None and self.task == "classification":
+            outputs, combination = mean_of(self.members, self.labels, [1.0] * len(self.members))
+            object.__setattr__(self, "outputs", outputs)
+            object.__setattr__(self, "combination", combination)
+        self._check_members()
+        self._check_values()
 
-    def _check_targets(self) -> None:
-        labels = self.labels.tolist()
-        if self.outputs.probability is not None or self.outputs.weights is not None:
-            raise ModelFormatError("an ensemble of targets cannot have probabilities or weights")
+    def _check_members(self) -> None:
+        columns, labels = self.combination.columns, self.labels.tolist()
         for member in self.members:
-            fits = len(labels) == 2 if member.task == "regression" else set(member.labels.tolist()) <= set(labels)
-            if member.task == "one_class" or not fits:
-                raise ModelFormatError(f"a member ({member.source}) has labels that are not among {labels}")
-
-    def _check_sum(self) -> None:
-        outputs, labels, of_sums = self.outputs, self.labels.tolist(), self.outputs.of_sums
-        # Sums of several classes take all values of a member, or a number for each of its classes.
-        counts = [len(one.labels) if one.task == "classification" else one.n_decisions for one in self.members]
-        n_columns = sum(counts) if of_sums else len(self.members)
-        assert outputs.weights is not None
-        shape = (len(labels), n_columns + 1) if of_sums else (n_columns,)
-        if outputs.weights.shape != shape or not np.isfinite([*outputs.weights.ravel(), outputs.addend]).all():
-            raise ModelFormatError(f"weights must be {shape} finite numbers, got {outputs.weights.tolist()}")
-        replace(outputs, weights=None).check("classification", len(labels))
-        for member in self.members:
-            head = member.outputs.probability
-            if member.task == "classification":
-                fits = set(member.labels.tolist()) <= set(labels) and (of_sums or len(labels) == 2)
-                has_scores = of_sums and head is None and len(member.labels) > 2
-                fits = fits and (isinstance(head, ClassProbability) or has_scores)
+            classifies, head = member.task == "classification", member.outputs.probability
+            if columns == "numbers":
+                has_scores = head is None and len(member.labels) > 2 and not self.averages
+                fits = not classifies or isinstance(head, ClassProbability) or has_scores
             else:
-                fits = member.task == "regression" and (of_sums or member.n_decisions == 1)
+                fits = set(member.labels.tolist()) <= set(labels)
+                fits = fits and (classifies or (columns == "labels" and len(labels) == 2))
+            if member.task == "one_class" or (self.task == "regression" and classifies):
+                raise ModelFormatError(f"an ensemble cannot have a {self.task} and a {member.task} member")
             if not fits:
-                raise ModelFormatError(f"a member ({member.source}) has no value for {labels} to sum")
+                wanted = "labels" if columns != "numbers" else "numbers to combine"
+                raise ModelFormatError(f"a member ({member.source}) has no {wanted} among {labels}")
 
-    def _check_functions(self) -> None:
-        n_labels = len(self.labels)
-        n_functions = len(class_pairs(n_labels)) if self.of_pairs else n_labels
-        if n_functions != len(self.members) or self.members[0].task != "regression":
+    def _check_values(self) -> None:
+        combination, outputs, n_labels = self.combination, self.outputs, len(self.labels)
+        n_columns = sum(map(combination.n_columns_of, self.members))
+        if combination.weights is not None and combination.weights.shape[1] != n_columns:
+            raise ModelFormatError(f"the members have {n_columns} columns for weights of {combination.weights.shape}")
+        if combination.columns != "numbers" or self.task == "regression":
+            if outputs.probability is not None or outputs.label_rule != "votes":
+                raise ModelFormatError(f"an ensemble of {combination.columns} cannot label by {outputs.label_rule}")
+            expected = {n_labels} if combination.columns == "votes" else {self.n_values}
+        else:
+            outputs.check(self.task, n_labels)
+            if outputs.label_rule == "votes" or (
+                self.averages and outputs.label_rule.partition("_")[0] != "probability"
+            ):
+                raise ModelFormatError(f"an ensemble of numbers cannot label by {outputs.label_rule}")
+            of_classes = self.averages or outputs.of_each_class
+            expected = {n_labels if of_classes else len(class_pairs(n_labels))}
+        if self.n_values not in expected:
             raise ModelFormatError(
-                f"{len(self.members)} members ({self.members[0].source}) are not functions of {n_labels} classes"
+                f"{self.n_values} values of {len(self.members)} members ({self.members[0].source}) are not functions "
+                f"of {n_labels} classes"
             )
-        if not (self.outputs.of_each_class or self.of_pairs):
-            raise ModelFormatError("functions of classes need the decision shape 'each', or scores of pairs")
-        self.outputs.check("classification", len(self.labels))
-
-    def _check_outputs(self) -> None:
-        outputs, weights = self.outputs, self.outputs.weights
-        if self.classes is not None and not self.counts_votes:
-            return
-        if weights is not None and (weights.shape != (len(self.members),) or not np.isfinite(weights).all()):
-            raise ModelFormatError(f"weights must be {len(self.members)} finite numbers, got {weights.tolist()}")
-        if not np.isfinite(outputs.addend):
-            raise ModelFormatError(f"the addend is {outputs.addend}, but must be finite")
-        if self.task == "regression":
-            return
-        if self.averages != (outputs.label_rule in BY_PROBABILITY) or outputs.label_rule in (
-            "scores",
-            "value_threshold",
-        ):
-            raise ModelFormatError(f"an ensemble cannot label by {outputs.label_rule}")
-        if outputs.label_rule == "probability_threshold" and len(self.labels) != 2:
-            raise ModelFormatError(f"a threshold cannot separate {len(self.labels)} classes")
-        if weights is None and outputs.label_rule != "probability":
-            raise ModelFormatError("votes and thresholds need weights")
-        if weights is not None and not ((weights >= 0).all() and 0 < sum(weights.tolist()) < np.inf):
-            raise ModelFormatError(
-                f"weights must be at least 0, not all 0, and have a finite sum, got {weights.tolist()}"
-            )
-        if outputs.addend != 0:
-            raise ModelFormatError(f"the addend of votes and means is {outputs.addend}, but must be 0")
 
     @property
     def task(self) -> Task:
@@ -174,29 +124,12 @@ class Ensemble:
     @property
     def of_targets(self) -> bool:
         """True if the members' labels are stacked, one per target."""
-        return self.outputs.label_rule == "targets"
-
-    @property
-    def labels_sum(self) -> bool:
-        """True if a weighted sum of the members' values determines the label."""
-        outputs = self.outputs
-        excluded = outputs.weights is None or outputs.of_each_class or self.counts_votes
-        return self.classes is not None and not excluded
+        return self.combination.columns == "labels"
 
     @property
     def counts_votes(self) -> bool:
         """True if the members' labels are votes."""
-        return self.task == "classification" and self.outputs.label_rule == "votes" and self.outputs.weights is not None
-
-    @property
-    def asks_for_signs(self) -> bool:
-        """True if members' values are only needed as closely as a label requires, or exactly."""
-        return self.labels_sum or self.of_pairs
-
-    @property
-    def of_pairs(self) -> bool:
-        """True if members are functions of pairs of classes."""
-        return self.classes is not None and self.outputs.label_rule == "scores" and not self.outputs.of_each_class
+        return self.combination.columns == "votes"
 
     @property
     def averages(self) -> bool:
@@ -204,19 +137,27 @@ class Ensemble:
         return isinstance(self.outputs.probability, MembersMean)
 
     @property
-    def is_plain(self) -> bool:
-        """True if the outputs are an ensemble's default."""
-        return self.classes is None and self.outputs.weights is None
+    def labels_sum(self) -> bool:
+        """True if a weighted sum of the members' numbers determines one of two labels."""
+        return self.classes is not None and self.n_decisions == 1 and self.combination.weights is not None
+
+    @property
+    def asks_for_signs(self) -> bool:
+        """True if members' values are only needed as closely as a label requires, or exactly."""
+        return self.task == "classification" and self.n_decisions > 0 and not self.outputs.of_each_class
+
+    @property
+    def n_values(self) -> int:
+        """Number of values from which answers are computed; 0 for targets."""
+        if self.of_targets:
+            return 0
+        weights = self.combination.weights
+        return sum(map(self.combination.n_columns_of, self.members)) if weights is None else len(weights)
 
     @property
     def n_decisions(self) -> int:
         """Number of decision values: 0 for means, votes and targets."""
-        has_none = not (self.outputs.of_each_class or self.of_pairs or self.labels_sum)
-        if self.task == "classification" and has_none:
-            return 0
-        if self.outputs.of_sums:
-            return len(self.labels)
-        return 1 if self.outputs.weights is not None else sum(member.n_decisions for member in self.members)
+        return 0 if self.averages or self.counts_votes else self.n_values
 
     @property
     def n_raw_features(self) -> int:
@@ -227,3 +168,13 @@ class Ensemble:
     def feature_names(self) -> tuple[str, ...] | None:
         """Names of the raw columns; None if the source has none."""
         return self.members[0].feature_names
+
+
+def mean_of(
+    members: Sequence[SingleModel], labels: npt.NDArray[Any], weights: Sequence[float]
+) -> tuple[Outputs, Combination]:
+    """Return the outputs and the combination of a mean of probabilities; members may know only some of the labels."""
+    if not all(weight >= 0 for weight in weights):
+        raise ModelFormatError(f"weights of a mean must be at least 0, got {list(weights)}")
+    *_, total = accumulate(weights)  # one by one, as in the source
+    return Outputs(MembersMean(total), "probability"), of_labels("numbers", members, labels, weights)

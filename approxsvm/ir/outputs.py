@@ -18,7 +18,7 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.schema import MAX_EXCESS, MAX_INVERSE_TEMPERATURE, Task, limit
 
-LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold", "targets"]
+LabelRule = Literal["votes", "scores", "probability", "value_threshold", "probability_threshold"]
 DecisionShape = Literal["ovo", "ovr", "each"]
 
 
@@ -281,9 +281,21 @@ SOFTMAX: Final = TemperatureCalibration(1.0)
 
 @dataclass(frozen=True)
 class MembersMean(ClassProbability):
-    """Probabilities of an ensemble: the weighted mean of its members'."""
+    """Probabilities of an ensemble: the sums of its members' times weights, divided by the total of the weights."""
 
+    total: float  # at least 2^-900
     kind = "members_mean"
+
+    def __post_init__(self) -> None:
+        if not 2.0**-900 <= self.total < math.inf:
+            raise ModelFormatError(f"the total of the weights is {self.total}, but must be at least 2^-900 and finite")
+
+    def stored(self) -> list[Any]:
+        return [self.total]
+
+    @classmethod
+    def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "MembersMean":
+        return cls(float(reader.numbers(1)[0]))
 
 
 @dataclass(frozen=True)
@@ -323,21 +335,15 @@ class Outputs:
     # How `predict` chooses a label: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
     # largest probability, ties going to the first class (CalibratedClassifierCV). With two classes, or inlier and
     # outlier, possibly a threshold: the label is `threshold_label` if its value, or its probability, is at least that.
-    # An ensemble may also stack its members' labels.
     label_rule: LabelRule = "votes"
     # Result of decision_function for more than two classes: values of pairs, one-vs-rest scores computed from them, or,
-    # if the model has a function per class, the values of these, which are also the scores. For stacked labels, "ovr"
-    # means that each label says whether a row is in one of several classes; for votes, that the source has vote shares
+    # if the model has a function per class, the values of these, which are also the scores. For labels of members,
+    # "ovr" means that each says whether a row is in one of several classes; for votes, that the source has vote shares
     # as probabilities, and decision values.
     decision_shape: DecisionShape = "ovo"
     is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the targets of the source
     threshold: float | None = None  # for label rules with a threshold
     threshold_label: int = 0  # label of values at or above the threshold; the other label belongs to lower values
-    # shape (n_members,), ensembles only: weight of each member in a mean of probabilities, in a vote, or in a sum of
-    # values. Without weights, probabilities count equally, and values are stacked. With a function per class, these are
-    # sums, (n_classes, n_columns + 1): weights of all numbers that members have, and an addend.
-    weights: FloatArray | None = None
-    addend: float = 0.0  # initial value of a sum of values
 
     def __post_init__(self) -> None:
         if self.label_rule not in get_args(LabelRule):
@@ -358,24 +364,9 @@ class Outputs:
         """True if there is a decision function for each of several classes, rather than for each pair."""
         return self.decision_shape == "each"
 
-    @property
-    def of_sums(self) -> bool:
-        """True if the functions of several classes are weighted sums of the members' numbers."""
-        return self.of_each_class and self.weights is not None
-
-    @property
-    def sums(self) -> tuple[FloatArray, FloatArray]:
-        """Weights of sums, (n_sums, n_columns), and their initial values."""
-        assert self.weights is not None
-        if self.of_each_class:
-            return self.weights[:, :-1], self.weights[:, -1]
-        return self.weights[np.newaxis], np.array([self.addend])
-
     def check(self, task: str, n_classes: int) -> None:
         """Raise ModelFormatError unless these outputs fit a model of this task with `n_classes`."""
         probability = self.probability
-        if isinstance(probability, MembersMean) or self.weights is not None:
-            raise ModelFormatError("a single model has no members to weight")
         if probability is not None and probability.task != task:
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(probability).__name__}")
         is_inlier_rule = task == "one_class" and self.label_rule == "value_threshold"
@@ -383,8 +374,6 @@ class Outputs:
             raise ModelFormatError(f"a {task} model cannot label by {self.label_rule}")
         if self.label_rule in BY_THRESHOLD and n_classes > 2:
             raise ModelFormatError(f"a threshold cannot separate {n_classes} classes")
-        if self.label_rule == "targets":
-            raise ModelFormatError("a single model has no members whose labels could be targets")
         has_pairs = self.label_rule == "votes" or isinstance(probability, PairwiseSigmoid)
         if self.of_each_class and (n_classes < 3 or has_pairs):
             raise ModelFormatError(f"functions of each of {n_classes} classes allow no votes or pairwise sigmoids")

@@ -102,7 +102,8 @@ def _machine(ensemble: Ensemble, member: SingleModel) -> KernelModel | None:
     """Convert a member to a regression with a target's value, or a value above 0 for its label; None if impossible."""
     if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
         return None
-    if member.task == "regression" and (ensemble.asks_for_signs or ensemble.is_plain):
+    side_by_side = ensemble.task == "regression" and ensemble.combination.weights is None
+    if member.task == "regression" and (ensemble.asks_for_signs or side_by_side):
         return member
     outputs = member.outputs
     by_sign = outputs.label_rule == "votes" and outputs.probability is None

@@ -83,8 +83,6 @@ std::string text_of(const Expected& expected) {
             return "another than label " + text_of(low);
         case Rule::some_label_of_ensemble:
             return "one of the ensemble's";
-        case Rule::label_of_ensemble:
-            return "that of the ensemble";
         case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:

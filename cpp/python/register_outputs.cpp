@@ -25,9 +25,13 @@ class PyOutputs {
             raise("ArtifactError", "task " + std::to_string(task) + " with " + std::to_string(n_labels) + " labels");
         const std::string_view bytes = section ? std::string_view(*section) : std::string_view();
         bytes_ = aligned(bytes);
+        const unsigned char* const data = section ? reinterpret_cast<const unsigned char*>(bytes_.data()) : nullptr;
+        const bool is_mean = section && bytes.size() >= sizeof(OutputsHeader) &&
+                             read_at<OutputsHeader>(data, 0).probability == number_of(ProbabilityKind::members_mean);
+        const CombinationView of_numbers{};  // only ensembles have means
         ArtifactFault fault;
-        const Status status = read_outputs(section ? reinterpret_cast<const unsigned char*>(bytes_.data()) : nullptr,
-                                           bytes.size(), {task_, n_labels}, outputs_, &fault);
+        const Status status =
+            read_outputs(data, bytes.size(), {task_, n_labels, is_mean ? &of_numbers : nullptr}, outputs_, &fault);
         if (status != Status::ok) raise("ArtifactError", dispatch::text_of(status, fault));
     }
     PyOutputs(const PyOutputs&) = delete;  // the view points into bytes_
@@ -95,7 +99,7 @@ class PyOutputs {
 
   private:
     // Number of decision values in a row.
-    std::size_t width() const { return n_decisions_of(n_classes_, outputs_.decision_shape); }
+    std::size_t width() const { return n_values_of(outputs_, n_classes_); }
 
     std::size_t rows_of(const Matrix& values, const Matrix* bounds = nullptr) const {
         if (values.ndim() != 2 || values.shape(1) != static_cast<py::ssize_t>(width()))

@@ -57,6 +57,7 @@ center: number #, #
 centers: bytes, #
 check_rows: bytes, # to #; bytes, a multiple of #
 class_counts: bytes, #; sum, #
+combination: bytes, at least #
 cosines: bytes, a multiple of #; bytes, at least #
 decisions: bytes, #; intercept #, #
 direction: bytes, #
@@ -67,16 +68,14 @@ header: identifier of table entry #, #; label_kind, at least #; n_labels, at lea
 higher: bytes, #
 input_map: bytes, #; bytes, at least #; column #, #; factor #, #; n_ops, # to #; number of features at the end, #;
     parts, #
-labels: bytes, #; bytes, at least #; label # is text #, another than label #; label # is text #, that of the ensemble;
-    label #, another than label #; label #, one of the ensemble's; label #, that of the ensemble; n_labels, #; size of
-    text #, #
+labels: bytes, #; bytes, at least #; label # is text #, another than label #; label #, another than label #;
+    label #, one of the ensemble's; size of text #, #
 linear: bytes, #
 majority_classes: bytes, #
 members: bytes, at least #
-outputs: bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, # to #; decision_shape,
-    #; density mark #, at least #; knot #, more than #; label_rule, #; label_rule, at least #; n_calibrators, #;
-    positive, #; positive, # to #; probability, #; probability, at least #; slope before knot #, # to #; sum of the
-    weights, a finite number; sum of the weights, at least #; weight of member #, at least #
+outputs: bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, # to #; density mark #,
+    at least #; knot #, more than #; label_rule, #; label_rule, at least #; missing; n_calibrators, #; positive, #;
+    positive, # to #; probability, #; slope before knot #, # to #
 polynomial: bytes, #
 speculation: bytes, #; bytes, at least #
 quadratic: bytes, #
@@ -162,7 +161,7 @@ def judge(broken: Broken) -> str:
     else:
         assert broken.must in (None, READ), broken.must
         assert len(artifact.labels) == artifact.header["n_labels"]
-        for name in ("feature_names", "outputs", "input_map", "plan", "source"):
+        for name in ("feature_names", "outputs", "combination", "input_map", "plan", "source"):
             getattr(artifact, name)  # everything that was read can be inspected
         return ""
     assert REFUSAL.fullmatch(said), said

@@ -83,8 +83,9 @@ def test_numbers_of_an_expansion() -> None:
     assert f"a record of {position} float64" in TEXT
 
 
-def test_input_maps_and_subspaces() -> None:
-    for tag, first in (("input_map", "uint32|n_columns"), ("subspaces", "uint32|n_stages")):
+def test_input_maps_combinations_and_subspaces() -> None:
+    described = {"input_map": "n_columns", "combination": "columns", "subspaces": "n_stages"}
+    for tag, first in ((tag, f"uint32|{name}") for tag, name in described.items()):
         for (_, code, _), (kind, *_) in zip(_native.schema()["records"][tag], table_of(first), strict=False):
             assert TYPES[kind] == code
     assert "An op starts with kind (uint32), parts (uint32) and its number of output features (uint64)" in TEXT
@@ -101,11 +102,11 @@ def test_enumerations() -> None:
         "label_kind": "be 0 none, 1 int64, 2 float64 or 3 text",
         "storage": "be 0, all values row after row; 1, compressed rows; or 2, compressed rows relative to a reference",
         "value_kind": "be 0 float64, 1 float32, 2 codes of one byte or 3 codes of two bytes",
-        "label_rule": "4 the same with its probability in place of the value; 5 a label from each member, side by side",
-        "decision_shape": "for each label, whose values are the scores, 3 such functions that are sums",
-        "probability": "2 or 7 for regression, 3 for one-class; for an ensemble 0 or 6, but for regressions 0, "
-        "for decision_shape 2 or 3 0, 4 or 5, for label_rule 3 0, 1, 4, 5 or 8, and for label_rule 5 0; 6 only "
-        "for ensembles",
+        "label_rule": "4 the same with its probability in place of the value",
+        "decision_shape": "2 a decision function for each label, whose values are the scores",
+        "columns": "columns: 0 numbers, 1 votes, 2 labels",
+        "probability": "2 or 7 for regression, 3 for one-class; for an ensemble 0, or for classification by numbers "
+        "1, 4, 5, 6 or 8; 6 only for ensembles",
         "op_kind": "* kind 9: `x = low + (x - low) % length`",
     }
     assert numbers.keys() == _native.schema()["enumerations"].keys()

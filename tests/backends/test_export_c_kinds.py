@@ -38,6 +38,7 @@ import approxsvm
 from approxsvm.backends.c99.device_ops import on_device
 from approxsvm.backends.c99.sums import sums_of
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.ir.combination import Combination
 from approxsvm.ir.ops import Op
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]
@@ -233,7 +234,7 @@ def test_what_a_header_has_not_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedModelError, match="use inputs='float32'"):
         behind.export_c(tmp_path / "m.h", inputs="int8", X=X)
     model = approxsvm.read_any(VotingRegressor([("a", SVR()), ("b", Ridge())]).fit(X, y))
-    sums = approxsvm.compile(replace(model, outputs=replace(model.outputs, weights=np.array([1.0, 1e39]))))
+    sums = approxsvm.compile(replace(model, combination=Combination(weights=np.array([[1.0, 1e39]]))))
     with pytest.raises(UnsupportedModelError, match=r"a weight or addend of 1e\+39 does not fit float32"):
         sums.export_c(tmp_path / "m.h")
     with pytest.raises(UnsupportedModelError, match="the C export does not support steps of kind unheard: apply"):

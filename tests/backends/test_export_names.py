@@ -32,6 +32,16 @@ def test_names_of_the_languages_are_refused(export: Any, tmp_path: Path) -> None
     assert not (tmp_path / "m.h").exists()
 
 
+def test_names_that_begin_like_those_of_the_text(tmp_path: Path) -> None:
+    """The default name of a header is the prefix that its text has before names are inserted."""
+    ensemble = read_artifact(GOLDEN / "iris_ensemble.asvm")
+    for name in ("model", "model_2", "net"):
+        export_c(ensemble, tmp_path / f"{name}.h", name=name)
+    expected = (tmp_path / "net.h").read_text()
+    for name in ("model", "model_2"):
+        assert (tmp_path / f"{name}.h").read_text() == re.sub(r"\bnet(?=[_.':])", name, expected)
+
+
 def test_functions_of_the_c_library_are_refused(tmp_path: Path) -> None:
     """Every function that <cmath>, <cstring>, <cstdlib> and <cstdio> declare in ISO C, by this machine's compiler."""
     if shutil.which("g++") is None:

@@ -40,6 +40,7 @@ HAND_MADE = """
 #include <stdio.h>
 #define model_n_features 2
 #define model_n_values 1
+#define model_n_values_ 1
 #define model_n_labels 2
 #define model_has_labels_ 1
 #define model_n_mapped_ 2

@@ -149,7 +149,7 @@ def test_several_models_are_no_model():
     for source, n in (calibrated, 3), (targets, 2):
         with pytest.raises(UnsupportedModelError, match=f"a mean of {n} models"):
             approxsvm.read_model(source)
-    with pytest.raises(ModelFormatError, match="has no class probabilities"):
+    with pytest.raises(ModelFormatError, match="has no numbers to combine"):
         Ensemble((read_any(SVC().fit(X, TWO)),))
 
 

@@ -26,9 +26,10 @@ import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.frontends import read_any
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.combination import Combination
+from approxsvm.ir.ensemble import Ensemble, mean_of
 from approxsvm.ir.kernel_model import KernelModel
-from approxsvm.ir.outputs import MembersMean, Outputs, TemperatureCalibration
+from approxsvm.ir.outputs import Outputs, TemperatureCalibration
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::FutureWarning", "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Label .* is present in all"
@@ -200,31 +201,33 @@ def machine(**changes):
     )
 
 
+VOTERS = (machine(task="classification", labels=np.arange(2)),) * 2
+
+
+def votes_of(weights, outputs=Outputs()):  # noqa: B008
+    return Ensemble(VOTERS, outputs=outputs, combination=Combination("votes", weights))
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        *(
-            (
-                lambda outputs=outputs: Ensemble(
-                    (machine(task="classification", labels=np.arange(2)),) * 2, outputs=outputs
-                ),
-                message,
-            )
-            for outputs, message in (
-                (Outputs(weights=np.ones(3)), "weights must be 2 finite numbers"),
-                (Outputs(weights=np.array([1.0, np.inf])), "weights must be 2 finite numbers"),
-                (Outputs(weights=np.array([1.0, -1.0])), "must be at least 0"),
-                (Outputs(weights=np.zeros(2)), "not all 0"),
-                (Outputs(weights=np.ones(2), addend=0.5), "the addend of votes and means is 0.5"),
-                (Outputs(MembersMean(), "probability", weights=np.ones(2), addend=-0.5), "no class probabilities"),
-                (Outputs(label_rule="scores", weights=np.ones(2)), "cannot label by scores"),
-            )
+        (lambda: mean_of(VOTERS, np.arange(2), [1.0, -1.0]), "weights of a mean must be at least 0"),
+        (lambda: mean_of(VOTERS, np.arange(2), [0.0, 0.0]), "the total of the weights is 0.0"),
+        (lambda: mean_of(VOTERS, np.arange(1), [1.0, 1.0]), r"members must have labels among \[0\], got 1"),
+        (lambda: Ensemble(VOTERS), "has no numbers to combine"),
+        (lambda: votes_of(np.ones((2, 3))), r"have 4 columns for weights of \(2, 3\)"),
+        (lambda: votes_of(np.ones((3, 4))), "3 values of 2 members .* are not functions of 2 classes"),
+        (lambda: votes_of(np.full((2, 4), np.inf)), "weights and addends must be finite"),
+        (lambda: votes_of(np.ones(4)), "do not match"),
+        (
+            lambda: votes_of(np.ones((2, 4)), Outputs(label_rule="scores")),
+            "votes cannot label by scores",
         ),
         (
             lambda: Ensemble((machine(),) * 2, outputs=EACH, classes=np.arange(3)),
             r"2 members .arrays. are not functions of 3 classes",
         ),
-        (lambda: Ensemble((machine(),) * 3, outputs=EACH), "functions of each class need the classes"),
+        (lambda: Ensemble((machine(),) * 3, outputs=EACH), "an ensemble of numbers cannot label by scores"),
         (
             lambda: Outputs(label_rule="value_threshold", threshold=0.0).check("classification", 3),
             "a threshold cannot separate 3 classes",

@@ -82,10 +82,8 @@ def _labels(model: Any, rows: Any, values: Ball, shares: Ball | None) -> Any:
     given = [answers(member, rows)["predict"] for member in model.members]
     if model.of_targets:
         return np.column_stack([labels[(one.mid > 0).astype(int)] if isinstance(one, Ball) else one for one in given])
-    votes = sum(
-        np.where(one[:, np.newaxis] == labels, weight, 0.0) for weight, one in zip(outputs.weights, given, strict=True)
-    )
-    return labels[votes.argmax(axis=1)]
+    columns = np.hstack([one[:, np.newaxis] == member.labels for member, one in zip(model.members, given, strict=True)])
+    return labels[(columns @ model.combination.weights.T).argmax(axis=1)]
 
 
 # --- decision values
@@ -97,11 +95,7 @@ def values_of(model: Any, rows: Any) -> Ball:
         return values_at(model, mapped(model.input_map, rows))
     if model.n_decisions == 0:
         return Ball.of(np.zeros((rows.shape[0], 0)))
-    if model.outputs.weights is None:
-        values = Ball.join([values_of(member, rows) for member in model.members])
-    else:
-        weights, addends = model.outputs.sums
-        values = Ball.join([_columns(model, member, rows) for member in model.members]) @ weights.T + addends
+    values = _combined(model, rows)
     return values.where(~np.isnan(values.mid).any(axis=1, keepdims=True), np.nan)
 
 
@@ -153,16 +147,19 @@ def _taylor(model: TaylorModel, x: Ball) -> Ball:
     return total
 
 
-def _columns(model: Ensemble, member: Any, rows: Any) -> Ball:
-    """Numbers of a member that sums of an ensemble are of."""
+def _combined(model: Ensemble, rows: Any) -> Ball:
+    """The numbers of members, side by side or added up by weight."""
+    columns = Ball.join([_columns(member, rows) for member in model.members])
+    weights, addends = model.combination.weights, model.combination.addends
+    return columns if weights is None else columns @ weights.T + addends
+
+
+def _columns(member: Any, rows: Any) -> Ball:
+    """Numbers of a member."""
     if member.task == "regression":
         return values_of(member, rows)
     found = probabilities_of(member, rows)
-    if found is None:
-        return class_numbers.scores(member.outputs, values_of(member, rows))
-    if model.outputs.of_sums:
-        return found
-    return found[:, [member.labels.tolist().index(model.labels[0])]]
+    return class_numbers.scores(member.outputs, values_of(member, rows)) if found is None else found
 
 
 # --- probabilities
@@ -172,16 +169,7 @@ def probabilities_of(model: Any, rows: Any) -> Ball | None:
     """Probabilities of a model or an ensemble, None if it has none."""
     head = model.outputs.probability
     if isinstance(head, MembersMean):
-        return _mean(model, rows)
+        return _combined(model, rows) / head.total
     if not class_numbers.has_probabilities(head):
         return None
     return class_numbers.probabilities(model.outputs, values_of(model, rows))
-
-
-def _mean(model: Ensemble, rows: Any) -> Ball:
-    assert isinstance(model.outputs.probability, MembersMean)
-    weights = np.ones(len(model.members)) if model.outputs.weights is None else model.outputs.weights
-    shares = [class_numbers.known(probabilities_of(member, rows)) for member in model.members]
-    total = sum((Ball.of(weight) for weight in weights), Ball.of(0.0))
-    found = sum((share * weight for share, weight in zip(shares, weights, strict=True)), Ball.of(0.0))
-    return class_numbers.known(found) / total

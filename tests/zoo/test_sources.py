@@ -57,7 +57,7 @@ def test_classes_that_are_refused_are_named(name: str) -> None:
 
 def _kinds(artifact: Artifact) -> Iterator[tuple[str, str]]:
     numbers = {name: artifact.header[name] for name in ("task", "mode", "kernel", "center_kind", "label_kind")}
-    for tag in ("outputs", "support_vectors"):
+    for tag in ("outputs", "combination", "support_vectors"):
         content = artifact.section(tag)
         numbers |= dict(zip(fields_of(tag), record(tag).unpack_from(content), strict=True)) if content else {}
     enumerations = _native.schema()["enumerations"]

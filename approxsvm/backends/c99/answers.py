@@ -29,7 +29,7 @@ class Answers:
         self, artifact: Artifact, has_labels: bool = True, only_labels: bool = False, in_sums: bool = False
     ) -> None:
         self.outputs, self.n_labels = artifact.outputs, len(artifact.labels)
-        self.n_decisions, self.has_labels = artifact.n_decisions, has_labels and artifact.task != "regression"
+        self.n_values, self.has_labels = artifact.n_values, has_labels and artifact.task != "regression"
         self.in_sums, rule = in_sums, self.outputs.label_rule
         head = self.outputs.probability
         self.kind = None if head is None or not has_function(head.kind) else head.kind
@@ -77,7 +77,7 @@ class Answers:
         n = self.n_labels
         scratch = n + 1 if self.kind == "pairwise_sigmoid" else 5 if n > 2 else 1
         per_label = 8 * (3 + scratch) if self.kind else 40 if self._has_scores else 8
-        return 12 * self.n_decisions + (per_label * n if n > 2 or self.kind else 0)
+        return 12 * self.n_values + (per_label * n if n > 2 or self.kind else 0)
 
     @property
     def _has_scores(self) -> bool:
@@ -88,9 +88,11 @@ def common_parameters(answers: Sequence[Answers]) -> str:
     """Define the parameters of outputs (program/scores.h) as numbers, if all models agree on them."""
     names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
     names["is_of_values_"] = "IS_OF_VALUES"
-    found = [one.macros for one in answers]
-    every = {tuple(one[name] for name in names) for one in found if one["has_scores_"] or one["has_shares_"]}
-    if len(every) != 1:
+    found = [(one.kind, one.macros) for one in answers]
+    found = [(kind, macros) for kind, macros in found if macros["has_scores_"] or macros["has_shares_"]]
+    # A mean depends on the number of classes alone.
+    every = {tuple(macros[name] for name in names) for kind, macros in found if kind != "members_mean"}
+    if len(every) != 1 or len({macros["n_classes_"] for _, macros in found}) != 1:
         return ""
     numbers = zip(names.values(), every.pop(), strict=True)
     return "".join(f"#define APPROXSVM_{name}(o) {number}\n" for name, number in numbers)

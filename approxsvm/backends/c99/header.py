@@ -203,8 +203,7 @@ class CHeader:
             yield from self._piece(*model)
 
     def _every_answers(self) -> list[Answers]:
-        is_sum = self.artifact.members and not self.artifact.averages
-        return [Answers(self.artifact)] * bool(is_sum) + [unit.answers for unit in self.units]
+        return [Answers(self.artifact)] * bool(self.artifact.members) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
         """Yield the public numbers of a model, the numbers that its text uses, and the text."""
@@ -215,7 +214,7 @@ class CHeader:
             for name, number in macros.items()
             if name.partition("(")[0] in names or (number and not name.endswith("_") and "(" not in name)
         ]
-        yield self._text.named("".join(lines), prefix)
+        yield self._text.named("".join(lines), "model")  # which leaves the prefixes of members as they are
         for name, numbers in arrays.items():
             if name in names or not name.endswith("_"):
                 self.flash_bytes += max(numbers.nbytes, numbers.itemsize)
@@ -289,7 +288,8 @@ def _sizes(artifact: Artifact) -> Macros:
     """Return the public sizes."""
     return {
         "n_features": artifact.n_raw_features,
-        "n_values": 0 if artifact.averages else artifact.n_decisions,
+        "n_values": artifact.n_decisions,
+        "n_values_": artifact.n_values,
         "n_labels": len(artifact.labels) or (len(_ONE_CLASS_LABELS) if artifact.task == "one_class" else 0),
         "n_targets": artifact.n_targets if artifact.of_targets else 0,
     }

@@ -36,8 +36,9 @@ class Text:
 
     def named(self, text: str, prefix: str) -> str:
         """Return a text with the names of the header, and the prefix of a model."""
-        text = re.sub(r"\b(?:approxsvm|APPROXSVM)_(\w+)", rf"{self._name}_\1_", text)
-        return with_decimals(re.sub(r"\bmodel_(?=\w)", f"{prefix}_", text))
+        # In one pass, because names may begin with model_ themselves
+        ours = re.compile(r"\b(?:(?:approxsvm|APPROXSVM)_(\w+)|model_(?=\w))")
+        return with_decimals(ours.sub(lambda name: f"{self._name}_{name[1]}_" if name[1] else f"{prefix}_", text))
 
     def _lines(self, path: Path, numbers: Mapping[str, int | str]) -> Iterator[str]:
         """Yield the lines of a file and of the files that it includes, without the parts that the model lacks."""

@@ -25,7 +25,7 @@ from approxsvm.backends.onnx.exact_graph import forms, kernel_sums
 from approxsvm.backends.onnx.expansion_graph import expanded
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.known_values import KnownValues
-from approxsvm.backends.onnx.outputs_graph import SLACK, ClassOutputs, EnsembleOutputs, TargetOutputs
+from approxsvm.backends.onnx.outputs_graph import SLACK, ClassOutputs, TargetOutputs, VoteOutputs
 from approxsvm.backends.onnx.rows_graph import map_rows
 from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
 from approxsvm.ir.outputs import SignAlone, class_pairs
@@ -255,7 +255,7 @@ class _Export:
             return g.op("Equal", g.rows_sum(g.cast(g.op("Not", clear), np.int64)), np.array(0))
         return g.op("Squeeze", clear, np.array([1]))
 
-    def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | EnsembleOutputs | TargetOutputs:
+    def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | VoteOutputs | TargetOutputs:
         """Return the outputs of one model, of functions of each class, or of an ensemble."""
         if self.artifact.of_targets:
             outputs = [
@@ -263,13 +263,14 @@ class _Export:
                 for part, one in zip(self.parts, known, strict=True)
             ]
             return TargetOutputs(self.g, list(zip(outputs, self._positions(), strict=True)))
-        if self.artifact.n_decisions > 0:
+        if not self.artifact.counts_votes:
             return ClassOutputs(self.g, self.artifact.outputs, self.n_classes, self._combined(known))
-        members = [
-            (ClassOutputs(self.g, part.outputs, len(part.labels), one), positions)
-            for part, one, positions in zip(self.parts, known, self._positions(), strict=True)
+        voters = [
+            ClassOutputs(self.g, part.outputs, len(part.labels), one)
+            for part, one in zip(self.parts, known, strict=True)
         ]
-        return EnsembleOutputs(self.g, self.artifact.outputs, self.n_classes, members)
+        weights = self.artifact.combination.parts(self.parts)
+        return VoteOutputs(self.g, self.n_classes, list(zip(voters, weights, strict=True)))
 
     def _positions(self) -> list[npt.NDArray[np.int64]]:
         """Return the positions of each member's labels among all labels."""
@@ -277,39 +278,39 @@ class _Export:
         return [np.array([labels.index(label) for label in part.labels.tolist()], np.int64) for part in self.parts]
 
     def _combined(self, known: list[KnownValues]) -> KnownValues:
-        """Return the model's values: the members' values stacked, or their weighted sum."""
-        g, weights = self.g, self.artifact.outputs.weights
-        if len(known) == 1 and weights is None:
-            return known[0]
-        if self.artifact.members and weights is not None:
-            known = [self._added(part, one) for part, one in zip(self.parts, known, strict=True)]
-        bounds = [one.bounds for one in known if one.bounds is not None]
-        columns = g.op("Concat", *(one.values for one in known), axis=1)
-        errors = g.op("Concat", *bounds, axis=1) if bounds else None
-        if weights is None:
-            return KnownValues(columns, errors)
-        weights, addends = self.artifact.outputs.sums
-        values = g.op("Add", g.op("MatMul", columns, weights.T), addends[np.newaxis])
-        if errors is None:
+        """Return the model's values: the members' values side by side, or weighted sums of their numbers."""
+        g, combination = self.g, self.artifact.combination
+        if combination.weights is None:
+            if len(known) == 1:
+                return known[0]
+            bounds = [one.bounds for one in known if one.bounds is not None]
+            values = g.op("Concat", *(one.values for one in known), axis=1)
+            return KnownValues(values, g.op("Concat", *bounds, axis=1) if bounds else None)
+        columns = [self._columns(part, one) for part, one in zip(self.parts, known, strict=True)]
+        parts, addends = combination.parts(self.parts), combination.addends
+        assert addends is not None
+        products = [g.op("MatMul", one.values, part.T) for one, part in zip(columns, parts, strict=True)]
+        values = g.op("Add", g.op("Sum", *products), addends[np.newaxis])
+        if any(one.bounds is None for one in columns):
             return KnownValues(values)
-        sizes = np.abs(weights.T)
-        absolute = g.op("Add", g.op("MatMul", g.op("Abs", columns), sizes), np.abs(addends)[np.newaxis])
-        errors = g.op("MatMul", errors, sizes)
-        return KnownValues(values, g.op("Add", g.op("Mul", errors, UP), g.op("Mul", absolute, _SUM)))
+        absolute = [
+            g.op("MatMul", g.op("Abs", one.values), np.abs(part.T)) for one, part in zip(columns, parts, strict=True)
+        ]
+        errors = [g.op("MatMul", one.bounds, np.abs(part.T)) for one, part in zip(columns, parts, strict=True)]
+        rounding = g.op("Mul", g.op("Add", g.op("Sum", *absolute), np.abs(addends)[np.newaxis]), _SUM)
+        return KnownValues(values, g.op("Add", g.op("Mul", g.op("Sum", *errors), UP), rounding))
 
-    def _added(self, part: Artifact, known: KnownValues) -> KnownValues:
-        """Return a member's contribution to a sum: values, probabilities of the first label or of all, or scores."""
+    def _columns(self, part: Artifact, known: KnownValues) -> KnownValues:
+        """Return a member's numbers: values, or the probabilities or scores of its labels."""
         if part.task == "regression":
             return known
-        g, labels = self.g, part.labels.tolist()
-        outputs = ClassOutputs(g, part.outputs, len(labels), known)
-        at = list(range(len(labels))) if self.artifact.outputs.of_sums else [labels.index(self.artifact.labels[0])]
+        g = self.g
+        outputs = ClassOutputs(g, part.outputs, len(part.labels), known)
         has_probabilities = part.has_class_probabilities
-        numbers = g.columns(outputs.probabilities if has_probabilities else outputs.scores, at)
+        numbers = outputs.probabilities if has_probabilities else outputs.scores
         if known.bounds is None:
             return KnownValues(numbers)
-        interval = outputs.probability_interval() if has_probabilities else outputs.score_interval()
-        low, high = (g.columns(end, at) for end in interval)
+        low, high = outputs.probability_interval() if has_probabilities else outputs.score_interval()
         ends = g.op("Max", g.op("Sub", high, numbers), g.op("Sub", numbers, low))
         return KnownValues(numbers, g.op("Add", ends, SLACK))
 
@@ -317,7 +318,7 @@ class _Export:
         g, outputs = self.g, self._class_outputs(known)
         position = outputs.predicted()
         probabilities = ""
-        if not isinstance(outputs, TargetOutputs) and self.artifact.has_class_probabilities:
+        if isinstance(outputs, ClassOutputs) and self.artifact.has_class_probabilities:
             probabilities = outputs.probabilities
         if not isinstance(outputs, ClassOutputs) and not probabilities:  # votes and targets only have labels
             self._give_labels(position)

@@ -19,6 +19,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import (
     ClassProbability,
     IsotonicCalibrator,
+    MembersMean,
     OneVsRestCalibration,
     Outputs,
     PairwiseSigmoid,
@@ -61,6 +62,8 @@ class ClassOutputs:
         assert isinstance(probability, ClassProbability)
         if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
             return self._coupled(probability)
+        if isinstance(probability, MembersMean):
+            return self.g.op("Div", self.known.values, probability.total)
         if self.n_classes == 2:
             return self._two_columns(self._first_probability(probability, self.known.values))
         if isinstance(probability, TemperatureCalibration):
@@ -108,6 +111,8 @@ class ClassOutputs:
             anywhere = g.op("Mul", self.probabilities, 0.0)
             return anywhere, g.op("Add", anywhere, 1.0)
         low, high = self._ends()
+        if isinstance(probability, MembersMean):
+            return g.op("Div", low, probability.total), g.op("Div", high, probability.total)
         if self.n_classes == 2:
             ends = [self._first_probability(probability, end) for end in (low, high)]
             least, most = self._two_columns(g.op("Min", *ends)), self._two_columns(g.op("Max", *ends))
@@ -383,78 +388,31 @@ class TargetOutputs:
         return g.op("Concat", *columns, axis=1)
 
 
-class EnsembleOutputs:
-    """Classes and probabilities of classifiers whose probabilities are averaged, or whose labels are votes.
+class VoteOutputs:
+    """Classes of an ensemble whose members vote. Each has the weights of its labels' votes, (n_classes, n_labels)."""
 
-    Positions locate each label of a member among the ensemble's labels.
-    """
-
-    def __init__(
-        self,
-        g: GraphBuilder,
-        outputs: Outputs,
-        n_classes: int,
-        members: list[tuple[ClassOutputs, npt.NDArray[np.int64]]],
-    ) -> None:
-        self.g, self.outputs, self.n_classes = g, outputs, n_classes
-        self.members, self.positions = map(list, zip(*members, strict=True))
-        self.weights = [1.0] * len(members) if outputs.weights is None else outputs.weights.tolist()
-
-    @property
-    def averages(self) -> bool:
-        """True if there are probabilities."""
-        return self.outputs.label_rule != "votes"
-
-    @cached_property
-    def probabilities(self) -> str:
-        """Mean of the members' probabilities, shape (n_rows, n_classes)."""
-        return self._mean([member.probabilities for member in self.members])
+    def __init__(self, g: GraphBuilder, n_classes: int, members: list[tuple[ClassOutputs, FloatArray]]) -> None:
+        self.g, self.n_classes, self.members = g, n_classes, members
 
     def predicted(self) -> str:
         """Return positions of the predicted labels, shape (n_rows,)."""
-        g, outputs = self.g, self.outputs
-        if outputs.threshold is not None:
-            return by_threshold(g, outputs, g.columns(self.probabilities, [outputs.threshold_label]))
-        return g.op("ArgMax", self.probabilities if self.averages else self._votes[0], axis=1, keepdims=0)
+        g = self.g
+        sums = [g.op("Gather", weights.T, member.predicted()) for member, weights in self.members]
+        return g.op("ArgMax", g.op("Sum", *sums), axis=1, keepdims=0)
 
     def certain(self, predicted: str) -> str:
-        """Return whether the bounds prove the class of each row, shape (n_rows,)."""
-        g, outputs, slack = self.g, self.outputs, self.n_classes * SLACK
-        if not self.averages:
-            _, sure, most = self._votes
-            return beats_all(g, predicted, sure, most, self.n_classes, SLACK * sum(self.weights))
-        ends = zip(*(member.probability_interval() for member in self.members), strict=True)
-        low, high = (self._mean(list(end)) for end in ends)
-        if outputs.threshold is not None:
-            low, high = (g.columns(end, [outputs.threshold_label]) for end in (low, high))
-            return on_one_side(g, outputs, low, high, slack)
-        return beats_all(g, predicted, low, high, self.n_classes, slack)
+        """Return whether the bounds prove the class of each row, shape (n_rows,).
 
-    def _mean(self, parts: list[str]) -> str:
-        g = self.g
-        if self.outputs.weights is not None:
-            parts = [g.op("Mul", part, weight) for part, weight in zip(parts, self.weights, strict=True)]
-        return g.op("Div", g.op("Sum", *parts), float(sum(self.weights)))
-
-    @cached_property
-    def _votes(self) -> tuple[str, str, str]:
-        """Sums of all votes, of certain votes, and their upper ends; each (n_rows, n_classes).
-
-        An undecided vote moves one class's sum relative to another's by at most its weight.
+        An undecided member adds any of its labels' votes.
         """
         g = self.g
-        with_bounds = self.members[0].known.bounds is not None
-        sums = sure = most = ""
-        for member, positions, weight in zip(self.members, self.positions, self.weights, strict=True):
+        low: list[str] = []
+        high: list[str] = []
+        for member, weights in self.members:
             label = member.predicted()
-            position = g.op("Gather", positions, label)
-            is_it = g.op("Equal", g.op("Unsqueeze", position, np.array([1])), np.arange(self.n_classes)[np.newaxis])
-            counts = g.op("Where", is_it, np.array(weight), np.zeros(()))
-            sums = g.op("Add", sums, counts) if sums else counts
-            if not with_bounds:
-                continue
+            votes = g.op("Gather", weights.T, label)
             known = g.op("Unsqueeze", member.certain(label), np.array([1]))
-            some = g.op("Where", known, counts, np.zeros(1))
-            more = g.op("Where", known, counts, np.array([weight]))
-            sure, most = (g.op("Add", sure, some), g.op("Add", most, more)) if sure else (some, more)
-        return sums, sure, most
+            for ends, limit in ((low, np.minimum), (high, np.maximum)):
+                ends.append(g.op("Where", known, votes, limit.reduce(weights, axis=1, initial=0.0)[np.newaxis]))
+        slack = SLACK * sum(float(np.abs(weights).max()) for _, weights in self.members)
+        return beats_all(g, predicted, g.op("Sum", *low), g.op("Sum", *high), self.n_classes, slack)

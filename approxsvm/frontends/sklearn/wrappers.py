@@ -9,7 +9,7 @@ import numpy as np
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn.kernel_machines import Regression, restored
 from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of
-from approxsvm.frontends.sklearn.meta_estimators.means import mean_of
+from approxsvm.frontends.sklearn.meta_estimators.means import mean_of_members
 from approxsvm.frontends.sklearn.pipeline import Model, Read, allows_nan, overwrites, with_input_map
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
 from approxsvm.ir.ensemble import Ensemble
@@ -63,7 +63,7 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
             "a scaler in this CalibratedClassifierCV overwrites (copy=False) the rows of the other members; refit with "
             "copy=True"
         )
-    return mean_of(members, [Fraction(1)] * len(members), classes)
+    return mean_of_members(members, [Fraction(1)] * len(members), classes)
 
 
 def read_transformed_target(estimator: Any, read: Read) -> Model:

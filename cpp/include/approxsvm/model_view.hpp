@@ -91,20 +91,24 @@ struct OutputsView {
     const double* numbers;            // parameters of the probabilities
     // Label rules with a threshold: the threshold and the position (0 or 1) of its label.
     const double* threshold;
-    const double* weights;  // (n_members,) of an ensemble; null if they are equal
-    // Weighted ensembles: the factor of a weight that counts against a label, or the initial value of a sum.
-    double addend;
-    // Number of summed columns of values and probabilities. Each label's sum has one weight per column and an addend.
-    std::size_t n_columns;
 };
 
-// Whether the weights of a two-class ensemble apply to a sum of values, whose sign or probability gives the label, and
-// not to votes or to the members' probabilities.
-constexpr bool weighs_values(LabelRule rule, ProbabilityKind kind) {
-    return rule == LabelRule::value_threshold ||
-           (kind != ProbabilityKind::members_mean &&
-            (rule == LabelRule::probability || rule == LabelRule::probability_threshold));
+// Number of values that the outputs of a classifier are computed from. A mean has one for each label.
+constexpr std::size_t n_values_of(const OutputsView& outputs, std::size_t n_labels) {
+    return outputs.probability == ProbabilityKind::members_mean ? n_labels
+                                                                : n_decisions_of(n_labels, outputs.decision_shape);
 }
+
+// How the columns of an ensemble's members become its values: a sparse matrix, column by column.
+struct CombinationView {
+    Columns columns;
+    std::size_t n_columns;
+    std::size_t n_values;         // 0: there is no matrix, and the columns are the values
+    const double* addends;        // (n_values,)
+    const double* weights;        // those of column c are starts[c] to starts[c + 1] - 1 ...
+    const std::uint32_t* starts;  // (n_columns + 1,)
+    const std::uint32_t* values;  // ... and the values to which they contribute
+};
 
 // A validated artifact, read in place: every pointer points into the artifact's bytes (models/FORMAT.md). Around one of
 // its centers,
@@ -130,7 +134,8 @@ struct ModelView {
     InputMapView input_map;              // how rows are mapped, if has_input_map
     const unsigned char* feature_names;  // of raw columns, a list of texts (artifact/texts.hpp); null if there are none
     CategoriesView categories;
-    OutputsView outputs;  // how decision values become answers
+    OutputsView outputs;          // how decision values become answers
+    CombinationView combination;  // ensembles only
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
@@ -184,10 +189,9 @@ struct ModelView {
     const unsigned char* exact_check_rows;
     std::uint32_t n_exact_check_rows;
 
-    // An ensemble contains other models; its outputs say how to combine their answers.
+    // An ensemble contains other models; its combination says what becomes of their answers.
     std::size_t n_members;
     const unsigned char* members;  // whole artifacts, back to back
-    std::size_t n_targets;         // over all members: labels, or values of regressions
 
     // The parts that the model uses, as far as the reader has come.
     Parts needed;

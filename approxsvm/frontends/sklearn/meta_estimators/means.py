@@ -13,8 +13,9 @@ from approxsvm.frontends.sklearn.known_types import class_name
 from approxsvm.frontends.sklearn.meta_estimators.functions import with_class_labels
 from approxsvm.frontends.sklearn.meta_estimators.members import flattened
 from approxsvm.frontends.sklearn.pipeline import Model
-from approxsvm.ir.ensemble import Ensemble
-from approxsvm.ir.outputs import ClassProbability, IsotonicCalibrator, MembersMean, OneVsRestCalibration, Outputs
+from approxsvm.ir.combination import Combination
+from approxsvm.ir.ensemble import Ensemble, mean_of
+from approxsvm.ir.outputs import ClassProbability, IsotonicCalibrator, OneVsRestCalibration, Outputs
 from approxsvm.ir.single_model import SingleModel
 
 
@@ -31,38 +32,36 @@ def mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Sequ
             member = replace(member, outputs=by_probability)
         ordered.append(member)
     ordered = with_class_labels(estimator, ordered)
-    return mean_of(ordered, weights, estimator.classes_)
+    return mean_of_members(ordered, weights, estimator.classes_)
 
 
-def mean_of(members: Sequence[SingleModel], weights: Sequence[Fraction], classes: Any) -> Model:
+def mean_of_members(members: Sequence[SingleModel], weights: Sequence[Fraction], classes: Any) -> Model:
     """Combine classifiers of `classes`, or of some of these, by their weighted mean probability."""
-    source = f"mean of {len(members)}: {members[0].source}"
-    if all_classes(members, classes) is not None:
-        total, of_each = sum(weights), zip(members, weights, strict=True)
-        columns = [(label, weight / total) for member, weight in of_each for label in member.labels.tolist()]
-        sums = [[share * int(label == c) for label, share in columns] for c in classes.tolist()]
-        return class_sums(members, sums, classes, source)
-    return members[0] if len(members) == 1 else weighted_mean(members, weights, source)
+    classes = all_classes(members, classes)
+    if len(members) == 1 and classes is None:
+        return members[0]
+    return weighted_mean(members, weights, f"mean of {len(members)}: {members[0].source}", classes)
+
+
+def weighted_mean(
+    members: Sequence[SingleModel], weights: Sequence[Fraction], source: str, classes: Any = None
+) -> Ensemble:
+    """Build a mean of the members' probabilities with these weights."""
+    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # so that products do not underflow
+    numbers = [1.0 if len(set(weights)) == 1 else rounded_float(weight * scale) for weight in weights]
+    outputs, combination = mean_of(members, members[0].labels if classes is None else classes, numbers)
+    real_weights = (*weights, Fraction(0))
+    return Ensemble(tuple(members), source, outputs, combination, classes, real_weights)
 
 
 def class_sums(
     members: Sequence[SingleModel], sums: Sequence[Sequence[Fraction]], classes: Any, source: str
 ) -> Ensemble:
     """Build a weighted sum of the members' probabilities for each class, proportional to its probability."""
-    numbers = np.array([[*map(rounded_float, class_sum), 0.0] for class_sum in sums])
+    combination = Combination(weights=np.array([[*map(rounded_float, class_sum)] for class_sum in sums]))
     as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
-    return Ensemble(tuple(members), source, Outputs(probability, "probability", "each", weights=numbers), classes)
-
-
-def weighted_mean(members: Sequence[SingleModel], weights: Sequence[Fraction], source: str) -> Ensemble:
-    """Build a mean of the members' probabilities with these weights."""
-    if len(set(weights)) == 1:
-        return Ensemble(tuple(members), source)
-    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # so that products do not underflow
-    numbers = np.array([rounded_float(weight * scale) for weight in weights])
-    outputs = Outputs(MembersMean(), "probability", weights=numbers)
-    return Ensemble(tuple(members), source, outputs, real_weights=(*weights, Fraction(0)))
+    return Ensemble(tuple(members), source, Outputs(probability, "probability", "each"), combination, classes)
 
 
 def all_classes(members: Sequence[SingleModel], classes: Any) -> Any:

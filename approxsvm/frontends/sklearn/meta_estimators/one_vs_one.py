@@ -44,7 +44,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
     source, outputs = f"one against one: {members[0].source}", Outputs(label_rule="scores", decision_shape="ovr")
     machines = [member for member in members if isinstance(member, KernelModel)]
     if len(machines) < len(members) or difference(machines):
-        return Ensemble(tuple(map(_for_first, members)), source, outputs, classes)
+        return Ensemble(tuple(map(_for_first, members)), source, outputs, classes=classes)
     signed = [machine if machine.labels[0] == 0 else machine.negated() for machine in machines]
     rows, where = shared_rows(signed)
     terms = [

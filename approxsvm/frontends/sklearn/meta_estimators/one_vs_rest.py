@@ -30,7 +30,7 @@ from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
-from approxsvm.ir.outputs import MembersMean, OneVsRestCalibration, Outputs
+from approxsvm.ir.outputs import OneVsRestCalibration, Outputs
 from approxsvm.ir.shared_kernels import difference, of_functions
 from approxsvm.ir.single_model import SingleModel
 
@@ -86,9 +86,7 @@ def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) ->
         members, counts, _ = flattened(estimator, models, [Fraction(1)])
         check_binary(members)
         mean = weighted_mean(with_class_labels(estimator, members), counts, source)
-        numbers = np.ones(len(members)) if mean.outputs.weights is None else mean.outputs.weights
-        by_half = Outputs(MembersMean(), "probability_threshold", threshold=0.5, weights=numbers)
-        return replace(mean, outputs=by_half)
+        return replace(mean, outputs=replace(mean.outputs, label_rule="probability_threshold", threshold=0.5))
     if takes_last_of_ties(estimator):
         models, classes = models[::-1], classes[::-1]
     seen: list[SingleModel] = []

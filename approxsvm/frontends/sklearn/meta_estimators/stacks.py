@@ -17,6 +17,7 @@ from approxsvm.frontends.sklearn.meta_estimators.sums import sum_of_values
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
+from approxsvm.ir.combination import Combination
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import ClassProbability, Outputs, SignAlone
@@ -90,11 +91,10 @@ def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], cl
         members.append(_passthrough_model(estimator, parts.coef[:, n_columns:]))
         for c, class_sum in enumerate(sums):
             class_sum += [Fraction(int(k == c)) for k in range(len(classes))]
-    weights = np.array(
-        [[*map(rounded_float, (*class_sum, addend))] for class_sum, addend in zip(sums, addends, strict=True)]
-    )
+    weights = np.array([[*map(rounded_float, class_sum)] for class_sum in sums])
+    combination = Combination(weights=weights, addends=np.array([*map(rounded_float, addends)]))
     source = f"sums of {len(members)}: {members[0].source}"
-    return Ensemble(tuple(members), source, replace(parts.outputs, weights=weights), classes)
+    return Ensemble(tuple(members), source, parts.outputs, combination, classes)
 
 
 def _columns(
@@ -116,7 +116,7 @@ def _columns(
     if method == "predict_proba" and isinstance(model.outputs.probability, ClassProbability):
         parts, weights, _ = flattened(estimator, [model], [Fraction(1)])
         return width, [_in_order(*part, classes) for part in zip(parts, weights, strict=True)], Fraction(0)
-    of_functions = isinstance(model, Ensemble) and model.outputs.of_each_class and not model.outputs.of_sums
+    of_functions = isinstance(model, Ensemble) and model.outputs.of_each_class and model.combination.weights is None
     if method == "decision_function" and isinstance(model, Ensemble) and of_functions:
         order = np.argsort(np.argsort(model.labels)).tolist()
         return width, [(one, [at], Fraction(1)) for one, at in zip(model.members, order, strict=True)], Fraction(0)

@@ -15,6 +15,7 @@ from approxsvm.frontends.sklearn.meta_estimators.members import flattened, membe
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import feature_names
+from approxsvm.ir.combination import Combination
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
@@ -63,10 +64,15 @@ def sum_of_values(
     if len(machines) < len(chosen) or difference(machines):
         if outputs is not None:  # the second class has -f >= 0
             outputs = replace(outputs, label_rule="value_threshold", threshold=0.0, threshold_label=1)
-        numbers = np.array([rounded_float(w) for w in weights])
-        outputs = replace(outputs or Outputs(), weights=numbers, addend=rounded_float(addend))
+        # A classifier's probability of the first class counts.
+        numbers = [
+            rounded_float(weight) * (label is None or label == classes[0])
+            for member, weight in zip(chosen, weights, strict=True)
+            for label in member.labels.tolist() or [None]
+        ]
+        combination = Combination(weights=np.array([numbers]), addends=np.array([rounded_float(addend)]))
         source = f"sum of {len(chosen)}: {chosen[0].source}"
-        return Ensemble(tuple(chosen), source, outputs, classes, real_weights=(*weights, addend))
+        return Ensemble(tuple(chosen), source, outputs or Outputs(), combination, classes, (*weights, addend))
     one = summed(machines, weights, addend)
     one = replace(one, feature_names=feature_names(estimator) or one.feature_names)
     return one if outputs is None else replace(one, task="classification", labels=classes, outputs=outputs)

@@ -10,6 +10,7 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.frontends.sklearn.meta_estimators.members import single_members
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
+from approxsvm.ir.combination import Combination
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.outputs import DecisionShape, Outputs
 from approxsvm.ir.single_model import SingleModel
@@ -47,4 +48,4 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
 def targets_of(members: Sequence[SingleModel], labels: Any, shape: DecisionShape = "ovo") -> Ensemble:
     """Build an ensemble that labels each target by its own member."""
     source = f"{len(members)} labels: {members[0].source}"
-    return Ensemble(tuple(members), source, Outputs(label_rule="targets", decision_shape=shape), labels)
+    return Ensemble(tuple(members), source, Outputs(decision_shape=shape), Combination("labels"), labels)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn.known_types import class_name, helper
 from approxsvm.frontends.sklearn.pipeline import Model, Read
@@ -48,10 +46,7 @@ def read_threshold(estimator: Any, read: Read) -> Model:
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
         if not isinstance(model, Ensemble) and not hasattr(inner, "decision_function"):
             model = Ensemble((model,), model.source)  # a mean, which also has no decision values
-        outputs = replace(model.outputs, label_rule="probability_threshold", **numbers)
-        if isinstance(model, Ensemble) and outputs.weights is None:
-            outputs = replace(outputs, weights=np.ones(len(model.members)))
-        return replace(model, outputs=outputs)
+        return replace(model, outputs=replace(model.outputs, label_rule="probability_threshold", **numbers))
     is_sum = isinstance(model, Ensemble) and model.labels_sum
     if (isinstance(model, Ensemble) and not is_sum) or not hasattr(inner, "decision_function"):
         raise UnsupportedModelError(refusal(estimator, f"by {method} of a {model.source}"))

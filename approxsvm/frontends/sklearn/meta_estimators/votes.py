@@ -13,6 +13,7 @@ from approxsvm.frontends.sklearn.meta_estimators.means import all_classes, mean_
 from approxsvm.frontends.sklearn.meta_estimators.members import member_weights, read_bag, read_members, single_models
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
+from approxsvm.ir.combination import of_labels
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.outputs import DecisionShape, Outputs
 from approxsvm.ir.single_model import SingleModel
@@ -52,6 +53,7 @@ def _votes(estimator: Any, members: Sequence[SingleModel], weights: Sequence[flo
     """Combine members by votes alone; if sums of weights are equal, the first class wins."""
     ordered = with_class_labels(estimator, members)
     shape: DecisionShape = "ovo" if name_of(estimator) == "VotingClassifier" else "ovr"  # without probabilities
-    outputs = Outputs(decision_shape=shape, weights=np.array(weights))
+    combination = of_labels("votes", ordered, estimator.classes_, weights)
     source = f"votes of {len(ordered)}: {ordered[0].source}"
-    return Ensemble(tuple(ordered), source, outputs, all_classes(ordered, estimator.classes_))
+    classes = all_classes(ordered, estimator.classes_)
+    return Ensemble(tuple(ordered), source, Outputs(decision_shape=shape), combination, classes)

@@ -65,7 +65,6 @@ enum class Rule : std::uint8_t {
     utf8,                    // a byte of valid UTF-8
     text_above,              // after text number `low`, byte by byte
     distinct,                // different from label number `low`
-    label_of_ensemble,       // the ensemble's label at the same position
     some_label_of_ensemble,  // any label of the ensemble
     newer_format,            // version low; release `high` is the first that reads the file
 };

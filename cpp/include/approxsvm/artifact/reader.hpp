@@ -9,6 +9,7 @@
 
 #include "header.hpp"
 #include "sections/categories.hpp"
+#include "sections/combination.hpp"
 #include "sections/input_map.hpp"
 #include "sections/outputs.hpp"
 #include "sections/speculation.hpp"
@@ -190,8 +191,10 @@ APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, Mo
 // Reads all sections of a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
-    Check members(fault, section::members, Status::bad_section);
-    if (!is_where_wanted(members, sections[section::members], model, false)) return members.status();
+    for (const section::Id id : {section::members, section::combination}) {
+        Check of_ensembles(fault, id, Status::bad_section);
+        if (!is_where_wanted(of_ensembles, sections[id], model, false)) return of_ensembles.status();
+    }
     Status status = note_parts<parts>(model, parts_of_kinds[number_of(model.kernel)]);
     if (status == Status::ok) status = read_any_outputs<parts>(sections, {model.task, model.n_labels}, model, fault);
     if (status != Status::ok) return status;
@@ -239,10 +242,10 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
-// Counts this member's labels per row, if each member gives labels.
+// Counts the columns of the members.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
-                                          std::size_t& n_targets, ArtifactFault* fault) {
+                                          std::size_t& n_columns, ArtifactFault* fault) {
     Status status = check_envelope(bytes, n_bytes, fault);
     if (status != Status::ok) return status;
     Check kind(fault, section::none, Status::bad_section), same(fault, section::none, Status::bad_labels),
@@ -252,46 +255,25 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     status = describe_artifact<parts>(bytes, n_bytes, member, fault);
     ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
-    // A regression in an ensemble of targets gives one label per function, the function's sign, and the ensemble has
-    // two labels.
-    const bool of_targets = is_of_targets(ensemble), of_sums = is_of_sums(ensemble),
-               of_sum = is_labeled_sum(ensemble) || of_sums, has_signs = of_targets && member.task == Task::regression,
-               classifies = ensemble.task == Task::classification && (of_sums || !is_of_functions(ensemble)) &&
-                            !((of_targets || of_sum) && member.task == Task::regression),
-               may_have_several = of_sums || (ensemble.task == Task::regression && !ensemble.outputs.weights);
+    const bool classifies = member.task == Task::classification, has_labels = is_of_targets(ensemble);
+    // A vote is a classifier's. A regression's values are columns of any ensemble, or signs, which give two labels.
     same(field::header_task, number_of(member.task),
-         equal_to(number_of(classifies ? Task::classification : Task::regression)));
+         ensemble.task != Task::classification            ? equal_to(number_of(Task::regression))
+         : ensemble.combination.columns == Columns::votes ? equal_to(number_of(Task::classification))
+                                                          : up_to(Task::regression));
     same(field::header_n_raw_features, member.n_raw_features, equal_to(ensemble.n_raw_features));
-    if (has_signs) same(field::header_n_labels, ensemble.n_labels, equal_to(2));
-    if (!classifies && !has_signs && !may_have_several)
-        same(field::header_n_decisions, member.n_decisions, equal_to(1));
-    if (of_sum && !of_sums && classifies) same(field::header_n_labels, member.n_labels, equal_to(2));
-    const auto fits = of_targets || of_sum || counts_votes(ensemble) ? labels_are_among : labels_are_equal;
-    if (same.status() != Status::ok || (classifies && !fits(labels, member, ensemble))) return Status::bad_labels;
-    n_targets = !classifies ? member.n_decisions : of_sums ? member.n_labels : 1;
-    const bool has_scores = of_sums && member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none;
-    if (ensemble.outputs.probability == ProbabilityKind::members_mean || (of_sum && classifies && !has_scores)) {
-        const ProbabilityKind given = member.outputs.probability;
-        outputs(field::outputs_probability, number_of(given), at_least(1));
-        // Some kinds have no class probabilities that could be averaged or added: only the sign.
-        if (rules_of(given).gives != Gives::of_classes)
-            outputs(field::outputs_probability, number_of(given),
-                    from_to(1u, number_of(ProbabilityKind::members_mean) - 1));
-    }
+    if (has_labels && !classifies) same(field::header_n_labels, ensemble.n_labels, equal_to(2));
+    if (same.status() != Status::ok || (classifies && has_labels && !labels_are_among(labels, member, ensemble)))
+        return Status::bad_labels;
+    n_columns += n_columns_of(ensemble, member);
+    // Probabilities, or else scores of several labels, which have no mean.
+    const bool has_scores = member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none &&
+                            ensemble.outputs.probability != ProbabilityKind::members_mean;
+    if (classifies && ensemble.combination.columns == Columns::numbers && !has_scores &&
+        rules_of(member.outputs.probability).gives != Gives::of_classes)
+        outputs.refuse(field::outputs_probability, number_of(member.outputs.probability),
+                       from_to(1u, number_of(ProbabilityKind::members_mean) - 1));
     return outputs.status();
-}
-
-// How the members' answers are combined. Without the section, classifiers' probabilities are averaged, and the values
-// of regressions follow one another.
-template <Parts parts>
-APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, std::size_t n_members,
-                                              ArtifactFault* fault) {
-    const Status status = read_any_outputs<parts>(sections, {model.task, model.n_labels, n_members}, model, fault);
-    if (status == Status::ok && !sections.at(section::outputs) && model.task == Task::classification) {
-        model.outputs.label_rule = LabelRule::probability;
-        model.outputs.probability = ProbabilityKind::members_mean;
-    }
-    return status;
 }
 
 // Number of members by the sizes in their headers, which have not been checked; 0 if the sizes are wrong.
@@ -306,25 +288,31 @@ APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std:
     return n;
 }
 
-// Consecutive whole artifacts that are not ensembles and agree on labels and raw columns.
+// The sections that an ensemble may have by itself, apart from its members.
+constexpr bool is_of_ensembles(section::Id id) {
+    return id == section::labels || id == section::feature_names || id == section::plan || id == section::outputs ||
+           id == section::categories || id == section::vectorizers || id == section::dtypes;
+}
+
+// Consecutive whole artifacts that are not ensembles and take the same raw columns, and how they are combined.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     for (std::uint32_t id = 1; id < section::end; ++id) {
-        const bool allowed = id == section::labels || id == section::feature_names || id == section::plan ||
-                             id == section::outputs || id == section::categories || id == section::vectorizers ||
-                             id == section::dtypes;
         Check check(fault, static_cast<section::Id>(id), Status::bad_section);
-        if (!allowed && !is_where_wanted(check, sections.entries[id], model, id == section::members))
+        if (!is_of_ensembles(check.section()) &&
+            !is_where_wanted(check, sections.entries[id], model, id == section::members || id == section::combination))
             return check.status();
     }
+    Status status = read_combination(sections, model, fault);
+    if (status == Status::ok)
+        status = read_any_outputs<parts>(sections, {model.task, model.n_labels, &model.combination}, model, fault);
+    if (status != Status::ok) return status;
     const Section& section = sections[section::members];
-    Check check(fault, section::members, Status::bad_section), header(fault, section::none, Status::bad_header);
+    Check check(fault, section::members, Status::bad_section), header(fault, section::none, Status::bad_header),
+        combination(fault, section::combination, Status::bad_section),
+        outputs(fault, section::outputs, Status::bad_section);
     model.members = sections.at(section::members);
-    const std::size_t n_counted = count_members(model.members, section.bytes);
-    if (n_counted > 0) {  // else a member is refused below
-        const Status status = read_combination<parts>(sections, model, n_counted, fault);
-        if (status != Status::ok) return status;
-    }
+    std::size_t n_columns = 0;
     for (std::size_t at = 0; at < section.bytes; ++model.n_members) {
         const unsigned char* member = model.members + at;
         const std::size_t left = section.bytes - at;
@@ -335,30 +323,25 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
         check(field::header_file_bytes, n_bytes, Expected{Rule::multiple_of, stored(section_alignment), {}},
               model.n_members);
         if (check.status() != Status::ok) return check.status();
-        std::size_t n_targets = 0;
-        const Status status = check_member<parts>(member, static_cast<std::size_t>(n_bytes), model, n_targets, fault);
+        status = check_member<parts>(member, static_cast<std::size_t>(n_bytes), model, n_columns, fault);
         if (status != Status::ok) {
             if (fault) fault->member = static_cast<std::uint32_t>(model.n_members);
             return status;
         }
-        model.n_targets += n_targets;
         at += static_cast<std::size_t>(n_bytes);
     }
-    const bool of_sums = is_of_sums(model), of_functions = is_of_functions(model) && !of_sums,
-               classifies = model.task == Task::classification;
     if (!check(field::any_n_members, model.n_members, from_to(1, max_n_members))) return check.status();
-    if (of_functions)
-        check(field::any_n_members, model.n_members,
-              equal_to(is_of_pairs(model) ? n_decisions_of(model.n_labels) : model.n_labels));
-    Check outputs(fault, section::outputs, Status::bad_section);
-    if (of_sums && !outputs(field::outputs_n_columns, model.outputs.n_columns, equal_to(model.n_targets)))
-        return outputs.status();
-    if (check.status() != Status::ok) return check.status();
-    header(field::header_n_decisions, model.n_decisions,
-           equal_to(of_sums                                                 ? model.n_labels
-                    : classifies && !of_functions && !is_labeled_sum(model) ? 0
-                    : model.outputs.weights                                 ? 1
-                                                                            : model.n_targets));
+    const CombinationView& view = model.combination;
+    if (!combination(field::combination_n_columns, view.n_columns, equal_to(n_columns))) return combination.status();
+    const bool has_numbers = view.columns == Columns::numbers, classifies = model.task == Task::classification,
+               has_values = has_numbers && model.outputs.probability != ProbabilityKind::members_mean;
+    const std::size_t n_values = view.n_values > 0 ? view.n_values : n_columns;
+    if (classifies && has_numbers) {
+        if (!is_where_wanted(outputs, sections[section::outputs], model, true)) return outputs.status();
+        combination(field::combination_n_values, n_values, equal_to(n_values_of(model.outputs, model.n_labels)));
+    }
+    if (combination.status() != Status::ok) return combination.status();
+    header(field::header_n_decisions, model.n_decisions, equal_to(has_values ? n_values : 0));
     header(field::header_n_features, model.n_features, equal_to(model.n_raw_features));
     return header.status();
 }

@@ -175,24 +175,6 @@ APPROXSVM_COLD inline bool labels_are_among(Check& check, const ModelView& membe
     return check.status() == Status::ok;
 }
 
-// Whether a member of an ensemble has the ensemble's labels, in order.
-APPROXSVM_COLD inline bool labels_are_equal(Check& check, const ModelView& member, const ModelView& ensemble) {
-    if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))) ||
-        !check(field::header_n_labels, member.n_labels, equal_to(ensemble.n_labels)))
-        return false;
-    const std::size_t n = member.n_labels;
-    TextReader own(member.labels, n), others(ensemble.labels, n);
-    for (std::size_t k = 0; k < n; ++k) {
-        const bool same = member.label_kind == LabelKind::text
-                              ? is_same(own.next(), others.next())
-                              : std::memcmp(member.labels + 8 * k, ensemble.labels + 8 * k, 8) == 0;
-        if (!same)
-            return check.refuse(field::any_label, told_of_label(member, k), Expected{Rule::label_of_ensemble, {}, {}},
-                                k);
-    }
-    return check.status() == Status::ok;
-}
-
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
 

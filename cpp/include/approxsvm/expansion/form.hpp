@@ -20,35 +20,18 @@ inline namespace APPROXSVM_TARGET {
 inline bool has_classes(const ModelView& model) {
     return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
 }
-// Whether an ensemble's members are the decision functions of the pairs of its labels.
-inline bool is_of_pairs(const ModelView& ensemble) {
-    return ensemble.outputs.decision_shape == DecisionShape::ovr && ensemble.outputs.label_rule == LabelRule::scores;
-}
-// Whether an ensemble's members are decision functions, of its labels or of their pairs.
-inline bool is_of_functions(const ModelView& ensemble) {
-    return ensemble.outputs.decision_shape == DecisionShape::each || is_of_pairs(ensemble);
-}
-// Whether such members are weighted sums of shared terms.
-inline bool is_of_sums(const ModelView& ensemble) {
-    return is_of_functions(ensemble) && ensemble.outputs.weights;
-}
 // Whether an ensemble gives the labels of all its members, one per target.
 inline bool is_of_targets(const ModelView& ensemble) {
-    return ensemble.outputs.label_rule == LabelRule::targets;
-}
-// Whether the members' labels are votes.
-inline bool counts_votes(const ModelView& ensemble) {
-    return ensemble.task == Task::classification && ensemble.outputs.label_rule == LabelRule::votes;
-}
-// Whether one of two labels follows from a weighted sum of the members' values, or of the probabilities of their first
-// label.
-inline bool is_labeled_sum(const ModelView& ensemble) {
-    return ensemble.task == Task::classification && ensemble.outputs.weights && !is_of_functions(ensemble) &&
-           weighs_values(ensemble.outputs.label_rule, ensemble.outputs.probability);
+    return ensemble.combination.columns == Columns::labels;
 }
 // Number of labels per row, each with a certificate. A regression has one certificate for all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
-    return is_of_targets(model) ? model.n_targets : 1;
+    return is_of_targets(model) ? model.combination.n_columns : 1;
+}
+// Number of values of a row from which its answers are computed: its decision values, or the sums of a mean.
+inline std::size_t n_values_of(const ModelView& model) {
+    const bool is_mean = model.outputs.probability == ProbabilityKind::members_mean;
+    return is_mean ? n_values_of(model.outputs, model.n_labels) : model.n_decisions;
 }
 // Whether several decision functions share all terms, one per class or target.
 inline bool has_several(const ModelView& model) {

@@ -2,7 +2,6 @@
 
    model_n_values            decision values, if the model has any
    model_n_targets           labels of a row, if it has a list of them
-   model_averages_           whether an ensemble averages probabilities
    model_is_regression_      whether a row has values, which are certain if they are within model_tolerance_ */
 
 #if model_n_values
@@ -27,7 +26,7 @@ static inline void model_error_bounds(const model_row_ row[], float bounds[]) {
 }
 #endif
 
-#if model_has_shares_ || model_averages_
+#if model_has_shares_
 /* The probability of each label; NaN for a row without values. */
 static inline void model_probabilities(const model_row_ row[], float probabilities[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];

@@ -44,8 +44,8 @@ static inline void model_shares_(const double values[], const float bounds[], do
 }
 /* Probabilities of a row and their intervals; 0 for a row without values, with zeros. */
 static inline int model_row_shares_(const model_row_ row[], double p[], double lowest[], double highest[]) {
-    double values[model_n_values];
-    float bounds[model_n_values];
+    double values[model_n_values_];
+    float bounds[model_n_values_];
     int c;
     for (c = 0; c < model_n_labels; ++c) p[c] = lowest[c] = highest[c] = 0.0;
     if (!model_evaluate_(row, values, bounds)) return 0;
@@ -88,8 +88,8 @@ static inline int model_is_settled_(const double values[], const float bounds[],
 /* The position of a row's label. Unless is_proven is null, it tells whether the label is proven to be the exact
    model's; -1 for a row without values, whose position is 0. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
-    double values[model_n_values];
-    float bounds[model_n_values];
+    double values[model_n_values_];
+    float bounds[model_n_values_];
     const int is_known = model_evaluate_(row, values, bounds), winner = is_known ? model_winner_(values) : 0;
     if (is_proven) *is_proven = is_known ? model_is_settled_(values, bounds, winner) : -1;
     return winner;
@@ -123,8 +123,8 @@ static inline int model_summands_(const model_row_ row[], double number[], doubl
     is_known = model_row_shares_(row, number, off, highest);
     for (k = 0; k < model_n_labels; ++k) off[k] = approxsvm_farther_end(number[k], off[k], highest[k]);
 #else
-    double values[model_n_values];
-    float bounds[model_n_values];
+    double values[model_n_values_];
+    float bounds[model_n_values_];
 #if model_has_scores_
     double highest[model_n_labels];
     is_known = model_evaluate_(row, values, bounds);
@@ -133,7 +133,7 @@ static inline int model_summands_(const model_row_ row[], double number[], doubl
     for (k = 0; k < model_n_labels; ++k) off[k] = approxsvm_farther_end(number[k], off[k], highest[k]);
 #else
     is_known = model_evaluate_(row, values, bounds);
-    for (k = 0; k < model_n_values; ++k) {
+    for (k = 0; k < model_n_values_; ++k) {
         number[k] = values[k];
         off[k] = (double)bounds[k];
     }
@@ -151,11 +151,11 @@ static inline int model_own_targets_(const model_row_ row[], int labels[], int i
     labels[0] = model_label_(row, is_proven);
     return is_proven[0] >= 0;
 #else
-    double values[model_n_values];
-    float bounds[model_n_values];
+    double values[model_n_values_];
+    float bounds[model_n_values_];
     const int is_known = model_evaluate_(row, values, bounds);
     int k;
-    for (k = 0; k < model_n_values; ++k) {
+    for (k = 0; k < model_n_values_; ++k) {
         labels[k] = values[k] > 0.0 ? 1 : 0;
         is_proven[k] = approxsvm_outcome(values[k], (double)bounds[k]) != approxsvm_unknown;
     }

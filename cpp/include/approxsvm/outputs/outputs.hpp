@@ -51,8 +51,7 @@ constexpr bool has_probabilities(const OutputsView& outputs) {
     return rules_of(outputs.probability).gives == Gives::of_classes;
 }
 
-// The functions of each kind of probabilities, in the order of the kinds' numbers. They are null for kinds that only
-// ensembles have.
+// The functions of each kind of probabilities, in the order of the kinds' numbers.
 struct ProbabilityFunctions {
     void (*values)(const approxsvm_outputs*, const double*, double*, double*);
     void (*ends)(const approxsvm_outputs*, const double*, const double*, double*, double*, double*);
@@ -61,13 +60,13 @@ struct ProbabilityFunctions {
 #define APPROXSVM_values_of_classes(kind) APPROXSVM_pairs_of_classes(kind)
 #define APPROXSVM_anybody_nothing(kind) {nullptr, nullptr},
 #define APPROXSVM_values_nothing(kind) APPROXSVM_anybody_nothing(kind)
-#define APPROXSVM_members_of_classes(kind) APPROXSVM_anybody_nothing(kind)
+#define APPROXSVM_members_of_classes(kind) APPROXSVM_pairs_of_classes(kind)
 #define APPROXSVM_PROBABILITY(kind, task, owner, gives, ...) APPROXSVM_##owner##_##gives(kind)
 inline constexpr ProbabilityFunctions probability_functions[] = {
 #include "../artifact/schema.inc"
 };
 
-// Probabilities of all classes, with intervals that contain the exact ones, if a single model has_probabilities().
+// Probabilities of all classes, with intervals that contain the exact ones, if a model has_probabilities().
 inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, const double* values,
                              double* probabilities, double* room) {
     const approxsvm_outputs o = parameters_of(outputs, n_classes);
@@ -99,7 +98,6 @@ inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_cla
                                    double* room) {
     double* rest = room + n_classes;
     switch (outputs.label_rule) {
-        case LabelRule::targets:  // ensembles only
         case LabelRule::votes:
             return vote_winner(n_classes, values, reinterpret_cast<std::uint32_t*>(room));
         case LabelRule::scores: {
@@ -123,7 +121,6 @@ inline bool certified_class(const OutputsView& outputs, std::size_t n_classes, c
     winner = predicted_class(outputs, n_classes, values, room);
     double *lowest = room, *highest = lowest + n_classes, *rest = highest + n_classes;
     switch (outputs.label_rule) {
-        case LabelRule::targets:
         case LabelRule::votes:
             return certain_vote(n_classes, values, bounds, reinterpret_cast<std::uint32_t*>(room), winner);
         case LabelRule::scores: {

@@ -377,6 +377,30 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_out
     approxsvm_share_ends(n, lo, hi, lowest, highest);
 }
 
+/* --- members_mean: sums of an ensemble's probabilities times weights, divided by the total of the weights. */
+#define APPROXSVM_SCRATCH_members_mean(n) 1
+
+APPROXSVM_ANSWER void approxsvm_members_mean(const approxsvm_outputs* o, const double* values, double* p,
+                                             double* room) {
+    int c;
+    (void)room;
+    for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) p[c] = values[c] / o->numbers[0];
+}
+
+/* The bound of a sum covers the rounding of the total and of the quotient (ensembles.h). */
+APPROXSVM_ANSWER void approxsvm_members_mean_ends(const approxsvm_outputs* o, const double* values,
+                                                  const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
+                                                  double* room) {
+    int c;
+    (void)room;
+    for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) {
+        const approxsvm_interval sum = approxsvm_around(values[c], (double)bounds[c]);
+        lowest[c] = sum.lowest / o->numbers[0];
+        highest[c] = sum.highest / o->numbers[0];
+    }
+    approxsvm_widen(APPROXSVM_N_CLASSES(o), 0.0, lowest, highest);
+}
+
 /* --- density_marks: LIBSVM's probability that a row is an inlier of a one-class model, from the bin of its value among
    ten ascending marks. At exactly the last mark, and for NaN, LIBSVM returns 0. */
 #define APPROXSVM_SCRATCH_density_marks(n) 1

@@ -8,8 +8,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The models that may have a kind of probabilities: pairwise models, models with decision values (including ensembles
-// whose members are the functions of the classes), or ensembles that combine their members' answers.
+// The models that may have a kind of probabilities: those with values of pairs, those with any decision values, or
+// ensembles of numbers.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
 // The probabilities of a row: none, or one per class (inlier and outlier also count as classes).
 enum class Gives : std::uint8_t { nothing, of_classes };
@@ -82,106 +82,56 @@ APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned ch
 struct OutputsOf {
     Task task;
     std::uint32_t n_labels;
-    std::size_t n_members = 0;  // of an ensemble
+    const CombinationView* combination = nullptr;  // of an ensemble
 };
 
 // Checks header fields by themselves, and against the task.
 APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of,
                                                OutputsView& outputs) {
-    const Task task = of.task;
-    const std::uint32_t n_labels = of.n_labels;
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
-    const bool each = header.decision_shape >= number_of(DecisionShape::each);
-    check(field::outputs_decision_shape, header.decision_shape,
-          up_to(n_labels <= 2      ? DecisionShape::ovr
-                : of.n_members > 0 ? DecisionShape::sums
-                                   : DecisionShape::each));
-    check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::targets));
+    const Task task = of.task;
+    const bool ensemble = of.combination, has_numbers = !ensemble || of.combination->columns == Columns::numbers,
+               classifies = task == Task::classification && has_numbers;
     constexpr std::size_t n_rules = sizeof probability_rules / sizeof *probability_rules;
     if (!check(field::outputs_probability, header.probability, from_to(std::size_t{0}, n_rules - 1))) return false;
     const ProbabilityKind kind = static_cast<ProbabilityKind>(header.probability);
     const ProbabilityRules& rules = rules_of(kind);
-    const bool classifies = task == Task::classification && n_labels >= 2, ensemble = of.n_members > 0,
-               of_each_class = kind == ProbabilityKind::one_vs_rest_calibration,
-               of_classes = classifies && rules.gives == Gives::of_classes;
-    // An ensemble averages probabilities, counts votes or gives several labels, unless its members are the functions
-    // of each class or the sum of their values gives the label.
-    const bool mean = of_classes && rules.owner == Owner::members,
-               of_sum = ensemble && classifies && n_labels == 2 && !each &&
-                        weighs_values(static_cast<LabelRule>(header.label_rule), kind),
-               of_pairs = ensemble && n_labels > 2 && header.decision_shape == number_of(DecisionShape::ovr) &&
-                          static_cast<LabelRule>(header.label_rule) == LabelRule::scores,
-               from_values = !ensemble || each || of_sum || of_pairs;
-    const bool owned = rules.owner == Owner::pairs    ? from_values && !each
-                       : rules.owner == Owner::values ? from_values
-                                                      : !from_values;
-    const bool suits = rules.owner == Owner::anybody ||
-                       (task == rules.task && owned && (classifies || !(task == Task::classification)));
+    const bool mean = rules.owner == Owner::members, of_classes = classifies && rules.gives == Gives::of_classes,
+               each = header.decision_shape == number_of(DecisionShape::each),
+               of_each_class = kind == ProbabilityKind::one_vs_rest_calibration;
+    check(field::outputs_decision_shape, header.decision_shape,
+          up_to(mean                             ? DecisionShape::ovo
+                : has_numbers && of.n_labels > 2 ? DecisionShape::each
+                                                 : DecisionShape::ovr));
+    const bool suits = rules.owner == Owner::anybody || (task == rules.task && (ensemble ? classifies : !mean) &&
+                                                         !(each && rules.owner == Owner::pairs));
     if (!suits) check(field::outputs_probability, header.probability, equal_to(0));
+    check(field::outputs_label_rule, header.label_rule, up_to(LabelRule::probability_threshold));
     const LabelRule rule = static_cast<LabelRule>(header.label_rule);
-    const bool has_two = (classifies && n_labels == 2) || (task == Task::one_class && !ensemble);
-    const bool by_value = rule == LabelRule::value_threshold && has_two && from_values,
-               by_share = rule == LabelRule::probability_threshold && has_two && classifies && of_classes;
-    const bool by_target = rule == LabelRule::targets && classifies && ensemble && !each && !mean;
-    if (!by_value && !by_share && !by_target)
+    const bool has_two = (classifies && of.n_labels == 2) || (task == Task::one_class && !ensemble);
+    const bool by_value = rule == LabelRule::value_threshold && has_two && !mean,
+               by_share = rule == LabelRule::probability_threshold && has_two && of_classes;
+    if (!by_value && !by_share)
         check(field::outputs_label_rule, header.label_rule,
-              up_to(!classifies || (!from_values && !mean) ? LabelRule::votes
-                    : !of_classes                          ? LabelRule::scores
-                                                           : LabelRule::probability));
-    if (each) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::scores)));
-    if (mean) check(field::outputs_label_rule, header.label_rule, at_least(number_of(LabelRule::probability)));
-    if (ensemble && !each && !of_pairs)  // several labels may be one per class, and votes may give probabilities
-        check(field::outputs_decision_shape, header.decision_shape,
-              from_to(0, by_target || (rule == LabelRule::votes && classifies) ? 1 : 0));
+              up_to(!classifies   ? LabelRule::votes
+                    : !of_classes ? LabelRule::scores
+                                  : LabelRule::probability));
+    // Only the pairs of a single model vote. The mean has no scores.
+    if (each || (ensemble && classifies))
+        check(field::outputs_label_rule, header.label_rule,
+              at_least(number_of(mean ? LabelRule::probability : LabelRule::scores)));
     check(field::outputs_positive, header.positive, from_to(0u, rules.flags));
     check(field::outputs_calibration_shape, header.calibration_shape, from_to(0, of_each_class ? 1 : 0));
     check(field::outputs_n_calibrators, header.n_calibrators,
-          equal_to(!of_each_class  ? 0
-                   : n_labels == 2 ? 1
-                                   : n_labels));
-    outputs.decision_shape = each ? DecisionShape::each : static_cast<DecisionShape>(header.decision_shape);
-    outputs.label_rule = static_cast<LabelRule>(header.label_rule);
+          equal_to(!of_each_class     ? 0
+                   : of.n_labels == 2 ? 1
+                                      : of.n_labels));
+    outputs.decision_shape = static_cast<DecisionShape>(header.decision_shape);
+    outputs.label_rule = rule;
     outputs.probability = kind;
     outputs.calibration_shape = static_cast<DecisionShape>(header.calibration_shape);
     outputs.positive = header.positive;
     return check.status() == Status::ok;
-}
-
-// Checks the weights of an ensemble's members and the addend, at `numbers`.
-APPROXSVM_COLD inline bool weights_are_valid(Check& check, const OutputsOf& of, const double* numbers,
-                                             OutputsView& outputs) {
-    const bool is_mean = rules_of(outputs.probability).owner == Owner::members,
-               counts = of.task == Task::classification && !weighs_values(outputs.label_rule, outputs.probability);
-    double sum = 0.0;
-    if (!check.finite(field::outputs_weight, numbers, of.n_members)) return false;
-    for (std::size_t k = 0; k < of.n_members; ++k) {
-        if (counts) check(field::outputs_weight, numbers[k], at_least(0.0), k);
-        sum += numbers[k];
-    }
-    outputs.weights = numbers;
-    outputs.addend = numbers[of.n_members];
-    check(field::outputs_addend, outputs.addend, counts ? equal_to(0.0) : finite_number);
-    if (counts) {
-        check(field::outputs_sum_of_weights, sum, Expected{Rule::above, stored(0.0), {}});
-        if (is_mean) check(field::outputs_sum_of_weights, sum, at_least(0x1p-900));  // products must not underflow
-        check(field::outputs_sum_of_weights, sum, finite_number);
-    }
-    return check.status() == Status::ok;
-}
-
-// Checks that `numbers` begin with n_columns and, for each label, one weight per column and an addend, all finite.
-// n_columns is compared with the members once these are known.
-APPROXSVM_COLD inline bool sums_are_valid(Check& check, std::size_t n_labels, const double* numbers,
-                                          std::size_t n_bytes, OutputsView& outputs) {
-    const std::size_t n_doubles = n_bytes / 8;
-    if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8))) return false;
-    const std::uint64_t n_columns = read_at<std::uint64_t>(reinterpret_cast<const unsigned char*>(numbers), 0);
-    if (!check(field::outputs_n_columns, n_columns, from_to(1, n_doubles / n_labels))) return false;
-    outputs.n_columns = static_cast<std::size_t>(n_columns);
-    outputs.weights = numbers + 1;
-    const std::size_t n = n_labels * (outputs.n_columns + 1);
-    return check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 + 8 * n)) &&
-           check.finite(field::outputs_weight, outputs.weights, n);
 }
 
 // Describes the section, or reports that it is broken. `bytes`, aligned to 8, is null if there is no section.
@@ -195,18 +145,6 @@ APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_
         !read_outputs_header(check, bytes, of, outputs))
         return check.status();
     const double* numbers = reinterpret_cast<const double*>(bytes + sizeof(OutputsHeader));
-    const bool weighs = of.n_members > 0 && outputs.decision_shape != DecisionShape::each &&
-                        outputs.label_rule != LabelRule::targets && outputs.label_rule != LabelRule::scores;
-    if (weighs) {
-        const std::size_t n_numbers = of.n_members + 1;
-        if (!check(field::any_size, n_bytes, at_least(sizeof(OutputsHeader) + 8 * n_numbers)) ||
-            !weights_are_valid(check, of, numbers, outputs))
-            return check.status();
-        numbers += n_numbers;
-    } else if (read_at<OutputsHeader>(bytes, 0).decision_shape == number_of(DecisionShape::sums)) {
-        if (!sums_are_valid(check, n_labels, numbers, n_bytes, outputs)) return check.status();
-        numbers = outputs.weights + n_labels * (outputs.n_columns + 1);
-    }
     if (outputs.label_rule == LabelRule::value_threshold || outputs.label_rule == LabelRule::probability_threshold) {
         const std::size_t before = static_cast<std::size_t>(reinterpret_cast<const unsigned char*>(numbers) - bytes);
         if (!check(field::any_size, n_bytes, at_least(before + 16))) return check.status();

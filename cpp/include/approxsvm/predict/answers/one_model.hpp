@@ -33,8 +33,8 @@ struct ValueMemory {
 
   private:
     ValueMemory(const ModelView& model, std::size_t n_rows, Arena& arena)
-        : values(arena.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
-          bounds(arena.take<double>(keeps_values(model) ? n_rows * model.n_decisions : 0)),
+        : values(arena.take<double>(keeps_values(model) ? n_rows * n_values_of(model) : 0)),
+          bounds(arena.take<double>(keeps_values(model) ? n_rows * n_values_of(model) : 0)),
           shares(arena.take<double>(n_answers(model))),
           lowest(arena.take<double>(n_answers(model))),
           highest(arena.take<double>(n_answers(model))),
@@ -59,8 +59,8 @@ struct AnswerMemory {
 template <Parts parts, class Evaluate>
 class ValueAnswers {
   public:
-    ValueAnswers(const ModelView& model, const Evaluate& evaluate, const ValueMemory& memory)
-        : view_(model), evaluate_(evaluate), memory_(memory) {}
+    ValueAnswers(const ModelView& model, const Evaluate& evaluate, const ValueMemory& memory, bool can_be_exact)
+        : view_(model), evaluate_(evaluate), memory_(memory), can_be_exact_(can_be_exact) {}
 
     Status answer(const RowSource& rows, const Request& request, const Evaluation& out) const {
         const bool by_rule = has(parts, probabilities) && (out.labels || out.certified) && has_own_label_rule(view_);
@@ -81,7 +81,7 @@ class ValueAnswers {
         const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
         request.keeps_promise = wants_values(out) || shares;  // no caller sees the values that labels are computed from
         if (by_rule || shares || proves_by_values) {
-            const std::size_t n = rows.n_rows() * view_.n_decisions;
+            const std::size_t n = rows.n_rows() * n_values_of(view_);
             // Labels only need values that decide them.
             if (!wants_values(out) && !shares) request.values = Values::settled;
             if (!wanted.values) wanted.values = {memory_.values, n};
@@ -106,10 +106,10 @@ class ValueAnswers {
     }
 
     bool proves(const Evaluation& found, std::size_t i) const {
-        const std::size_t n_decisions = view_.n_decisions;
-        const double *values = found.values.data + i * n_decisions, *bounds = found.bounds.data + i * n_decisions;
+        const std::size_t n_values = n_values_of(view_);
+        const double *values = found.values.data + i * n_values, *bounds = found.bounds.data + i * n_values;
         if (view_.task == Task::regression) {
-            for (std::size_t k = 1; k < n_decisions; ++k) {
+            for (std::size_t k = 1; k < n_values; ++k) {
                 if (!is_finite(bounds[k])) return false;
             }
             return is_finite(bounds[0]);
@@ -121,12 +121,12 @@ class ValueAnswers {
     }
 
     void find_probabilities(const Evaluation& found, std::size_t i, const Evaluation& out) const {
-        const std::size_t n = n_probabilities(view_), n_decisions = view_.n_decisions;
-        const double* values = found.values.data + i * n_decisions;
+        const std::size_t n = n_probabilities(view_), n_values = n_values_of(view_);
+        const double* values = found.values.data + i * n_values;
         probabilities_of(view_.outputs, n, values, memory_.shares, memory_.room);
         for (std::size_t c = 0; out.probabilities && c < n; ++c) out.probabilities[i * n + c] = memory_.shares[c];
         if (!out.probability_bounds) return;
-        probability_interval(view_.outputs, n, values, found.bounds.data + i * n_decisions, memory_.lowest,
+        probability_interval(view_.outputs, n, values, found.bounds.data + i * n_values, memory_.lowest,
                              memory_.highest, memory_.room);
         for (std::size_t c = 0; c < n; ++c) {
             // Both are from 0 to 1.
@@ -138,15 +138,15 @@ class ValueAnswers {
     // Labels by scores or probabilities. Rows whose bounds leave the label undecided are evaluated exactly.
     Status label(const RowSource& rows, Request request, const Evaluation& found,
                  const Span<std::uint32_t>& labels) const {
-        const std::size_t n_decisions = view_.n_decisions;
+        const std::size_t n_values = n_values_of(view_);
         std::size_t n_open = 0;
         for (std::size_t i = 0; i < rows.n_rows(); ++i) {
-            const double* values = found.values.data + i * n_decisions;
+            const double* values = found.values.data + i * n_values;
             std::size_t winner = 0;
             const bool certain = certified_class(view_.outputs, n_answers(view_), values,
-                                                 found.bounds.data + i * n_decisions, winner, memory_.room);
+                                                 found.bounds.data + i * n_values, winner, memory_.room);
             labels[i] = static_cast<std::uint32_t>(winner);
-            if (!certain && has_engines(view_) && request.values != Values::exact) memory_.open[n_open++] = i;
+            if (!certain && can_be_exact_ && request.values != Values::exact) memory_.open[n_open++] = i;
         }
         if (n_open == 0) return Status::ok;
         // The caller may have requested other values than these.
@@ -154,7 +154,7 @@ class ValueAnswers {
         request.by_sign = true;
         const SelectedRows open(rows, memory_.open, n_open);
         Evaluation exact;
-        exact.values = {memory_.values, n_open * n_decisions};
+        exact.values = {memory_.values, n_open * n_values};
         if (found.stages) exact.stages = {memory_.open_stages, n_open};
         request.keeps_promise = false;
         const Status status = evaluate_(open, request, exact);
@@ -162,7 +162,7 @@ class ValueAnswers {
         for (std::size_t k = 0; status == Status::ok && k < n_open; ++k) {
             if (found.stages) found.stages[memory_.open[k]] = memory_.open_stages[k];
             labels[memory_.open[k]] = static_cast<std::uint32_t>(
-                predicted_class(view_.outputs, n_answers(view_), memory_.values + k * n_decisions, memory_.room));
+                predicted_class(view_.outputs, n_answers(view_), memory_.values + k * n_values, memory_.room));
         }
         return status;
     }
@@ -170,6 +170,7 @@ class ValueAnswers {
     const ModelView& view_;
     const Evaluate& evaluate_;
     const ValueMemory& memory_;
+    const bool can_be_exact_;
 };
 
 // Answers rows with a model that is not an ensemble.
@@ -186,7 +187,8 @@ inline Status answer_single(const PreparedModel& prepared, const RowSource& rows
         }
         return status;
     };
-    return ValueAnswers<parts, decltype(evaluate)>(view, evaluate, memory.values).answer(rows, request, out);
+    return ValueAnswers<parts, decltype(evaluate)>(view, evaluate, memory.values, has_engines(view))
+        .answer(rows, request, out);
 }
 
 }  // namespace APPROXSVM_TARGET

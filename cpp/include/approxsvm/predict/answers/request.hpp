@@ -19,8 +19,8 @@ template <class Visit>
 inline void for_outputs(const ModelView& model, const Visit& visit) {
     const std::size_t n_targets = n_targets_of(model), n_shares = n_probabilities(model);
     visit(&Evaluation::labels, n_targets, "labels");
-    visit(&Evaluation::values, model.n_decisions, "values");
-    visit(&Evaluation::bounds, model.n_decisions, "bounds");
+    visit(&Evaluation::values, n_values_of(model), "values");
+    visit(&Evaluation::bounds, n_values_of(model), "bounds");
     visit(&Evaluation::stages, std::size_t{1}, "stages");
     visit(&Evaluation::certified, n_targets, "certified");
     visit(&Evaluation::probabilities, n_shares, "probabilities");
@@ -39,8 +39,8 @@ inline Evaluation part_of(const ModelView& model, const Evaluation& out, std::si
 
 // Number of rows answered at a time if their values are kept: they stay in a cache and fill an engine's blocks.
 inline std::size_t answer_piece_rows(const ModelView& model) {
-    const std::size_t n_signs = is_of_targets(model) ? model.n_targets : 0;
-    const std::size_t per_row = model.n_decisions + n_signs + 3 * std::size_t{model.n_labels} + 1;
+    const std::size_t n_signs = is_of_targets(model) ? model.combination.n_columns : 0;
+    const std::size_t per_row = n_values_of(model) + n_signs + 3 * std::size_t{model.n_labels} + 1;
     const std::size_t rows = (std::size_t{1} << (model.n_centers > 1 ? 18 : 16)) / per_row;
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }

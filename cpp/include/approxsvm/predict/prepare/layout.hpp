@@ -65,11 +65,6 @@ APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     return counter.bytes_anywhere();
 }
 
-// Whether members of an ensemble may have only some of its labels, or another order.
-inline bool knows_positions(const ModelView& ensemble) {
-    return is_of_targets(ensemble) || is_labeled_sum(ensemble) || counts_votes(ensemble);
-}
-
 // Data of an ensemble: its members' views and their layouts.
 struct PreparedMembers {
     PreparedModel* model;
@@ -80,7 +75,7 @@ struct PreparedMembers {
     APPROXSVM_COLD PreparedMembers(const ModelView& view, Arena& arena) {
         std::size_t n_labels = 0;
         for_members(view, [&](const ModelView& member) {
-            n_labels += knows_positions(view) ? member.n_labels : 0;
+            n_labels += is_of_targets(view) ? member.n_labels : 0;
             return Status::ok;
         });
         model = arena.take<PreparedModel>(1);
@@ -180,7 +175,7 @@ APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* 
     std::size_t k = 0;
     for_members(view, [&](const ModelView& member) {
         const ModelView& kept = *new (pieces.views + k) ModelView(member);
-        for (std::size_t c = 0; knows_positions(view) && c < kept.n_labels; ++c) {
+        for (std::size_t c = 0; is_of_targets(view) && c < kept.n_labels; ++c) {
             *next++ = static_cast<std::uint32_t>(position_in(view, kept, c));
         }
         pieces.members[k++] =

@@ -46,7 +46,7 @@ struct PreparedModel {
     // for a kernel that is not Gaussian; replaces all of the above except zeros and map_gains
     const void* of_kind;
     const PreparedModel* const* members;   // for an ensemble, which has only these ...
-    const std::uint32_t* label_positions;  // ... and, if knows_positions(), the labels of each member
+    const std::uint32_t* label_positions;  // ... and, of targets, the labels of each member
 };
 
 // Rows stay sparse in the exact engine if its center is the row that support vectors are stored relative to, usually
