@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from approxsvm.errors import InputError
+from approxsvm.errors import ArtifactError, InputError
 from approxsvm.frames.columns import error_of_cells, known_rows
 from approxsvm.frames.dtypes import as_checked
 from approxsvm.ir.plan import Plan
@@ -98,7 +98,7 @@ class Predicting:
                 with np.errstate(all="ignore"):  # whatever the caller has set
                     rows = self._converted(known)
                     rows = as_checked(rows, narrow, raw.used) if dtypes else rows
-            except InputError:
+            except (InputError, ArtifactError):
                 raise
             except (TypeError, OverflowError) as error:
                 raise error_of_cells(known, raw, f"X is not a matrix of real numbers: {error}") from None

@@ -126,7 +126,12 @@ struct Routed {
         for (std::uint32_t k = 0; k < n_centers; ++k) members.push_back(static_cast<std::uint32_t>(n_centers) - 1 - k);
         view.n_features = d;
         view.n_centers = n_centers;
-        view.router = {panels_of_group.size(), starts.data(), members.data(), groups.memory.get(), panels.memory.get()};
+        view.router = {static_cast<std::uint32_t>(panels_of_group.size()),
+                       starts.back(),
+                       starts.data(),
+                       members.data(),
+                       groups.memory.get(),
+                       panels.memory.get()};
     }
 
     static std::size_t total(const std::vector<std::size_t>& numbers) {

@@ -57,6 +57,7 @@ center: bytes, #; number #, #
 centers: bytes, #; bytes, at least #
 check_rows: bytes, # to #; bytes, a multiple of #
 class_counts: bytes, #; bytes, at least #; sum, #
+combination: bytes, at least #
 cosines: bytes, a multiple of #; bytes, at least #
 decisions: bytes, #; bytes, at least #; intercept #, #
 direction: bytes, #; bytes, at least #
@@ -64,19 +65,19 @@ dual_coef: bytes, a multiple of #
 exact_check_rows: bytes, # to #; bytes, a multiple of #
 expansions: bytes, #; bytes, at least #
 feature_names: bytes, #; bytes, at least #
-header: label_kind, at least #; n_labels, at least #; the file bytes, at least #
-higher: bytes, #
+header: identifier of table entry #, #; label_kind, at least #; n_labels, at least #; the file bytes, at least #
+higher: bytes, #; bytes, at least #
 input_map: bytes, #; bytes, at least #; column #, #; factor #, #; high #, at least #; n_ops, # to #; number of features
     at the end, #; parts, #
 labels: bytes, #; bytes, at least #; label # is text #, another than label #; label #, another than label #;
     label #, one of the ensemble's; size of text #, #
-linear: bytes, #
-majority_classes: bytes, #
+linear: bytes, #; bytes, at least #
+majority_classes: bytes, #; bytes, at least #
 members: bytes, at least #
 outputs: bytes, #; bytes, at least #; calibration_shape, #; calibration_shape, # to #; density mark #,
     at least #; knot #, more than #; label_rule, #; label_rule, at least #; missing; n_calibrators, #; positive, #;
     positive, # to #; probability, #; slope before knot #, # to #
-polynomial: bytes, #
+polynomial: bytes, #; bytes, at least #
 speculation: bytes, #; bytes, at least #
 quadratic: bytes, #; bytes, at least #
 router: bytes, #; bytes, at least #; start #, # to #

@@ -59,6 +59,7 @@ HAND_MADE = """
 #define model_n_apart_ 2
 #define model_integer_ uint8_t
 static const uint8_t model_ops_[] = {0, 1, 2}, model_op_n_[] = {2, 2, 2}, model_op_n_inputs_[] = {2, 2, 2};
+static const uint8_t model_op_width_[] = {2, 2, 2};
 static const uint8_t model_op_ends_[] = {2, 0, 3}, model_op_keeps_[] = {2, 0, 1}, model_op_is_apart_[] = {0, 0, 1};
 static const uint8_t model_op_is_exact_[] = {1, 1, 0}, model_op_details_[] = {0, 5, 2};
 static const uint8_t model_op_doubles_[] = {0, 0, 0}, model_op_integers_[] = {0, 0, 0};

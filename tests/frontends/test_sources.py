@@ -218,8 +218,9 @@ def test_calibrated_classifiers_have_no_decision_function():
 def test_samplers_of_imbalanced_learn_do_nothing_when_predicting():
     imblearn = pytest.importorskip("imblearn", reason="imbalanced-learn is not installed")
     sampler, make = imblearn.over_sampling.RandomOverSampler(random_state=0), imblearn.pipeline.make_pipeline
+    others = [clone(sampler) for _ in range(2)]
     for source in (
-        make(sampler, StandardScaler(), sampler, Nystroem(n_components=20, random_state=0), sampler, LinearSVC()),
+        make(sampler, StandardScaler(), others[0], Nystroem(n_components=20, random_state=0), others[1], LinearSVC()),
         make_pipeline(StandardScaler(), make(MinMaxScaler(), sampler, SVC())),
         CalibratedClassifierCV(make(StandardScaler(), sampler, SVC()), ensemble=False),
     ):

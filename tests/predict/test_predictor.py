@@ -42,10 +42,10 @@ def test_stages_and_threads(predictor):
     [
         (np.zeros((2, 3)), r"X has shape \(2, 3\), expected \(n_rows, 4\)"),
         (np.zeros(4), r"X has shape \(4,\)"),
-        ([["a"] * 4], "X is not an array of numbers"),
+        ([["a"] * 4], "row 0: a number is needed in column 0, got 'a'"),
         (csr_array((2, 5)), r"X has shape \(2, 5\)"),
         ([[0.0, np.nan, 0.0, 0.0]], r"NaN.*row 0, column 1"),
-        (X + 1j, "rows are complex128, but must be real numbers"),
+        (X + 1j, r"row 0: a number is needed in column 0, got \(5\.1\+1j\)"),
         (csr_array(X + 1j), "rows are complex128"),
     ],
 )

@@ -41,20 +41,14 @@ def test_values_beyond_float64_are_refused_by_row(rows, kind):
     fast = approxsvm.compile(sources(X, y)[kind])
     beyond = np.tile(X[0], (40_000, 1))
     beyond[33_333] = [1.7e308, -1.7e308, 1.7e308, -1.7e308, 1.7e308]
-    fits = kind == "ensemble of RBF"  # whose kernels vanish
     for method in ("predict", "decision_function", "predict_proba", "error_bound"):
         if not hasattr(fast, method):
             continue
         for given, row in ((beyond, 33_333), (csr_array(beyond), 33_333), (beyond[33_333:], 0)):
-            if fits:
-                found = getattr(fast, method)(given)
-                assert found.dtype.kind == "U" or not np.isnan(found.astype(float)).any()
-            else:
-                with pytest.raises(InputError, match=f"value of row {row} of X, or a term of it, exceeds the range"):
-                    getattr(fast, method)(given)
-    if not fits:
-        with pytest.raises(InputError, match="of row 0 of X"):
-            fast.predict_one(beyond[33_333])
+            with pytest.raises(InputError, match=f"value of row {row} of X, or a term of it, exceeds the range"):
+                getattr(fast, method)(given)
+    with pytest.raises(InputError, match="of row 0 of X"):
+        fast.predict_one(beyond[33_333])
 
 
 def test_verify_finds_another_model(rows):

@@ -222,7 +222,7 @@ class Check {
     template <class Real>
     bool within(field::Id field, const Real* numbers, std::size_t n, const Expected& expected) {
         const Real most =
-            expected.rule == Rule::finite ? std::numeric_limits<Real>::max() : static_cast<Real>(expected.high.real());
+            expected.rule == Rule::finite ? (std::numeric_limits<Real>::max)() : static_cast<Real>(expected.high.real());
         bool valid = true;
         for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= most;
         return valid ? status_ == Status::ok : each(field, numbers, n, expected);

@@ -384,7 +384,7 @@ APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_o
         }
     });
     for (std::size_t r = 0; r < n_rows; ++r) {
-        for (int f = 0; f < Numbers; ++f) sums[r * Numbers + f] = sum_of_lanes(load(partial[r][f]));
+        for (std::size_t f = 0; f < Numbers; ++f) sums[r * Numbers + f] = sum_of_lanes(load(partial[r][f]));
         term.finish(half_sq_norm + r, 1, Numbers, sums + r * Numbers);
     }
 }
