@@ -221,8 +221,8 @@ class Check {
     // Checks many real numbers, which are finite or whose absolute values have a limit.
     template <class Real>
     bool within(field::Id field, const Real* numbers, std::size_t n, const Expected& expected) {
-        const Real most =
-            expected.rule == Rule::finite ? (std::numeric_limits<Real>::max)() : static_cast<Real>(expected.high.real());
+        const Real most = expected.rule == Rule::finite ? (std::numeric_limits<Real>::max)()
+                                                        : static_cast<Real>(expected.high.real());
         bool valid = true;
         for (std::size_t k = 0; k < n; ++k) valid &= std::fabs(numbers[k]) <= most;
         return valid ? status_ == Status::ok : each(field, numbers, n, expected);
