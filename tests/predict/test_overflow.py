@@ -47,7 +47,9 @@ SOURCES: dict[str, Any] = {
     "votes": VotingClassifier([("a", LINEAR), ("b", SVC(kernel="poly", coef0=1.0)), ("c", LinearSVC())]),
     "bag": BaggingClassifier(LINEAR, 5, random_state=0),
     "mean": CalibratedClassifierCV(LINEAR, cv=2),
+    "constant": SVC(gamma=0.0),
     "three classes": LINEAR,
+    "three classes, constant": SVC(gamma=0.0),
     "three classes, one against the rest": OneVsRestClassifier(LINEAR),
 }
 

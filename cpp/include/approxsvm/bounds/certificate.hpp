@@ -232,6 +232,7 @@ APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int las
         for (std::size_t t = 0; t < n_bound_terms; ++t) {  // if the value is the intercept alone
             end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
         }
+        if (model.gamma == 0.0) end[term::fixed] = static_cast<float>(infinity);  // the source may have NaN
     }
 }
 

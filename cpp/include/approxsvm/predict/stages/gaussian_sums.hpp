@@ -61,7 +61,7 @@ class GaussianTerms {
     bool define(const Job& job, std::size_t i, double* values, double* bounds, double* moved) const {
         const DefinedKernels kernels(job.prepared, job.source, i, job.row_error(i), memory_);
         const DefinedSums sums{values, bounds, moved};
-        if (form != Shape::pairs && !has_finite_products(reinterpret_cast<const double*>(memory_))) return false;
+        if (!has_finite_terms(reinterpret_cast<const double*>(memory_))) return false;
         if (form == Shape::pairs && !wants_values(job.out)) {
             unknown_pairs_by_definition(view_, kernels, sums, job.memory.tally);
         } else {
@@ -71,10 +71,13 @@ class GaussianTerms {
     }
 
   private:
-    // Whether ||z||^2 - 2 x.z + ||x||^2, by which scikit-learn computes squared distances, is no difference of
-    // infinities. Pairs of classes belong to LIBSVM, which adds up squares of differences.
-    bool has_finite_products(const double* z) const {
-        return norm_above(z, view_.n_features) * view_.max_sv_norm_origin <= 0x1p1020;
+    // Whether the source's kernel values are numbers. scikit-learn computes squared distances by ||z||^2 - 2 x.z +
+    // ||x||^2, which must be no difference of infinities. Pairs of classes belong to LIBSVM, which adds up squares of
+    // differences. But with gamma = 0, infinite distances give NaN, in both.
+    bool has_finite_terms(const double* z) const {
+        const double norm = norm_above(z, view_.n_features), most = view_.max_sv_norm_origin;
+        if (view_.gamma == 0.0 && !(norm + most <= 0x1p510)) return false;
+        return form == Shape::pairs || norm * most <= 0x1p1020;
     }
     template <class Real>
     const Engine<Real>& engine() const {
