@@ -328,6 +328,11 @@ class Artifact(SealedBytes):
         return schema.names_of("kernel")[int(self.header["kernel"])]
 
     @property
+    def is_constant(self) -> bool:
+        """True for a Gaussian kernel with gamma = 0, whose value is 1 everywhere."""
+        return self.kernel == "gaussian" and self.header["gamma"] == 0.0
+
+    @property
     def is_polynomial(self) -> bool:
         """True for polynomial kernels, including the linear one."""
         return self.kernel == "polynomial"
@@ -425,8 +430,7 @@ class Artifact(SealedBytes):
     @property
     def offset(self) -> float | None:
         """Scores of a one-class model minus its decision values; None if it has no scores."""
-        is_constant = self.kernel == "gaussian" and self.header["gamma"] == 0.0  # which lost its offset
-        if self.task != "one_class" or is_constant:
+        if self.task != "one_class" or self.is_constant:  # which lost its offset
             return None
         return -float(self.decision_numbers()["intercept"][0])
 
