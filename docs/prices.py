@@ -2,7 +2,7 @@
 
 A line of prices.txt is a name, files, a pattern of tests and a gain. A file is below the core's headers, the package or
 the root; ``file#pattern`` counts its functions and classes that begin with the pattern. A gain is a ratio of two
-figures, ``record.table.column[key=value; ...] / column`` of the same or of another row; or why there is none.
+figures, ``record.table.column[key=value; ...] / column``, of one row or of two. Without figures, the line says why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HEAD = """\
 A new kind of engine, step or rule goes in only with its price: lines and tests that we maintain, and a measured gain.
 `python -m docs.prices` writes this page from the sources and from `docs/prices.txt`, which lists the kinds.
 
-* **Lines** are those of the files and functions that only this kind needs.
+* **Lines** counts the files and functions that only this kind needs.
 * **Tests** are the test functions that name the kind. The zoo tests every kind besides.
 * **Times faster** is a ratio of figures in `benchmarks/results`. Parts of the core are compared with the plan without
   them, or with the exact engine. Other kinds are compared with the source's own program.
@@ -75,7 +75,7 @@ def _figure(text: str) -> float | str:
 
 
 def gain(text: str) -> tuple[str, str]:
-    """Return a gain as published, and its source; or that there is none, and the command or the reason."""
+    """Return a published gain and its source, or "not measured" and the command or reason."""
     above, _, below = text.partition(" / ")
     if not below:
         return "not measured", text

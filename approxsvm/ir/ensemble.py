@@ -20,7 +20,7 @@ class Ensemble:
     """Models of the same raw columns, and the rule that combines their answers.
 
     Members give columns (see `Combination`): numbers, votes or labels. Weighted sums of numbers, or the numbers
-    themselves, are values, which `outputs` turns into answers like those of a single model:
+    themselves, are values. `outputs` turns values into answers, as in a single model:
 
     * a sum, or several targets, of regressions;
     * the value of a classifier of two `classes`, by a threshold or by probabilities;

@@ -71,7 +71,7 @@ def read_estimator(estimator: Any) -> SingleModel | Ensemble:
     """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
 
     Raises NotFittedError of scikit-learn; UnsupportedModelError if the class is unknown, a subclass overrides methods,
-    or the kernel is not supported; raise ModelFormatError if fitted attributes contradict each other.
+    or the kernel is not supported; ModelFormatError if fitted attributes contradict each other.
     """
     with support_vector_machines.reporting_edits(estimator):
         model = _read(estimator)

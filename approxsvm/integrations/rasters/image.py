@@ -224,7 +224,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             input_core_dims=[[dim]],
             output_core_dims=[[_ANSWERS]] if several else [[]],
             exclude_dims={dim},
-            keep_attrs=True,  # xarray 2024 drops those of coordinates otherwise, also in the image
+            keep_attrs=True,  # else xarray 2024 drops attributes of coordinates, also in the image
             dask="parallelized",
             output_dtypes=[layout.dtype],
             dask_gufunc_kwargs={"output_sizes": {_ANSWERS: len(layout.names)}} if several else {},

@@ -55,8 +55,9 @@ struct SubspacesView {
 // The data of one class, or of the only decision function. Each function has two lists. The functions of a class share
 // the class's own support vectors; for a single function, these are the ones with a positive coefficient.
 struct SubspaceGroup {
-    double skew;                   // distance of the basis from an orthonormal one
-    const std::uint32_t* counts;   // (1 + n_forms,): own support vectors, and those of each function's other list
+    double skew;  // distance of the basis from an orthonormal one
+    const std::uint32_t*
+        counts;  // (1 + n_forms,): number of own support vectors, then the length of each function's other list
     std::size_t n_own, n_others;   // n_others: of all other lists together
     const ResidualNumbers* known;  // (n_stages, n_forms)
     const float* basis;            // (n_coordinates, n_features)
@@ -142,7 +143,7 @@ struct CombinationView {
     std::size_t n_columns;
     std::size_t n_values;         // 0: there is no matrix, and the columns are the values
     const double* addends;        // (n_values,)
-    const double* weights;        // those of column c are starts[c] to starts[c + 1] - 1 ...
+    const double* weights;        // column c has numbers starts[c] to starts[c + 1] - 1 ...
     const std::uint32_t* starts;  // (n_columns + 1,)
     const std::uint32_t* values;  // ... and the values to which they contribute
 };

@@ -14,8 +14,7 @@ inline std::size_t n_columns_of(const ModelView& ensemble, const ModelView& memb
     return is_of_targets(ensemble) ? 1 : member.n_labels;
 }
 
-// Checks that the weights of each column follow those of the column before, and that a column has at most one weight
-// for each value.
+// Checks that the columns' weights are listed in order, and that a column has at most one weight for each value.
 APPROXSVM_COLD inline bool columns_are_valid(Check& check, const CombinationView& view, std::uint32_t n_weights) {
     for (std::size_t c = 0; c <= view.n_columns; ++c) {
         const std::uint32_t least = c == 0 ? 0 : view.starts[c - 1], most = c == 0 ? 0 : n_weights;

@@ -1,5 +1,5 @@
 // Answers of an ensemble. Its members give columns of numbers, votes or labels. A matrix turns numbers and votes into
-// the ensemble's values. Values become answers like those of a single model, and the largest sum of votes wins.
+// the ensemble's values. Values become answers as in a single model, and the largest sum of votes wins.
 #ifndef APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
 #define APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
 
