@@ -16,6 +16,7 @@ from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn import feature_maps
 from approxsvm.frontends.sklearn.known_types import name_of
 from approxsvm.frontends.sklearn.pipeline import flat_steps
+from approxsvm.ir.combination import label_positions
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
@@ -197,8 +198,7 @@ def classes_of(
     of_members = list(zip(ensemble.members, values, slacks, strict=True))
     if ensemble.of_targets:
         pairs = [_labels_of(*of_member) for of_member in of_members]
-        places = {label: place for place, label in enumerate(ensemble.labels.tolist())}
-        known = [np.array([places[label] for label in one.labels.tolist()] or [0, 1]) for one in ensemble.members]
+        known = label_positions(ensemble.labels, ensemble.members)
         best = [positions[classes] for positions, (classes, _) in zip(known, pairs, strict=True)]
         return np.column_stack(best), np.column_stack([certain for _, certain in pairs])
     if not ensemble.counts_votes:

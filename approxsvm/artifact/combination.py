@@ -17,10 +17,9 @@ def pack_combination(combination: Combination, n_columns: int) -> bytes:
     kind, weights, addends = _COLUMNS.index(combination.columns), combination.weights, combination.addends
     if weights is None or addends is None:
         return _HEADER.pack(kind, n_columns, 0, 0)
-    columns, values = np.nonzero(weights.T)
-    starts = np.searchsorted(columns, np.arange(n_columns + 1))
-    header = _HEADER.pack(kind, n_columns, len(addends), len(values))
-    numbers = (addends, "<f8"), (weights[values, columns], "<f8"), (starts, "<u4"), (values, "<u4")
+    stored, starts, values = combination.by_column()
+    header = _HEADER.pack(kind, n_columns, len(addends), len(stored))
+    numbers = (addends, "<f8"), (stored, "<f8"), (starts, "<u4"), (values, "<u4")
     return header + b"".join(padded(np.asarray(some, dtype=dtype).tobytes()) for some, dtype in numbers)
 
 

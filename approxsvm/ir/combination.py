@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from approxsvm.errors import ModelFormatError
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.single_model import SingleModel
 
 Columns = Literal["numbers", "votes", "labels"]
+IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,19 @@ class Combination:
         assert self.weights is not None
         ends = np.cumsum([self.n_columns_of(member) for member in members])
         return np.split(self.weights, ends[:-1], axis=1)
+
+    def by_column(self) -> tuple[FloatArray, IntArray, IntArray]:
+        """Return the weights that are not 0, column by column; where each column starts; the value of each weight."""
+        assert self.weights is not None
+        columns, values = np.nonzero(self.weights.T)
+        starts = np.searchsorted(columns, np.arange(self.weights.shape[1] + 1))
+        return self.weights[values, columns], starts.astype(np.int64), values.astype(np.int64)
+
+
+def label_positions(labels: npt.NDArray[Any], members: Sequence[Any]) -> list[IntArray]:
+    """Return, for each member, the positions of its labels among `labels`; a regression has both, by its sign."""
+    places = {label: place for place, label in enumerate(labels.tolist())}
+    return [np.array([places[label] for label in one.labels.tolist()] or [0, 1], np.int64) for one in members]
 
 
 def of_labels(columns: Columns, members: Sequence[SingleModel], labels: Any, weights: Sequence[float]) -> Combination:

@@ -15,6 +15,7 @@ from approxsvm.backends.c99.answers import Answers, Arrays, Macros
 from approxsvm.backends.c99.device_router import smallest
 from approxsvm.backends.c99.sums import LARGEST
 from approxsvm.errors import UnsupportedModelError
+from approxsvm.ir.combination import label_positions
 
 
 def check_rule(artifact: Artifact) -> None:
@@ -36,15 +37,12 @@ def rule_arrays(artifact: Artifact) -> Arrays:
     firsts = list(accumulate(sizes[:-1], initial=0))
     numbers: dict[str, list[int]] = {}
     if artifact.of_targets:
-        places = {label: place for place, label in enumerate(artifact.labels.tolist())}
-        # A regression has the labels of a target by its sign
-        positions = [[places[label] for label in one.labels.tolist()] or [0, 1] for one in artifact.members]
+        positions = label_positions(artifact.labels, artifact.members)
         firsts = list(accumulate(map(len, positions[:-1]), initial=0))
         numbers["positions_"] = list(chain.from_iterable(positions))
     elif combination.weights is not None and combination.addends is not None:
-        columns, values = np.nonzero(combination.weights.T)
-        arrays |= {"weights_": combination.weights[values, columns], "addends_": combination.addends}
-        starts = np.searchsorted(columns, np.arange(sum(sizes) + 1))
+        weights, starts, values = combination.by_column()
+        arrays |= {"weights_": weights, "addends_": combination.addends}
         numbers |= {"starts_": starts.tolist(), "places_": values.tolist()}
     numbers |= {"member_firsts_": firsts, "member_sizes_": sizes}
     return arrays | {name: smallest(np.array(some, np.intp)) for name, some in numbers.items()}
@@ -71,7 +69,7 @@ def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
         function = "own_targets_" if artifact.of_targets else "label_"
     return Answers(artifact).macros | {
         "n_members_": len(artifact.members),
-        "n_room_": max(max(len(member.labels), member.n_decisions) for member in artifact.members),
+        "n_room_": _n_room(artifact),
         "votes_": int(artifact.counts_votes),
         "n_columns_": 0 if weights is None else weights.shape[1],
         "members_(CASE)": " ".join(f"CASE({m}, {prefix}_{function})" for m, prefix in enumerate(prefixes)),
@@ -84,6 +82,9 @@ def rule_stack_bytes(artifact: Artifact) -> int:
         return 8 * artifact.n_targets + 12 * max(member.n_decisions for member in artifact.members)
     if artifact.counts_votes:
         return 24 * len(artifact.labels)
-    n_room = max(max(len(member.labels), member.n_decisions) for member in artifact.members)
-    of_sums = 0 if artifact.combination.weights is None else 8 * artifact.n_values + 24 * n_room
+    of_sums = 0 if artifact.combination.weights is None else 8 * artifact.n_values + 24 * _n_room(artifact)
     return of_sums + Answers(artifact).stack_bytes
+
+
+def _n_room(artifact: Artifact) -> int:
+    return max(max(len(member.labels), member.n_decisions) for member in artifact.members)

@@ -28,6 +28,7 @@ from approxsvm.backends.onnx.known_values import KnownValues
 from approxsvm.backends.onnx.outputs_graph import SLACK, ClassOutputs, TargetOutputs, VoteOutputs
 from approxsvm.backends.onnx.rows_graph import map_rows
 from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
+from approxsvm.ir.combination import label_positions
 from approxsvm.ir.outputs import SignAlone, class_pairs
 from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import one_of, whole_number
@@ -267,7 +268,9 @@ class _Export:
                 one if part.task == "regression" else ClassOutputs(self.g, part.outputs, len(part.labels), one)
                 for part, one in zip(self.parts, known, strict=True)
             ]
-            return TargetOutputs(self.g, list(zip(outputs, self._positions(), strict=True)))
+            return TargetOutputs(
+                self.g, list(zip(outputs, label_positions(self.artifact.labels, self.parts), strict=True))
+            )
         if not self.artifact.counts_votes:
             return ClassOutputs(self.g, self.artifact.outputs, self.n_classes, self._combined(known))
         voters = [
@@ -276,11 +279,6 @@ class _Export:
         ]
         weights = self.artifact.combination.parts(self.parts)
         return VoteOutputs(self.g, self.n_classes, list(zip(voters, weights, strict=True)))
-
-    def _positions(self) -> list[npt.NDArray[np.int64]]:
-        """Return the positions of each member's labels among all labels."""
-        labels = self.artifact.labels.tolist()
-        return [np.array([labels.index(label) for label in part.labels.tolist()], np.int64) for part in self.parts]
 
     def _combined(self, known: list[KnownValues]) -> KnownValues:
         """Return the model's values: the members' values side by side, or weighted sums of their numbers."""

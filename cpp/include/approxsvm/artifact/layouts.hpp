@@ -11,6 +11,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
+// A model with several labels has a group of subspaces for each, with a form for each of the others.
+inline std::size_t n_subspace_forms(const ModelView& model) {
+    return model.n_labels > 2 ? std::size_t{model.n_labels} - 1 : 1;
+}
+inline std::size_t n_subspace_groups(const ModelView& model) {
+    return model.n_labels > 2 ? std::size_t{model.n_labels} : 1;
+}
+
 // The names that expressions of the tables use, and the tables as functions.
 class Layouts {
   public:
@@ -37,8 +45,8 @@ class Layouts {
           n_centers(model.n_centers),
           n_all_forms(n_centers * model.n_forms),
           n_coef_rows(of_pairs ? n_labels - 1 : n_decisions),
-          n_own_forms(of_pairs ? n_labels - 1 : 1),
-          n_subspace_groups(of_pairs ? n_labels : 1),
+          n_own_forms(n_subspace_forms(model)),
+          n_subspace_groups(approxsvm::n_subspace_groups(model)),
           n_varying(model.n_features) {}
     Layouts(const ModelView& model, const SectionTable& sections)
         : Layouts(model, sections.at(section::subspaces), sections.at(section::subspace_expansion)) {}

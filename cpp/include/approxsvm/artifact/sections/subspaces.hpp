@@ -12,12 +12,6 @@ inline namespace APPROXSVM_TARGET {
 inline std::size_t n_summed_stages(const ModelView& model) {
     return model.subspaces.n_stages - (model.subspaces.expansion ? 1 : 0);
 }
-inline std::size_t n_subspace_forms(const ModelView& model) {
-    return model.n_labels > 2 ? std::size_t{model.n_labels} - 1 : 1;
-}
-inline std::size_t n_subspace_groups(const ModelView& model) {
-    return model.n_labels > 2 ? std::size_t{model.n_labels} : 1;
-}
 
 // Calls visit(number, group) for each group. The section has been read.
 template <class Visit>
