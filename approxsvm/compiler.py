@@ -26,7 +26,7 @@ from approxsvm.frames.texts import are_texts
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
 from approxsvm.ir.compilation import Compilation
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.outputs import ClassProbability
 from approxsvm.ir.plan import Plan
 from approxsvm.ir.schema import MAX_LABELS, Mode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,27 +13,24 @@ from sklearn.utils.validation import validate_data
 
 from approxsvm.analysis.summary import Summary, summarize
 from approxsvm.errors import InputError
-from approxsvm.expansion.validity import row_norms
 from approxsvm.frames.columns import check_exact, frame_names, real_rows, rows_by_column
-from approxsvm.frames.rows import check_finite, check_sparse, is_plain_matrix, zero_unused
+from approxsvm.frames.rows import check_sparse, is_plain_matrix
 from approxsvm.frames.texts import are_texts
 from approxsvm.ir.compilation import Compilation
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.predicting import Predicting
+from approxsvm.methods.explaining import Explaining
+from approxsvm.methods.exporting import Exporting
+from approxsvm.methods.predicting import Predicting
 from approxsvm.runtime.evaluator import NATIVE_DTYPES, Evaluator, read_artifact, with_one_index_type
 from approxsvm.system.availability import available_if
 from approxsvm.system.threads import n_threads
-
-if TYPE_CHECKING:
-    from approxsvm.analysis.page import Report
-    from approxsvm.backends.c99.header import CExport
 
 Self = TypeVar("Self", bound="CompiledModel")
 # Dtypes that rows keep; the evaluator rejects longdouble numbers that float64 rounds.
 _DTYPES = [np.float64, np.float32, np.longdouble]
 
 
-class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
+class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: ignore[misc]
     """Base class of the compiled estimators.
 
     Batches of up to four rows per center use different code than larger ones, to reduce latency. Their values may
@@ -185,114 +182,6 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
         """
         return self._evaluator.error_bound(self._rows(X))
 
-    def certified_radius(self, X: Any) -> FloatArray:
-        """Return a proven distance by which each row may move without changing its label.
-
-        Any row within this Euclidean distance, in the units of `X`, has the label that `predict` gives to this one, by
-        the source's formula over the real numbers. The proof uses norms of the model (radius.py), so the nearest row
-        with another label is usually farther away, by a factor of 2 to 10. The distance is 0 if nothing is proven, and
-        infinite if no row has another label.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), float64
-
-        Raises
-        ------
-        UnsupportedModelError
-            The kernel is not Gaussian, this is an ensemble or a regression, or a step before the model has no steepest
-            slope.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> import approxsvm
-        >>> X, y = load_iris(return_X_y=True)
-        >>> fast = approxsvm.compile(SVC(gamma=0.1).fit(X, y))
-        >>> radius = fast.certified_radius(X[:1])
-        >>> moved = X[:1] + 0.99 * radius * [0.5, -0.5, 0.5, 0.5]
-        >>> bool((fast.predict(moved) == fast.predict(X[:1])).all())
-        True
-        """
-        from approxsvm.analysis.radius import certified_radius  # imported here because prediction does not need it
-
-        return certified_radius(self._evaluator, self._rows(X))
-
-    def gradient(self, X: Any, *, return_bound: bool = False) -> Any:
-        """Return the gradient of the decision function, or of a regression's values, with respect to each row of `X`.
-
-        For a Gaussian kernel it is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Polynomial and sigmoid
-        kernels and random Fourier features also have a gradient. It is in the units of `X`, before scalers, chosen
-        columns and projections. Beyond a limit (MinMaxScaler with ``clip=True``) it is 0.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-        return_bound : bool
-            Whether to return bounds as well.
-
-        Returns
-        -------
-        gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
-            The second shape is for several decision functions or targets. Signs and order are as in
-            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients refer to its pairs
-            (``decision_function_shape="ovo"``).
-        bound : ndarray of the same shape
-            Only with `return_bound`. Upper bound of the distance of each number to the gradient of the model's formula
-            over the real numbers, with the parameters of the artifact. At a limit, where the gradient does not exist,
-            the bound covers the slopes of both sides.
-
-        Raises
-        ------
-        UnsupportedModelError
-            A step before the model neither scales nor projects, a Gaussian kernel has mode "approximate", or this is a
-            mean of several models' probabilities.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> import approxsvm
-        >>> X, y = load_iris(return_X_y=True)
-        >>> fast = approxsvm.compile(SVC(gamma=0.1).fit(X, y > 0))
-        >>> gradient, bound = fast.gradient(X[:1], return_bound=True)
-        >>> gradient.round(3)
-        array([[ 0.129, -0.166,  0.459,  0.206]])
-        >>> bool((bound < 1e-12).all())
-        True
-        """
-        from approxsvm.analysis.gradient import gradients  # imported here because prediction does not need it
-
-        pairs = gradients(self._evaluator, self._rows(X))
-        several = self.artifact.n_decisions > 1
-        slopes, bounds = (numbers if several else numbers[:, 0] for numbers in pairs)
-        return (slopes, bounds) if return_bound else slopes
-
-    def within_gamma_bound(self, X: Any) -> npt.NDArray[np.bool_]:
-        """Return whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
-
-        For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and every term of the expansion is within 3.05 %
-        of its exponential. This does not bound their sum, because terms of opposite sign may cancel. With linear and
-        polynomial kernels no term is approximated, and every row passes.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), bool
-        """
-        rows = zero_unused(self._rows(X), self.artifact.raw_columns)
-        check_finite(rows, self.artifact.raw_columns)
-        parts = self.artifact.members or (self.artifact,)
-        return np.asarray(np.all([_within_gamma_bound(part, rows) for part in parts], axis=0))
-
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self.summary._repr_html_()
 
@@ -302,195 +191,11 @@ class CompiledModel(Predicting, BaseEstimator):  # type: ignore[misc]
             bundle["text/html"] += self.summary._repr_html_()
         return bundle
 
-    def report(
-        self, X: Any, y: Any = None, *, against: Any = None, max_rows: int | None = None, title: str | None = None
-    ) -> Report:
-        """Report on the compiled model and its predictions for given rows: as text, and as a self-contained HTML page.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_rows, n_features)
-            Rows to predict, preferably not training rows. Rows that are not finite are listed and left out.
-        y : array-like of shape (n_rows,), optional
-            True labels or targets.
-        against : fitted estimator, KernelModel, or path, optional
-            The source. Without it, the report cannot show errors, label differences and the speedup, and says so.
-        max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: as many as take about a second.
-        title : str, optional
-
-        Returns
-        -------
-        Report
-            ``print(report)`` shows verdict, figures and speed. ``report.save(path)`` writes the page, ``report.html``,
-            which needs jinja2 and matplotlib: ``pip install 'approxsvm[report]'``. ``report.evidence`` has all figures.
-            Notebooks display the page.
-
-        Raises
-        ------
-        InputError
-            No row is finite, `y` has the wrong length, or `against` is a different kind of model.
-
-        Examples
-        --------
-        >>> import approxsvm
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> svc = SVC().fit(X[::2], y[::2])
-        >>> report = approxsvm.compile(svc, X[::2]).report(X[1::2], y[1::2], against=svc)
-        >>> int(report.evidence.against.judged.differ.sum())
-        0
-        """
-        from approxsvm.analysis.page import make_report  # imported here because prediction does not need it
-
-        return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
-
     @property
     def summary(self) -> Summary:
         """Source, plan and size of the compiled model; print it."""
         race = None if self.compilation is None else self.compilation.race
         return summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count, race)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the artifact to an .asvm file; if this fails, `path` keeps its previous content."""
-        self.artifact.write(path)
-
-    def to_onnx(
-        self,
-        *,
-        input_type: Literal["float32", "float64"] = "float32",
-        certain: bool | None = None,
-        fallback: bool | None = None,
-        max_bytes: int = 1 << 28,
-    ) -> Any:
-        """Export to an ONNX model of standard operators, with the names and shapes that skl2onnx gives the source.
-
-        The input is "X", with any number of raw rows, which the graph scales like the source. The outputs are "label"
-        and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores" for a
-        one-class model and for a Gaussian process classifier (its latent values), and "variable" for a regression. In
-        mode "certified", the graph labels like `predict`: by the expansions if they prove the label, else by the exact
-        model. Scores and probabilities come from the same model: without a tolerance they may differ from
-        `decision_function` and `predict_proba` by the expansions' error.
-
-        Parameters
-        ----------
-        input_type : {"float32", "float64"}
-            Type of the rows, and of scores, probabilities or values. The graph computes in float64.
-        certain : bool, optional
-            Whether to add an output "certain": for each row, whether the label is proven to be the exact model's, or
-            the value of a regression to be within the tolerance. Default: True, except in mode "approximate", for
-            regressions without a tolerance, and for the exact model of a regression.
-        fallback : bool, optional
-            Whether to include the exact model, for rows that the expansions cannot decide. Default: True if the graph
-            then fits `max_bytes`.
-        max_bytes : int
-            Limit on the constants of the graph, by default 256 MiB.
-
-        Returns
-        -------
-        onnx.ModelProto
-            Checked by ``onnx.checker``. Save it with ``onnx.save(model, path)``.
-
-        Raises
-        ------
-        UnsupportedModelError
-            The graph would exceed `max_bytes`, labels are neither integers nor strings, `certain` is requested without
-            a tolerance that defines it, or `fallback` in mode "approximate".
-        MissingPackageError
-            The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
-
-        Warns
-        -----
-        OpenAnswersWarning
-            The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
-            If its output "certain" is false, labels may differ. The graph's ``doc_string`` also says this.
-        """
-        from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
-
-        return onnx_model(
-            self.artifact,
-            input_type=input_type,
-            certain=certain,
-            fallback=fallback,
-            max_bytes=max_bytes,
-            certified_fraction=self.summary.certified_fraction,
-        )
-
-    def export_c(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        name: str = "model",
-        coefficients: Literal["float32", "int16", "int8"] = "float32",
-        inputs: Literal["float32", "int16", "int8"] = "float32",
-        X: Any = None,
-    ) -> CExport:
-        """Write the model as one C99 header for microcontrollers: constant data, no heap, no libc.
-
-        With ``name="m"`` the header has these functions of a raw row, which they scale:
-
-        * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
-          for a regression ``float m_predict``.
-        * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's;
-          for a regression, whether the value is within the tolerance of the exact one.
-        * ``int m_predict_if_certain(const float row[])``, which returns -1 for a row that is not certain.
-        * ``void m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[],
-          float bounds[])``, except for votes and means of several models, which have no decision values. A regression
-          with several targets has these and no ``m_predict``.
-        * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, if the model
-          has probabilities.
-
-        Gaussian kernels are evaluated by their expansions if the artifact has one of each decision function. All other
-        kinds, and mode "exact", are evaluated by their own sums in float32. Rows too long for float32 are treated like
-        rows that are not finite: the values are NaN, and they are never certain.
-
-        ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
-
-        Parameters
-        ----------
-        path : str or path
-            Keeps its previous content if writing fails.
-        name : str
-            Prefix of every name in the header.
-        coefficients : {"float32", "int16", "int8"}
-            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Every
-            bound includes their rounding, so fewer rows are certain and none is wrong. Only for expansions.
-        inputs : {"float32", "int16", "int8"}
-            Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
-            m_steps[j] * q``, and a row is certain only if all of them give its label. ``m_quantize(numbers, row)``
-            converts floats to codes. Numbers out of range get the last code, and are never certain.
-        X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Sample rows like those to predict, which determine the range of integer inputs; only needed for these.
-
-        Returns
-        -------
-        CExport
-            ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
-
-        Raises
-        ------
-        UnsupportedModelError
-            A step before the model neither scales nor projects, numbers do not fit float32, or integers are requested
-            that are not supported: for rows after a projection or for several models, or for coefficients of sums.
-        InputError
-            `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has another
-            shape.
-        OSError
-            The file cannot be written.
-
-        Examples
-        --------
-        >>> import approxsvm, os, tempfile
-        >>> compiled = approxsvm.load("models/breast_cancer.asvm")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     cost = compiled.export_c(os.path.join(folder, "tumor.h"), name="tumor", coefficients="int8")
-        >>> cost.multiply_adds
-        555
-        """
-        from approxsvm.backends.c99.header import export_c  # imported here because prediction does not need it
-
-        return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)
 
 
 class WithProbabilities(CompiledModel):
@@ -815,16 +520,6 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
             for member in self.members
         ]
         return np.column_stack(values)
-
-
-def _within_gamma_bound(artifact: Any, rows: Any) -> npt.NDArray[np.bool_]:
-    header = artifact.header
-    if artifact.kernel != "gaussian" or header["max_sv_norm"] == 0.0:
-        return np.ones(rows.shape[0], bool)
-    if artifact.input_map is not None:
-        rows = artifact.input_map.apply(rows)
-    norms = row_norms(rows, artifact.center)
-    return np.asarray(4.0 * header["gamma"] * header["max_sv_norm"] * norms < 1.0)
 
 
 def _as_numbers(columns: Any) -> Any:

@@ -15,7 +15,7 @@ from approxsvm.frames.columns import check_exact, numpy_rows
 from approxsvm.frames.rows import check_sparse, is_plain_matrix
 from approxsvm.frames.texts import are_texts
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.predicting import Predicting
+from approxsvm.methods.predicting import Predicting
 from approxsvm.runtime.evaluator import Evaluator, read_artifact, with_one_index_type
 
 

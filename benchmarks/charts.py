@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from approxsvm.analysis.charts import name_log_scales
-from approxsvm.analysis.plots import drawn_svg, import_matplotlib
+from approxsvm.analysis.report.charts import name_log_scales
+from approxsvm.analysis.report.plots import drawn_svg, import_matplotlib
 
 # Colours on a light page, and their counterparts on a dark one. Contrast with the background is at least 4.5.
 BACKGROUND = ("#ffffff", "#131416")

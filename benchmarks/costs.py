@@ -1,4 +1,4 @@
-"""Cost profile of this machine and target (approxsvm/planning/profiles.py), fitted to measured times.
+"""Cost profile of this machine and target (approxsvm/planning/costs/profiles.py), fitted to measured times.
 
 Forced plans of two-class models are timed on calls of as many rows as the cost model assumes, by processor time. The
 cost model is linear in its constants, which are fitted by non-negative least squares of relative errors. The times are
@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 import approxsvm
-from approxsvm.planning.cost import CALL_ROWS, CostModel, Products, Size, rows_in_engine
-from approxsvm.planning.profiles import Constants, Profile
+from approxsvm.planning.costs.cost import CALL_ROWS, CostModel, Products, Size, rows_in_engine
+from approxsvm.planning.costs.profiles import Constants, Profile
 from approxsvm.runtime.evaluator import Evaluator
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.plans import forced_plans, plan_of, shares_of_stages

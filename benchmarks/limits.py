@@ -28,7 +28,7 @@ from scipy.sparse import issparse
 import approxsvm
 from approxsvm import KernelModel, read_model
 from approxsvm.artifact.views import Artifact
-from approxsvm.planning.cost import Products, Size
+from approxsvm.planning.costs.cost import Products, Size
 from approxsvm.runtime.evaluator import Evaluator
 from benchmarks.experiment import Experiment, Rows, Run
 from benchmarks.ordinary import PUBLISHED_OPTION, cases
@@ -44,7 +44,7 @@ _ROWS_TOGETHER = 48
 # Parts of `few_values_work`: estimated costs of a plane of 32 bits, a byte of codes, a function and the rest of a
 # support vector (bits_work in simd/bits.hpp, and few_values/layout.hpp).
 _PLANE, _PART, _FEW_FUNCTION, _FEW_REST = 1.2, 0.35, 1.5, 5.0
-_ENTRY_COST = 64.0  # as in planning/cost.py: a non-zero by columns
+_ENTRY_COST = 64.0  # as in planning/costs/cost.py: a non-zero by columns
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ class Kind:
 
 
 def _no_grid() -> AbstractContextManager[Any]:
-    return patch("approxsvm.planning.subspaces._are_on_grid", lambda problem: False)
+    return patch("approxsvm.planning.families.subspaces._are_on_grid", lambda problem: False)
 
 
 def _no_dictionary() -> AbstractContextManager[Any]:

@@ -60,7 +60,7 @@ def classified_scene(height: int = 90, width: int = 120) -> str:
     from sklearn.svm import SVC
 
     import approxsvm
-    from approxsvm.analysis.plots import drawn_svg
+    from approxsvm.analysis.report.plots import drawn_svg
 
     rng = np.random.default_rng(0)
     noise = rng.normal(size=(4, height, width))

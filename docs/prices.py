@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "prices.md"
 _BELOW = ("cpp/include/approxsvm", "approxsvm", ".")
-_OP = "program/{0}.h artifact/ops/{0}.hpp ir/ops/{0}.py backends/ops/{0}.py"
+_OP = "program/ops/{0}.h artifact/ops/{0}.hpp ir/ops/{0}.py backends/ops/{0}.py"
 _HEAD = """\
 # Prices
 

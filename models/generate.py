@@ -28,7 +28,7 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.frontends import read_any
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.reference.definition import definition_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

@@ -39,8 +39,8 @@ from approxsvm.artifact.outputs import pack_outputs
 from approxsvm.compiler import compile as compile_model
 from approxsvm.frontends import read_any
 from approxsvm.ir import ops
-from approxsvm.ir.combination import Combination, of_labels
-from approxsvm.ir.ensemble import Ensemble, mean_of
+from approxsvm.ir.ensembles.combination import Combination, of_labels
+from approxsvm.ir.ensembles.ensemble import Ensemble, mean_of
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops.lookup import Steps
 from approxsvm.ir.ops.piecewise_polynomial import Pieces

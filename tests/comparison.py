@@ -23,7 +23,7 @@ from approxsvm.analysis.source_rounding import NEAR_TIE, source_rounding
 from approxsvm.errors import ApproxSVMError
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import GaussianDefinition, definition_of

@@ -66,7 +66,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports without measuring the memory of a new process, which takes longest; tests/analysis measures it."""
-    monkeypatch.setattr("approxsvm.analysis.tables.resident_bytes", lambda artifact: None)
+    monkeypatch.setattr("approxsvm.analysis.report.tables.resident_bytes", lambda artifact: None)
 
 
 def data_root() -> Path:

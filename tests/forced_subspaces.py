@@ -15,9 +15,9 @@ from approxsvm.expansion.gram import one_by_one
 from approxsvm.expansion.subspace import GroupInSubspace, Lists
 from approxsvm.expansion.taylor import CenterChoice
 from approxsvm.ir.kernel_model import KernelModel
+from approxsvm.planning.families.subspaces import _expanded
+from approxsvm.planning.families.winner import speculate
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.subspaces import _expanded
-from approxsvm.planning.winner import speculate
 
 
 def in_subspaces(

@@ -16,9 +16,9 @@ from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn import feature_maps
 from approxsvm.frontends.sklearn.known_types import name_of
 from approxsvm.frontends.sklearn.pipeline import flat_steps
-from approxsvm.ir.combination import label_positions
 from approxsvm.ir.constants import UNIT64
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.combination import label_positions
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, definition_of

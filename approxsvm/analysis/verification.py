@@ -20,7 +20,7 @@ from approxsvm.frames.rows import check_sparse, with_global_row, zero_unused
 from approxsvm.frontends import read_any
 from approxsvm.frontends.sklearn.vectorizers import split
 from approxsvm.ir.compilation import Compilation
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.runtime.evaluator import BOUNDS, STAGE_NUMBERS, STAGES, VALUES, Evaluator, native_outputs

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from approxsvm.artifact.section_reader import SectionReader
-from approxsvm.ir.combination import Columns, Combination
+from approxsvm.ir.ensembles.combination import Columns, Combination
 from approxsvm.ir.schema import names_of, padded, record
 
 _HEADER: Final = record("combination")

@@ -26,7 +26,7 @@ from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import TextColumn
 from approxsvm.frames.texts import TextRows
 from approxsvm.ir import schema
-from approxsvm.ir.combination import Combination
+from approxsvm.ir.ensembles.combination import Combination
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import ClassProbability, GaussianDensity, MembersMean, Outputs, SignAlone, class_pairs
 from approxsvm.ir.plan import Plan

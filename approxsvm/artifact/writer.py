@@ -24,7 +24,7 @@ from approxsvm.expansion.router import Router
 from approxsvm.expansion.taylor import CenterChoice, Expansions, choose_center, sv_norms
 from approxsvm.frames.texts import TextRows
 from approxsvm.ir import schema
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.plan import Plan
 from approxsvm.ir.single_model import SingleModel

@@ -59,7 +59,7 @@ def report(
 
 def make_report(output: Path | None, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
     """Return a report, and write its page if there is an output file."""
-    from approxsvm.analysis import page  # imported here because it is slow to import
+    from approxsvm.analysis.report import page  # imported here because it is slow to import
 
     if output is not None:
         page.check_packages()

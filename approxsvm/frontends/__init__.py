@@ -9,10 +9,10 @@ from approxsvm import _native
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends import libsvm, sklearn
 from approxsvm.frontends.formats import READERS
+from approxsvm.frontends.other_programs.skops import load_skops
 from approxsvm.frontends.sklearn.remedies import refuse_what_holds_estimators
 from approxsvm.frontends.sklearn.trained_inside import trained_inside
-from approxsvm.frontends.skops import load_skops
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.feature_model import FeatureModel
 from approxsvm.ir.kernel_model import MAX_FEATURES, KernelModel
 from approxsvm.ir.single_model import SingleModel

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from approxsvm.frontends import onnx_graph, opencv, pmml, vmaf
+from approxsvm.frontends.other_programs import onnx_graph, opencv, pmml, vmaf
 from approxsvm.ir.kernel_model import KernelModel
 
 READERS: Final[dict[str, Callable[[Path], KernelModel]]] = {

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
-from approxsvm.frontends import e1071, grass
+from approxsvm.frontends.other_programs import e1071, grass
 from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.frontends.sklearn.kernel_machines import restored, rounded_float
 from approxsvm.ir.input_map import InputMap

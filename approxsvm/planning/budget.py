@@ -8,9 +8,9 @@ import numpy as np
 
 from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.planning.calls import Cost
+from approxsvm.planning.costs.calls import Cost
+from approxsvm.planning.costs.profiles import Profile
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.profiles import Profile
 from approxsvm.planning.request import Effort
 
 # Number of rows that a model is expected to answer, by default.

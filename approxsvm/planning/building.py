@@ -15,11 +15,11 @@ from approxsvm.artifact.writer import Expanded
 from approxsvm.expansion.stack import USUAL_WORK, expand_and_certify
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.plan import Plan
-from approxsvm.planning.placing import Placement, Points
+from approxsvm.planning.families.placing import Placement, Points
+from approxsvm.planning.families.subspaces import build_subspaces
+from approxsvm.planning.families.winner import build_network
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort, Request
-from approxsvm.planning.subspaces import build_subspaces
-from approxsvm.planning.winner import build_network
 
 # Work that the norms of a plan may take, at each level of effort.
 NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}

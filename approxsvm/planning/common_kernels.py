@@ -10,14 +10,14 @@ import numpy as np
 from approxsvm.artifact.views import Artifact
 from approxsvm.errors import InputError
 from approxsvm.ir.compilation import TriedPlan
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
+from approxsvm.ir.ensembles.shared_kernels import difference, of_functions
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
-from approxsvm.ir.shared_kernels import difference, of_functions
 from approxsvm.ir.single_model import SingleModel
-from approxsvm.planning.cost import SUM_COST
+from approxsvm.planning.costs.cost import SUM_COST
+from approxsvm.planning.costs.profiles import Constants, Profile
 from approxsvm.planning.gaussian import of_several
-from approxsvm.planning.profiles import Constants, Profile
 from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.runtime.evaluator import Evaluator
 

@@ -21,14 +21,14 @@ from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.plan import MAX_CENTERS, Plan
 from approxsvm.planning import building
 from approxsvm.planning.building import NORM_WORK, Prepared
-from approxsvm.planning.expansions import Candidate
-from approxsvm.planning.placing import held_out
+from approxsvm.planning.families.expansions import Candidate
+from approxsvm.planning.families.placing import held_out
+from approxsvm.planning.families.subspaces import may_have_subspaces
+from approxsvm.planning.families.winner import speculate
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.racing import Rival, raced
 from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.planning.search import Choice, Found, search
-from approxsvm.planning.subspaces import may_have_subspaces
-from approxsvm.planning.winner import speculate
 from approxsvm.system.threads import one_thread_inside
 
 # Default tolerance of a regression model's values, as a share of their range.

@@ -15,7 +15,7 @@ from approxsvm.artifact.writer import Frame
 from approxsvm.expansion.stack import KnownSums
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.schema import Mode
-from approxsvm.planning.cost import Products
+from approxsvm.planning.costs.cost import Products
 from approxsvm.planning.request import Limits
 from approxsvm.runtime.evaluator import LABELS, Evaluator
 

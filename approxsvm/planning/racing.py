@@ -15,8 +15,8 @@ import numpy as np
 from approxsvm.artifact.views import Artifact
 from approxsvm.ir.compilation import TriedPlan
 from approxsvm.planning.building import part_of
-from approxsvm.planning.calls import MOST_ALONE, SAME
-from approxsvm.planning.cost import CALL_ROWS
+from approxsvm.planning.costs.calls import MOST_ALONE, SAME
+from approxsvm.planning.costs.cost import CALL_ROWS
 from approxsvm.planning.request import Built, Request, Stopwatch
 from approxsvm.runtime.evaluator import Evaluator
 

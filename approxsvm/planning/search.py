@@ -28,11 +28,11 @@ from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.compilation import TriedPlan
 from approxsvm.planning.budget import ROWS_EXPECTED, Budget
 from approxsvm.planning.building import part_of
-from approxsvm.planning.calls import SAME, Cost, ExpansionCosts, ratios, regrets
-from approxsvm.planning.expansions import ABOUT, Candidate, Expansions, about_best
+from approxsvm.planning.costs.calls import SAME, Cost, ExpansionCosts, ratios, regrets
+from approxsvm.planning.families.expansions import ABOUT, Candidate, Expansions, about_best
+from approxsvm.planning.families.subspaces import Subspaces, SubspaceTrials, goes_by_many_features
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Progress
-from approxsvm.planning.subspaces import Subspaces, SubspaceTrials, goes_by_many_features
 
 Found = Candidate | Subspaces | None  # None is the exact engine alone
 

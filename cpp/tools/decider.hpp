@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "libsvm_sums.hpp"
+#include "exact/libsvm_sums.hpp"
 #include "loaded_model.hpp"
 
 namespace approxsvm::tools {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "exact_model.hpp"
+#include "exact/exact_model.hpp"
 #include "file_kind.hpp"
 #include "mapped_file.hpp"
 #include "predictor.hpp"

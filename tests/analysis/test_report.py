@@ -34,10 +34,10 @@ from sklearn.svm import SVC, SVR, OneClassSVM
 matplotlib.use("Agg")
 
 import approxsvm
-from approxsvm.analysis import evidence, findings
-from approxsvm.analysis.evidence import Speed
-from approxsvm.analysis.page import make_report
-from approxsvm.analysis.plots import (
+from approxsvm.analysis.report import evidence, findings
+from approxsvm.analysis.report.evidence import Speed
+from approxsvm.analysis.report.page import make_report
+from approxsvm.analysis.report.plots import (
     BROKEN,
     CertifiedShareDisplay,
     DecisionBandDisplay,

@@ -35,10 +35,10 @@ from zoo import class_numbers, oracle
 from zoo.balls import Ball, Extended
 
 import approxsvm
-from approxsvm.backends.c99.device_ops import on_device
+from approxsvm.backends.c99.device.ops import on_device
 from approxsvm.backends.c99.sums import sums_of
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.ir.combination import Combination
+from approxsvm.ir.ensembles.combination import Combination
 from approxsvm.ir.ops import Op
 
 pytestmark = [pytest.mark.native, NEEDS_GCC]

@@ -20,8 +20,8 @@ from sklearn.svm import SVC
 import approxsvm
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends import read_any
-from approxsvm.frontends.markup import parse_xml
-from approxsvm.frontends.opencv_storage import gunzipped, parse_storage
+from approxsvm.frontends.other_programs.markup import parse_xml
+from approxsvm.frontends.other_programs.opencv_storage import gunzipped, parse_storage
 from approxsvm.frontends.pairs import PairTerms, pair_block
 
 pytestmark = pytest.mark.filterwarnings("ignore:Attribute `prob", "ignore:The `probability` parameter")

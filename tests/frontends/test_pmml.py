@@ -15,7 +15,8 @@ from sklearn.svm import SVC, SVR
 
 import approxsvm
 from approxsvm.errors import ModelFormatError, UnsupportedModelError
-from approxsvm.frontends import pmml, read_any
+from approxsvm.frontends import read_any
+from approxsvm.frontends.other_programs import pmml
 
 # The files name their fields, and these tests predict arrays.
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")

@@ -21,8 +21,8 @@ from sklearn.svm import SVC
 
 import approxsvm
 from approxsvm.errors import DataFormatError, ModelFormatError, UnsupportedModelError
-from approxsvm.frontends import e1071
 from approxsvm.frontends.data import read_dense
+from approxsvm.frontends.other_programs import e1071
 from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.frontends.svm_scale import read_range_file
 from approxsvm.reference.definition import definition_of

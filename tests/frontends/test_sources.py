@@ -43,7 +43,7 @@ from approxsvm.features import TaylorFeatures
 from approxsvm.frontends import read_any
 from approxsvm.frontends.svm_scale import read_range_file, with_range_file
 from approxsvm.ir import outputs
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.reference.definition import definition_of
 

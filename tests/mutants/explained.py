@@ -25,8 +25,8 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
     ("backends/ops/interval", r'ROUNDING \* second|g\.op\("Mul", g\.op\("Abs", y\), ROUNDING\)', _COVERED),
     ("backends/ops/normalizer", "off", _COVERED),
     ("backends/ops/power", r'g\.op\("Mul", g\.op\("Abs", y\), 2 \* ROUNDING\)', _COVERED),
-    ("program/normalizer", "rounding", "rounds what came as an error: it counts next to the least norm alone"),
-    ("program/power", r"moved|size|is_shifted && .* at_0 : 0\.0", _SECOND_ORDER),
+    ("program/ops/normalizer", "rounding", "rounds what came as an error: it counts next to the least norm alone"),
+    ("program/ops/power", r"moved|size|is_shifted && .* at_0 : 0\.0", _SECOND_ORDER),
     (
         "kernel_sums|few_values",
         r"0x1p-120 \* .*",

@@ -14,10 +14,10 @@ from approxsvm import KernelModel
 from approxsvm.artifact.writer import Frame
 from approxsvm.errors import InputError
 from approxsvm.planning.budget import Budget
-from approxsvm.planning.calls import Calls, Cost, ExpansionCosts, regrets
-from approxsvm.planning.cost import Size
+from approxsvm.planning.costs.calls import Calls, Cost, ExpansionCosts, regrets
+from approxsvm.planning.costs.cost import Size
+from approxsvm.planning.costs.profiles import Profile
 from approxsvm.planning.problem import Problem
-from approxsvm.planning.profiles import Profile
 from approxsvm.planning.request import Limits
 
 NOTHING_OPEN = dict.fromkeys(("direction", "higher_degree", "float32", "float64", "definition"), 0.0) | {

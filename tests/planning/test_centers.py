@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from approxsvm.errors import InputError
 from approxsvm.expansion.router import route
-from approxsvm.planning.centers import choose_centers, varying_features
+from approxsvm.planning.families.centers import choose_centers, varying_features
 
 
 def crowds(n_rows: int, n_features: int = 5, n_crowds: int = 30, seed: int = 0):

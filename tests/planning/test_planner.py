@@ -24,11 +24,12 @@ from approxsvm.errors import InputError, UnsupportedModelError
 from approxsvm.expansion import kernel_sums, stack
 from approxsvm.expansion.stack import WORK_PER_SECOND
 from approxsvm.ir.kernel_model import KernelModel
-from approxsvm.planning import expansions, gaussian, search
+from approxsvm.planning import gaussian, search
 from approxsvm.planning.budget import ACCEPTABLE_WORK
-from approxsvm.planning.calls import Cost
-from approxsvm.planning.expansions import Candidate, Expansions
-from approxsvm.planning.placing import Points
+from approxsvm.planning.costs.calls import Cost
+from approxsvm.planning.families import expansions
+from approxsvm.planning.families.expansions import Candidate, Expansions
+from approxsvm.planning.families.placing import Points
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Limits
 from approxsvm.reference.definition import definition_of

@@ -26,8 +26,8 @@ import approxsvm
 from approxsvm.cli import main
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 from approxsvm.frontends import read_any
-from approxsvm.ir.combination import Combination
-from approxsvm.ir.ensemble import Ensemble, mean_of
+from approxsvm.ir.ensembles.combination import Combination
+from approxsvm.ir.ensembles.ensemble import Ensemble, mean_of
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs, TemperatureCalibration
 

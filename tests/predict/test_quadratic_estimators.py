@@ -15,7 +15,7 @@ import approxsvm
 from approxsvm.artifact import writer
 from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.frontends import read_any
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ import approxsvm
 from approxsvm import KernelModel
 from approxsvm.artifact import packing
 from approxsvm.frontends import read_any
-from approxsvm.planning.cost import Products
+from approxsvm.planning.costs.cost import Products
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 
 Rows = npt.NDArray[np.float64]

@@ -26,7 +26,7 @@ from click.testing import CliRunner
 from conftest import REPOSITORY
 
 import approxsvm
-from approxsvm.analysis.findings import DISTURBED
+from approxsvm.analysis.report.findings import DISTURBED
 from approxsvm.cli import main
 from approxsvm.expansion import certificate, gram
 from approxsvm.ir.constants import CONTRACTIONS, UNIT64

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from approxsvm.ir.cosine_model import CosineModel
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import GaussianDensity, MembersMean
 from approxsvm.ir.taylor_model import TaylorModel

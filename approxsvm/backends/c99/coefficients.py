@@ -9,7 +9,7 @@ Then
     |D_k(u, ..., u)| <= sigma_k ||u||^k,    sigma_k the largest singular value of the unfolding,
 
 because the product of the other k - 1 factors is a vector of length ||u||^(k-1). For k = 1, sigma_k is the norm of
-D_1; for k = 2, it is the spectral norm of a matrix. device_bounds.py turns this into a bound on values. The Frobenius
+D_1; for k = 2, it is the spectral norm of a matrix. device/bounds.py turns this into a bound on values. The Frobenius
 norm of D_k is at least sigma_k, and it bounds the growth of the sum of the absolute values of a form's terms, to which
 rounding errors are proportional.
 """

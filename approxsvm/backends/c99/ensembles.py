@@ -12,10 +12,10 @@ import numpy as np
 
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99.answers import Answers, Arrays, Macros
-from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device.router import smallest
 from approxsvm.backends.c99.sums import LARGEST
 from approxsvm.errors import UnsupportedModelError
-from approxsvm.ir.combination import label_positions
+from approxsvm.ir.ensembles.combination import label_positions
 
 
 def check_rule(artifact: Artifact) -> None:

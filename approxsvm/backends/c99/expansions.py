@@ -1,4 +1,4 @@
-"""Gaussian kernel expansions in a header: centers, coefficients, and a table of bounds (device_bounds.py)."""
+"""Gaussian kernel expansions in a header: centers, coefficients, and a table of bounds (device/bounds.py)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,9 +11,9 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.answers import Macros
 from approxsvm.backends.c99.coefficients import CoefficientType, Part, parts_of
-from approxsvm.backends.c99.device_bounds import BoundTable
-from approxsvm.backends.c99.device_router import DeviceRouter, smallest
-from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.device.bounds import BoundTable
+from approxsvm.backends.c99.device.router import DeviceRouter, smallest
+from approxsvm.backends.c99.device.rows import DeviceRows
 from approxsvm.backends.c99.sums import LARGEST
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.constants import gaussian_slope

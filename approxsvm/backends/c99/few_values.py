@@ -39,9 +39,9 @@ from approxsvm import _native
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.answers import Macros
-from approxsvm.backends.c99.device_ops import float32_above
-from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.device.ops import float32_above
+from approxsvm.backends.c99.device.router import smallest
+from approxsvm.backends.c99.device.rows import DeviceRows
 from approxsvm.backends.c99.sums import LARGEST, _float32, _gaussian_rounding, _of_kernels
 from approxsvm.backends.sum_bounds import fixed_errors
 from approxsvm.ir.constants import UNIT32, UNIT64, gaussian_slope

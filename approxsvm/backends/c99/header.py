@@ -2,7 +2,7 @@
 
 The header evaluates a row operation by operation as the core's portable target evaluates a single float32 row. With
 float32 coefficients, it returns the values of the host's baseline target, narrowed from double to float at the very
-end. For each value it looks up an error bound (device_bounds.py), so it can tell which labels are proven to agree with
+end. For each value it looks up an error bound (device/bounds.py), so it can tell which labels are proven to agree with
 the exact model.
 
 Integer coefficients (coefficients.py) save memory, not time: they are converted to float32 when they are multiplied.
@@ -22,7 +22,7 @@ from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import ensembles, source
 from approxsvm.backends.c99.answers import Answers, Arrays, Macros, common_parameters
 from approxsvm.backends.c99.coefficients import CoefficientType
-from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.device.rows import DeviceRows
 from approxsvm.backends.c99.expansions import Expansions
 from approxsvm.backends.c99.few_values import FewValues
 from approxsvm.backends.c99.input_codes import CodeType, InputCodes, input_codes

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from approxsvm.artifact.views import Artifact
-from approxsvm.backends.c99.device_router import smallest
+from approxsvm.backends.c99.device.router import smallest
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.frames.text_columns import NONE
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Lookup
 from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
-# Replacements of infinity and NaN in C: the unchanged feature, and a refused row (program/lookup.h).
+# Replacements of infinity and NaN in C: the unchanged feature, and a refused row (program/ops/lookup.h).
 _SAME: Final = 3.0e301
 _REFUSES: Final = 2.0e301
 _LARGEST: Final = 1.0e300

@@ -41,9 +41,9 @@ from approxsvm.artifact.terms import Terms, terms_of
 from approxsvm.artifact.views import Artifact
 from approxsvm.backends.c99 import source
 from approxsvm.backends.c99.answers import Macros
-from approxsvm.backends.c99.device_ops import float32_above
-from approxsvm.backends.c99.device_router import smallest
-from approxsvm.backends.c99.device_rows import DeviceRows
+from approxsvm.backends.c99.device.ops import float32_above
+from approxsvm.backends.c99.device.router import smallest
+from approxsvm.backends.c99.device.rows import DeviceRows
 from approxsvm.backends.sum_bounds import Arithmetic, SumBounds, bounds_of_form, bounds_of_terms, fixed_errors, form_of
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.compensated import norms_above

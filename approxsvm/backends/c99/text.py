@@ -90,7 +90,7 @@ def _file(path: Path) -> tuple[str, bool]:
     """Return a file without its include guard, and whether it has one."""
     text = path.read_text(encoding="utf-8")
     inner, is_guarded = _GUARD.subn(r"\2", text)
-    for macro, definition in _macros(path.parent.parent).items():
+    for macro, definition in _macros().items():
         inner = re.sub(rf"\b{macro}\b", definition, _MACROS.sub("", inner))
     if path.parent.name == "exported":
         inner = re.sub(r"\A/\*.*?\*/\s", "", inner, flags=re.DOTALL)  # on the numbers of models
@@ -98,5 +98,6 @@ def _file(path: Path) -> tuple[str, bool]:
 
 
 @cache
-def _macros(folder: Path) -> dict[str, str]:
-    return dict(_MACROS.findall("".join(path.read_text(encoding="utf-8") for path in folder.glob("program/*.h"))))
+def _macros() -> dict[str, str]:
+    files = Path(get_include(), "approxsvm").glob("program/**/*.h")
+    return dict(_MACROS.findall("".join(path.read_text(encoding="utf-8") for path in files)))

@@ -28,7 +28,7 @@ from approxsvm.backends.onnx.known_values import KnownValues
 from approxsvm.backends.onnx.outputs_graph import SLACK, ClassOutputs, TargetOutputs, VoteOutputs
 from approxsvm.backends.onnx.rows_graph import map_rows
 from approxsvm.errors import OpenAnswersWarning, UnsupportedModelError
-from approxsvm.ir.combination import label_positions
+from approxsvm.ir.ensembles.combination import label_positions
 from approxsvm.ir.outputs import SignAlone, class_pairs
 from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import one_of, whole_number

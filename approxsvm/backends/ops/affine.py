@@ -1,10 +1,10 @@
-"""Export of scalers (cpp/include/approxsvm/program/affine.h)."""
+"""Export of scalers (cpp/include/approxsvm/program/ops/affine.h)."""
 
 from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
+from approxsvm.backends.c99.device.ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.constants import UNIT64

@@ -1,10 +1,10 @@
-"""Export of periodic and bounded splines (cpp/include/approxsvm/program/interval.h)."""
+"""Export of periodic and bounded splines (cpp/include/approxsvm/program/ops/interval.h)."""
 
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
+from approxsvm.backends.c99.device.ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped
 from approxsvm.ir.kernel_model import FloatArray

@@ -1,10 +1,10 @@
-"""Export of normal quantiles (cpp/include/approxsvm/program/inverse_normal.h)."""
+"""Export of normal quantiles (cpp/include/approxsvm/program/ops/inverse_normal.h)."""
 
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import OnDevice, Step
+from approxsvm.backends.c99.device.ops import OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import Mapped, increasing
 from approxsvm.ir.constants import INVERSE_NORMAL, LEAST_INVERSE_NORMAL, UNIT64

@@ -1,10 +1,10 @@
-"""Export of logarithms (cpp/include/approxsvm/program/logarithm.h)."""
+"""Export of logarithms (cpp/include/approxsvm/program/ops/logarithm.h)."""
 
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import OnDevice, Step
+from approxsvm.backends.c99.device.ops import OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped, increasing
 from approxsvm.ir.kernel_model import FloatArray

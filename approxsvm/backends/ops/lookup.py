@@ -1,10 +1,10 @@
-"""Export of lookups that follow other ops (cpp/include/approxsvm/program/lookup.h)."""
+"""Export of lookups that follow other ops (cpp/include/approxsvm/program/ops/lookup.h)."""
 
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, Step, reads_one_by_one
+from approxsvm.backends.c99.device.ops import Before, OnDevice, Step, reads_one_by_one
 from approxsvm.backends.c99.lookups import most_looked_up, written
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, Mapped

@@ -1,10 +1,10 @@
-"""Export of products of features (cpp/include/approxsvm/program/products.h)."""
+"""Export of products of features (cpp/include/approxsvm/program/ops/products.h)."""
 
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
+from approxsvm.backends.c99.device.ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray

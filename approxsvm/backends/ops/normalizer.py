@@ -1,10 +1,10 @@
-"""Export of row normalization (cpp/include/approxsvm/program/normalizer.h)."""
+"""Export of row normalization (cpp/include/approxsvm/program/ops/normalizer.h)."""
 
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, Step
+from approxsvm.backends.c99.device.ops import Before, OnDevice, Step
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray
@@ -53,7 +53,7 @@ def _normalized(op: Normalizer, most: FloatArray) -> list[FloatArray]:
     return [sums, np.full(op.n_outputs, 1.0 + 2.0**-30)]
 
 
-# As in program/normalizer.h and, for sparse rows, in exported/ops.h.
+# As in program/ops/normalizer.h and, for sparse rows, in exported/ops.h.
 _NORMS: Final = {"l1": 0, "l2": 1, "max": 2}
 _SPARSE: Final = 4
 

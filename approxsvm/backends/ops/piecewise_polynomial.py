@@ -1,10 +1,10 @@
-"""Export of piecewise polynomials (cpp/include/approxsvm/program/piecewise_polynomial.h)."""
+"""Export of piecewise polynomials (cpp/include/approxsvm/program/ops/piecewise_polynomial.h)."""
 
 from typing import Any, Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import Before, OnDevice, Step, reads_one_by_one
+from approxsvm.backends.c99.device.ops import Before, OnDevice, Step, reads_one_by_one
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped
 from approxsvm.ir.kernel_model import FloatArray

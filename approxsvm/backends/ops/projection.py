@@ -1,10 +1,10 @@
-"""Export of projections (cpp/include/approxsvm/program/projection.h)."""
+"""Export of projections (cpp/include/approxsvm/program/ops/projection.h)."""
 
 from typing import Final
 
 import numpy as np
 
-from approxsvm.backends.c99.device_ops import KEEPS_SUM, Before, OnDevice, Step, float32_above
+from approxsvm.backends.c99.device.ops import KEEPS_SUM, Before, OnDevice, Step, float32_above
 from approxsvm.backends.onnx.graph_builder import UP, GraphBuilder
 from approxsvm.backends.onnx.rows_graph import ROUNDING, TINY, Mapped, added
 from approxsvm.ir.constants import UNIT64

@@ -17,7 +17,7 @@ from approxsvm.frontends.sklearn import (
 from approxsvm.frontends.sklearn.dtypes import row_dtypes
 from approxsvm.frontends.sklearn.known_types import KNOWN, class_name, recognise
 from approxsvm.frontends.sklearn.remedies import refusal
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.outputs import SignAlone
 from approxsvm.ir.single_model import SingleModel
 

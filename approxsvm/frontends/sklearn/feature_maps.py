@@ -11,7 +11,7 @@ from approxsvm.frontends.sklearn.known_types import KNOWN, name_of
 from approxsvm.frontends.sklearn.support_vector_machines import feature_names
 from approxsvm.ir.constants import UNIT64
 from approxsvm.ir.cosine_model import CosineModel
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops import Logarithm
 from approxsvm.ir.single_model import SingleModel

@@ -13,7 +13,7 @@ from approxsvm.frontends.sklearn.known_types import class_name, name_of, recogni
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
 from approxsvm.ir.constants import UNIT64
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import Outputs, SignAlone

@@ -18,7 +18,7 @@ from approxsvm.frontends.sklearn.support_vector_machines import (
 )
 from approxsvm.ir import compensated
 from approxsvm.ir.constants import UNIT64
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import GaussianDensity, Outputs
 from approxsvm.ir.single_model import SingleModel

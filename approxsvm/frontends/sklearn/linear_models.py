@@ -11,7 +11,7 @@ from approxsvm.errors import ModelFormatError, UnsupportedModelError
 from approxsvm.frontends.sklearn.known_types import KNOWN, helper
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import FloatArray, KernelModel, Task
 from approxsvm.ir.outputs import (
     SOFTMAX,

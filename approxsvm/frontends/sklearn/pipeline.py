@@ -16,7 +16,7 @@ from approxsvm.frontends.sklearn.known_types import Known, class_name, helper, n
 from approxsvm.frontends.sklearn.steps import lookups
 from approxsvm.frontends.sklearn.steps.record import Fold
 from approxsvm.frontends.sklearn.support_vector_machines import feature_names, is_dropped
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap, same_texts
 from approxsvm.ir.single_model import SingleModel
 

@@ -12,7 +12,7 @@ from approxsvm.frontends.sklearn.known_types import class_name, helper, name_of
 from approxsvm.frontends.sklearn.meta_estimators.means import mean_of_members
 from approxsvm.frontends.sklearn.pipeline import Model, Read, allows_nan, overwrites, with_input_map
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.outputs import (
     IsotonicCalibrator,

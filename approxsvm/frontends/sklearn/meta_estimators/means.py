@@ -13,8 +13,8 @@ from approxsvm.frontends.sklearn.known_types import class_name
 from approxsvm.frontends.sklearn.meta_estimators.functions import with_class_labels
 from approxsvm.frontends.sklearn.meta_estimators.members import flattened
 from approxsvm.frontends.sklearn.pipeline import Model
-from approxsvm.ir.combination import Combination
-from approxsvm.ir.ensemble import Ensemble, mean_of
+from approxsvm.ir.ensembles.combination import Combination
+from approxsvm.ir.ensembles.ensemble import Ensemble, mean_of
 from approxsvm.ir.outputs import ClassProbability, IsotonicCalibrator, OneVsRestCalibration, Outputs
 from approxsvm.ir.single_model import SingleModel
 

@@ -12,7 +12,7 @@ from approxsvm.frontends.sklearn.known_types import class_name, recognise
 from approxsvm.frontends.sklearn.pipeline import Model, Read, overwrites, with_input_map
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import feature_names, is_dropped
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.single_model import SingleModel

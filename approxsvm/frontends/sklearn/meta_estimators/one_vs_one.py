@@ -12,10 +12,10 @@ from approxsvm.frontends.sklearn.meta_estimators.functions import binary_functio
 from approxsvm.frontends.sklearn.meta_estimators.members import single_members
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
+from approxsvm.ir.ensembles.shared_kernels import difference, shared_rows
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
-from approxsvm.ir.shared_kernels import difference, shared_rows
 from approxsvm.ir.single_model import SingleModel
 
 # Scores count a value of 0 for the first class of a pair. If a member then predicts the second, this is its intercept.

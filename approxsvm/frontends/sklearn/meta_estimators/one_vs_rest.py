@@ -28,10 +28,10 @@ from approxsvm.frontends.sklearn.meta_estimators.targets import targets_of
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
+from approxsvm.ir.ensembles.shared_kernels import difference, of_functions
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import OneVsRestCalibration, Outputs
-from approxsvm.ir.shared_kernels import difference, of_functions
 from approxsvm.ir.single_model import SingleModel
 
 

@@ -17,8 +17,8 @@ from approxsvm.frontends.sklearn.meta_estimators.sums import sum_of_values
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes, feature_names
-from approxsvm.ir.combination import Combination
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.combination import Combination
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import ClassProbability, Outputs, SignAlone
 from approxsvm.ir.single_model import SingleModel

@@ -15,12 +15,12 @@ from approxsvm.frontends.sklearn.meta_estimators.members import flattened, membe
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import feature_names
-from approxsvm.ir.combination import Combination
 from approxsvm.ir.constants import UNIT64
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.combination import Combination
+from approxsvm.ir.ensembles.ensemble import Ensemble
+from approxsvm.ir.ensembles.shared_kernels import difference, shared_rows
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
-from approxsvm.ir.shared_kernels import difference, shared_rows
 from approxsvm.ir.single_model import SingleModel
 
 _UP = 1.0 + 2.0**-30

@@ -10,8 +10,8 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.frontends.sklearn.meta_estimators.members import single_members
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
-from approxsvm.ir.combination import Combination
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.combination import Combination
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.outputs import DecisionShape, Outputs
 from approxsvm.ir.single_model import SingleModel
 

@@ -8,7 +8,7 @@ from approxsvm.frontends.sklearn.known_types import class_name, helper
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
 from approxsvm.frontends.sklearn.support_vector_machines import ascending_classes
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.outputs import ClassProbability
 
 

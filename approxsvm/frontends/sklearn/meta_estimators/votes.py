@@ -13,8 +13,8 @@ from approxsvm.frontends.sklearn.meta_estimators.means import all_classes, mean_
 from approxsvm.frontends.sklearn.meta_estimators.members import member_weights, read_bag, read_members, single_models
 from approxsvm.frontends.sklearn.pipeline import Model, Read
 from approxsvm.frontends.sklearn.remedies import refusal
-from approxsvm.ir.combination import of_labels
-from approxsvm.ir.ensemble import Ensemble
+from approxsvm.ir.ensembles.combination import of_labels
+from approxsvm.ir.ensembles.ensemble import Ensemble
 from approxsvm.ir.outputs import DecisionShape, Outputs
 from approxsvm.ir.single_model import SingleModel
 

@@ -1,5 +1,5 @@
 /* Gaussian kernel expansions around centers: all decision values with their bounds (backends/c99/expansions.py,
-   device_bounds.py). Numbers, in addition to those of forms.h:
+   device/bounds.py). Numbers, in addition to those of forms.h:
 
    model_n_group_panels_     of a router, if there are several centers; rows are relative to model_reference_ there
    model_has_slices_         whether only the features model_varying_ differ between a center's vectors

@@ -35,7 +35,7 @@ static inline int model_takes_(int k, int j) {
 }
 
 #if model_op_affine_
-#include "../program/affine.h"
+#include "../program/ops/affine.h"
 /* A scaler. model_op_details_ tells which parts it has, one number per input each; they follow three doubles: a bound
    for its operations and for underflow, and the relative error of its parameters. */
 static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
@@ -113,31 +113,31 @@ static inline double model_feature_(const model_row_ row[], int j) {
 #else
 
 #if model_op_turns_ || model_op_refuses_
-#include "../program/interval.h"
+#include "../program/ops/interval.h"
 #endif
 #if model_op_inverse_normal_
-#include "../program/inverse_normal.h"
+#include "../program/ops/inverse_normal.h"
 #endif
 #if model_op_logarithm_
-#include "../program/logarithm.h"
+#include "../program/ops/logarithm.h"
 #endif
 #if model_op_power_ || model_op_power_of_number_
-#include "../program/power.h"
+#include "../program/ops/power.h"
 #endif
 #if model_op_centering_
-#include "../program/projection.h"
+#include "../program/ops/projection.h"
 #endif
 #if model_op_lookup_
-#include "../program/lookup.h"
+#include "../program/ops/lookup.h"
 #endif
 #if model_op_piecewise_polynomial_
-#include "../program/piecewise_polynomial.h"
+#include "../program/ops/piecewise_polynomial.h"
 #endif
 #if model_op_monomials_
-#include "../program/products.h"
+#include "../program/ops/products.h"
 #endif
 #if model_op_normalizer_
-#include "../program/normalizer.h"
+#include "../program/ops/normalizer.h"
 #endif
 
 /* An op of one number: input j, and whether it refuses the row. */

@@ -101,7 +101,7 @@ static inline int model_is_replaced_(float x, int j) {
 #endif
 
 #if model_n_looked_up_
-#include "../program/lookup.h"
+#include "../program/ops/lookup.h"
 /* The value of a lookup for feature j of a row; NaN if the row is refused. */
 static inline double model_given_(const float row[], int j) {
     const double x = (double)row[model_lookup_source_[j]];

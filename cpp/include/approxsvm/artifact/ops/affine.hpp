@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/affine.h"
+#include "../../program/ops/affine.h"
 
 namespace part {
 enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error, n_affine };

@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/interval.h"
+#include "../../program/ops/interval.h"
 
 struct IntervalOp : AnyOp {
     static constexpr OpKind kind = OpKind::interval;

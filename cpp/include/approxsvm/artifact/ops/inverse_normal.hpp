@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/inverse_normal.h"
+#include "../../program/ops/inverse_normal.h"
 
 struct InverseNormalOp : AnyOp {
     static constexpr OpKind kind = OpKind::inverse_normal;

@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/logarithm.h"
+#include "../../program/ops/logarithm.h"
 
 struct LogarithmOp : AnyOp {
     static constexpr OpKind kind = OpKind::logarithm;

@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/lookup.h"
+#include "../../program/ops/lookup.h"
 
 struct LookupOp : AnyOp {
     static constexpr OpKind kind = OpKind::lookup;

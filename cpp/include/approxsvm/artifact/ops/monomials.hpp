@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/products.h"
+#include "../../program/ops/products.h"
 
 struct MonomialsOp : AnyOp {
     static constexpr OpKind kind = OpKind::monomials;

@@ -1,5 +1,5 @@
 // x / ||x||. A norm close to 0 is replaced by 1; in a sparse row, only a norm of 0 is
-// (program/normalizer.h).
+// (program/ops/normalizer.h).
 #ifndef APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
 #define APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
 
@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/normalizer.h"
+#include "../../program/ops/normalizer.h"
 
 constexpr double least_norm32 = 10.0 * 0x1p-23;
 constexpr double largest_sum = 0x1.ffffep1023;  // that cannot overflow, rounding included

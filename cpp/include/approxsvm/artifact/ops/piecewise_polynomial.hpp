@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/piecewise_polynomial.h"
+#include "../../program/ops/piecewise_polynomial.h"
 
 struct PiecewisePolynomialOp : AnyOp {
     static constexpr OpKind kind = OpKind::piecewise_polynomial;

@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/power.h"
+#include "../../program/ops/power.h"
 
 struct PowerOp : AnyOp {
     static constexpr OpKind kind = OpKind::power;

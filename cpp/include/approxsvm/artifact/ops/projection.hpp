@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-#include "../../program/projection.h"
+#include "../../program/ops/projection.h"
 
 namespace part {
 enum : std::size_t { center, matrix, bias, bias_error };

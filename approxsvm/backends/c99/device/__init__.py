@@ -1,0 +1,1 @@
+"""Values and bounds of rows as a device with float32 computes them."""

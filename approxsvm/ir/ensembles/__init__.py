@@ -1,0 +1,1 @@
+"""Ensembles of models, and kernels that their members share."""

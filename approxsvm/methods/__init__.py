@@ -1,0 +1,1 @@
+"""Methods of compiled models, one file for each purpose."""

@@ -1,0 +1,215 @@
+"""Methods that write a compiled model, or a report about it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from approxsvm.analysis.summary import Summary
+
+if TYPE_CHECKING:
+    from approxsvm.analysis.report.page import Report
+    from approxsvm.analysis.verification import Compiled
+    from approxsvm.backends.c99.header import CExport
+
+
+class _Model(Protocol):
+    @property
+    def artifact(self) -> Any: ...
+
+    @property
+    def summary(self) -> Summary: ...
+
+
+class Exporting:
+    """Artifacts, ONNX graphs, C headers and reports."""
+
+    def report(
+        self: Compiled,
+        X: Any,
+        y: Any = None,
+        *,
+        against: Any = None,
+        max_rows: int | None = None,
+        title: str | None = None,
+    ) -> Report:
+        """Report on the compiled model and its predictions for given rows: as text, and as a self-contained HTML page.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Rows to predict, preferably not training rows. Rows that are not finite are listed and left out.
+        y : array-like of shape (n_rows,), optional
+            True labels or targets.
+        against : fitted estimator, KernelModel, or path, optional
+            The source. Without it, the report cannot show errors, label differences and the speedup, and says so.
+        max_rows : int, optional
+            Maximum number of rows to compare with the source. Default: as many as take about a second.
+        title : str, optional
+
+        Returns
+        -------
+        Report
+            ``print(report)`` shows verdict, figures and speed. ``report.save(path)`` writes the page, ``report.html``,
+            which needs jinja2 and matplotlib: ``pip install 'approxsvm[report]'``. ``report.evidence`` has all figures.
+            Notebooks display the page.
+
+        Raises
+        ------
+        InputError
+            No row is finite, `y` has the wrong length, or `against` is a different kind of model.
+
+        Examples
+        --------
+        >>> import approxsvm
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> svc = SVC().fit(X[::2], y[::2])
+        >>> report = approxsvm.compile(svc, X[::2]).report(X[1::2], y[1::2], against=svc)
+        >>> int(report.evidence.against.judged.differ.sum())
+        0
+        """
+        from approxsvm.analysis.report.page import make_report  # imported here because prediction does not need it
+
+        return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
+
+    def save(self: _Model, path: str | os.PathLike[str]) -> None:
+        """Write the artifact to an .asvm file; if this fails, `path` keeps its previous content."""
+        self.artifact.write(path)
+
+    def to_onnx(
+        self: _Model,
+        *,
+        input_type: Literal["float32", "float64"] = "float32",
+        certain: bool | None = None,
+        fallback: bool | None = None,
+        max_bytes: int = 1 << 28,
+    ) -> Any:
+        """Export to an ONNX model of standard operators, with the names and shapes that skl2onnx gives the source.
+
+        The input is "X", with any number of raw rows, which the graph scales like the source. The outputs are "label"
+        and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores" for a
+        one-class model and for a Gaussian process classifier (its latent values), and "variable" for a regression. In
+        mode "certified", the graph labels like `predict`: by the expansions if they prove the label, else by the exact
+        model. Scores and probabilities come from the same model: without a tolerance they may differ from
+        `decision_function` and `predict_proba` by the expansions' error.
+
+        Parameters
+        ----------
+        input_type : {"float32", "float64"}
+            Type of the rows, and of scores, probabilities or values. The graph computes in float64.
+        certain : bool, optional
+            Whether to add an output "certain": for each row, whether the label is proven to be the exact model's, or
+            the value of a regression to be within the tolerance. Default: True, except in mode "approximate", for
+            regressions without a tolerance, and for the exact model of a regression.
+        fallback : bool, optional
+            Whether to include the exact model, for rows that the expansions cannot decide. Default: True if the graph
+            then fits `max_bytes`.
+        max_bytes : int
+            Limit on the constants of the graph, by default 256 MiB.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Checked by ``onnx.checker``. Save it with ``onnx.save(model, path)``.
+
+        Raises
+        ------
+        UnsupportedModelError
+            The graph would exceed `max_bytes`, labels are neither integers nor strings, `certain` is requested without
+            a tolerance that defines it, or `fallback` in mode "approximate".
+        MissingPackageError
+            The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
+
+        Warns
+        -----
+        OpenAnswersWarning
+            The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
+            If its output "certain" is false, labels may differ. The graph's ``doc_string`` also says this.
+        """
+        from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
+
+        return onnx_model(
+            self.artifact,
+            input_type=input_type,
+            certain=certain,
+            fallback=fallback,
+            max_bytes=max_bytes,
+            certified_fraction=self.summary.certified_fraction,
+        )
+
+    def export_c(
+        self: _Model,
+        path: str | os.PathLike[str],
+        *,
+        name: str = "model",
+        coefficients: Literal["float32", "int16", "int8"] = "float32",
+        inputs: Literal["float32", "int16", "int8"] = "float32",
+        X: Any = None,
+    ) -> CExport:
+        """Write the model as one C99 header for microcontrollers: constant data, no heap, no libc.
+
+        With ``name="m"`` the header has these functions of a raw row, which they scale:
+
+        * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
+          for a regression ``float m_predict``.
+        * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's;
+          for a regression, whether the value is within the tolerance of the exact one.
+        * ``int m_predict_if_certain(const float row[])``, which returns -1 for a row that is not certain.
+        * ``void m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[],
+          float bounds[])``, except for votes and means of several models, which have no decision values. A regression
+          with several targets has these and no ``m_predict``.
+        * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, if the model
+          has probabilities.
+
+        Gaussian kernels are evaluated by their expansions if the artifact has one of each decision function. All other
+        kinds, and mode "exact", are evaluated by their own sums in float32. Rows too long for float32 are treated like
+        rows that are not finite: the values are NaN, and they are never certain.
+
+        ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
+
+        Parameters
+        ----------
+        path : str or path
+            Keeps its previous content if writing fails.
+        name : str
+            Prefix of every name in the header.
+        coefficients : {"float32", "int16", "int8"}
+            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Every
+            bound includes their rounding, so fewer rows are certain and none is wrong. Only for expansions.
+        inputs : {"float32", "int16", "int8"}
+            Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
+            m_steps[j] * q``, and a row is certain only if all of them give its label. ``m_quantize(numbers, row)``
+            converts floats to codes. Numbers out of range get the last code, and are never certain.
+        X : array-like or sparse matrix of shape (n_rows, n_features), optional
+            Sample rows like those to predict, which determine the range of integer inputs; only needed for these.
+
+        Returns
+        -------
+        CExport
+            ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
+
+        Raises
+        ------
+        UnsupportedModelError
+            A step before the model neither scales nor projects, numbers do not fit float32, or integers are requested
+            that are not supported: for rows after a projection or for several models, or for coefficients of sums.
+        InputError
+            `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has another
+            shape.
+        OSError
+            The file cannot be written.
+
+        Examples
+        --------
+        >>> import approxsvm, os, tempfile
+        >>> compiled = approxsvm.load("models/breast_cancer.asvm")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cost = compiled.export_c(os.path.join(folder, "tumor.h"), name="tumor", coefficients="int8")
+        >>> cost.multiply_adds
+        555
+        """
+        from approxsvm.backends.c99.header import export_c  # imported here because prediction does not need it
+
+        return export_c(self.artifact, path, name=name, coefficients=coefficients, inputs=inputs, X=X)

@@ -1,0 +1,1 @@
+"""What plans cost: constants of machines, of kinds of work, and of calls."""

@@ -1,0 +1,1 @@
+"""Families of plans: expansions about centers, sums in few coordinates, and guessed winners."""

@@ -1,0 +1,552 @@
+"""Trials of expansions: about more and more centers, and of higher degrees about the same centers.
+
+A trial expands and certifies some of the centers and sends held-out rows, which took no part in placing the centers,
+through the real predictor, which counts the rows that each stage answers. The cost of a row is the sum of the costs of
+the stages that it passes (cost.py). Measured times never decide, so the same input always gets the same plan; they are
+recorded for the report only.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from approxsvm.artifact import writer
+from approxsvm.artifact.writer import Expanded
+from approxsvm.expansion.kernel_sums import energy_work, is_large, pass_work
+from approxsvm.expansion.monomials import n_monomials
+from approxsvm.expansion.router import route
+from approxsvm.expansion.stack import sum_ahead, work_of
+from approxsvm.expansion.taylor import MAX_FEATURES_DEGREE_2
+from approxsvm.expansion.validity import row_norms
+from approxsvm.ir.outputs import class_pairs
+from approxsvm.ir.schema import MAX_DEGREE
+from approxsvm.planning.budget import ACCEPTABLE_WORK, SHARE_OF_SAVINGS, Budget
+from approxsvm.planning.building import NORM_WORK, build_expanded, part_of
+from approxsvm.planning.costs.calls import SAME, WORTHWHILE, Cost, ExpansionCosts, regrets
+from approxsvm.planning.costs.cost import Size
+from approxsvm.planning.families.centers import PLACING_WORK, varying_features
+from approxsvm.planning.families.placing import PROBE_ROWS, Placement, Points
+from approxsvm.planning.problem import Problem
+from approxsvm.planning.request import Effort
+from approxsvm.runtime.evaluator import EXPANSION_STAGES, VALUES, Evaluator
+
+# Numbers of centers to try at each level of effort.
+EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
+    "low": (1, 64),
+    "normal": (1, 16, 64, 256),
+    "high": (1, 16, 64, 256, 1024, 4096),
+}
+# Minimum and maximum number of centers to expand when trying a candidate, but at least a twentieth and at most a
+# quarter of them. Between these limits, the budget decides.
+LEAST_PROBED_CENTERS: Final = 8
+_PROBED_CENTERS: Final = 32
+# Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
+_FOR_BUILDING: Final = 4.0
+# Building a large model's plan with more centers may take this many times the work that its rows may save.
+_FOR_MORE_CENTERS: Final = 6.0
+# Fixed work of an expansion, in the unit of stack.Work.
+_WORK_OF_ANY: Final = 4e7
+_GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
+# Minimum number of rows per center: with fewer, k-means would only return the rows themselves.
+_ROWS_PER_CENTER: Final = 4
+# Most coefficients of an expansion about a center, and most bytes of all expansions.
+MAX_COEFFICIENTS: Final = 1 << 16
+MAX_EXPANSION_BYTES: Final = 64 << 20
+# Costs within this factor count as equal if more rows are certified or fewer centers need to be tried.
+ABOUT: Final = 1.15
+# Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
+_ENOUGH_SUPPORT_VECTORS: Final = 0.9
+# Degree 1 is not tried if the bound of degree 2 is at least this many times the value for all but this share of rows.
+_FAR_ABOVE: Final = 8.0
+_HOPELESS_SHARE: Final = 0.02
+_UNKNOWN_COST: Final = Cost(np.array(math.inf), np.array(math.inf))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Centers and a degree, with the results on the held-out rows once the candidate has been tried."""
+
+    degree: int
+    points: Points
+    costs: Cost = _UNKNOWN_COST
+    certified: float = 0.0
+    error: float = 1.0
+    seconds_per_row: float | None = None
+    expanded: Expanded | None = None  # kept if trying it expanded all centers
+    share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
+    n_probed: int = 0  # number of centers that were expanded for this
+    work: float = 0.0  # of the trial
+    seconds: float = 0.0  # processor time of expanding in it
+
+    @property
+    def name(self) -> str:
+        """Description for messages."""
+        n, n_features = self.points.centers.shape
+        n_varying = self.points.size.n_varying
+        part = f" in {n_varying} of {n_features} features" if n_varying < n_features else ""
+        return f"{'one center' if n == 1 else f'{n:,} centers'} of degree {self.degree}{part}"
+
+
+def about_best(tried: list[Candidate], about: float) -> list[Candidate]:
+    """Return the candidates whose regret is within a factor of the least; all if no costs are known."""
+    found = regrets(c.costs for c in tried)
+    return [c for c, regret in zip(tried, found, strict=True) if not regret > about * found.min()]
+
+
+class Expansions:
+    """Candidates of a problem, tried on a sample of its rows."""
+
+    def __init__(self, problem: Problem, costs: ExpansionCosts, budget: Budget) -> None:
+        self._problem, self._costs, self._budget = problem, costs, budget
+        self._model, self._mode, self._limits = problem.model, problem.mode, problem.limits
+        self._placement = Placement(problem)
+        self.sample = self._placement.sample
+        self.tried: list[Candidate] = []
+        self._ahead: dict[int, Points] = {}  # centers of further plans, some of which have been summed up
+        self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
+
+    # --- families
+
+    @cached_property
+    def numbers_of_centers(self) -> tuple[int, ...]:
+        """Numbers of centers to try."""
+        asked = self._limits.n_centers
+        if asked != "auto":
+            return (asked,)
+        most = self.sample.fit.shape[0] // _ROWS_PER_CENTER
+        numbers = [n for n in EFFORTS[self._limits.effort] if n == 1 or n <= most]
+        return tuple(n for n, finer in zip(numbers, [*numbers[1:], 0], strict=True) if not self._is_quicker(finer, n))
+
+    def hopeful_cost(self, n_centers: int) -> Cost | None:
+        """Return the cost of a row at best with this many centers; None if they cannot pay."""
+        size = self._size(n_centers)
+        if self._cannot_improve() or not all(self.may_pay(n) for n in self.numbers_of_centers if n <= n_centers):
+            return None
+        at_best = self._costs.expansion(self._degrees(size)[0], size)
+        if self._mode == "approximate":
+            return at_best
+        lower = [c for c in self.tried if c.points.size.n_centers > 1][-2:]
+        hopeful = self._hopeful_cost(self._degrees(size)[0], size, lower)
+        return at_best if self._budget.may_win(hopeful, 1.0 / SAME) and self._is_worth_building(size, hopeful) else None
+
+    def work(self, n_centers: int) -> float:
+        """Return the work of placing this many centers and trying the first degree about some of them."""
+        if n_centers in self._ahead:
+            return 0.0
+        size = self._size(n_centers)
+        placing = PLACING_WORK * self._model.n_features * n_centers**2 if n_centers > 1 else 0.0
+        return self._work_of_trial(size, self._degrees(size)[0], placing)
+
+    def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
+        """Try the first degree about this many centers; about one, also higher degrees that do not take long."""
+        if n_centers == 1:
+            further = [n for n in self.numbers_of_centers if n > 1]
+            self._sum_ahead(further, part_of(progress, 0.0, 0.5))
+            progress = part_of(progress, 0.5, 1.0)
+        points = self._ahead.get(n_centers) or self._points(n_centers)
+        if self.tried and len(points.centers) <= max(len(c.points.centers) for c in self.tried):
+            return  # there are too few distinct rows for more centers
+        degrees = self._degrees(points.size)
+        waits = len(points.centers) > 1 or (len(degrees) > 1 and self._takes_long(points.size, degrees[1]))
+        self.tried += self._try_degrees(points, degrees[:1] if waits else degrees, progress, [])
+
+    def hopeful_degree(self) -> Cost | None:
+        """Return the cost of a row at best with a higher degree; None if none is waiting."""
+        waiting = self._waiting
+        if not waiting:
+            return None
+        degrees = self._degrees(waiting[0].points.size)
+        return self._hopeful_cost(degrees[1], waiting[0].points.size, waiting[:1]) if len(degrees) > 1 else None
+
+    def try_higher_degrees(self, progress: Callable[[float], None]) -> None:
+        """Try higher degrees, and go on to fewer centers while that helps."""
+        waiting = self._waiting
+        for k, candidate in enumerate(waiting):
+            before, degrees = self._budget.best, self._degrees(candidate.points.size)[1:]
+            part = part_of(progress, k / len(waiting), (k + 1) / len(waiting))
+            self.tried += self._try_degrees(candidate.points, degrees, part, [candidate])
+            if k > 0 and self._budget.best is before:
+                break
+
+    @property
+    def _waiting(self) -> list[Candidate]:
+        """Candidates with untried degrees, from the fewest centers whose cost is close to the best to fewer.
+
+        One more degree often replaces four times as many centers.
+        """
+        if not self.tried:
+            return []
+        best = min(about_best(self.tried, ABOUT), key=lambda c: c.points.size.n_centers)
+        waiting = sorted(filter(self._has_waiting_degrees, self.tried), key=lambda c: -c.points.size.n_centers)
+        return waiting[waiting.index(best) :] if best in waiting else []
+
+    def _has_waiting_degrees(self, candidate: Candidate) -> bool:
+        """Return whether higher degrees about these centers were put off."""
+        size, degrees = candidate.points.size, self._degrees(candidate.points.size)
+        return size.n_centers > 1 or (
+            candidate.degree == degrees[0] and len(degrees) > 1 and self._takes_long(size, degrees[1])
+        )
+
+    def _takes_long(self, size: Size, degree: int) -> bool:
+        """Return whether trying a higher degree about a single center takes long; only if trials are rationed."""
+        work = self._work(size, degree, 1) - self._work(size, degree, 0)
+        return self._is_rationed and work > SHARE_OF_SAVINGS * ACCEPTABLE_WORK
+
+    def _try_degrees(
+        self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
+    ) -> list[Candidate]:
+        """Try these degrees; `lower` holds candidates already tried about the same centers."""
+        candidates = [Candidate(degree, points) for degree in degrees]
+        limit = self._limits.max_bytes
+        fitting = [c for c in candidates if limit is None or self.n_bytes(c) <= limit]
+        if self.is_forced and self._limits.target_error is None:
+            return fitting
+        tried: list[Candidate] = []
+        for k, candidate in enumerate(fitting):
+            before = [*lower, *tried]
+            hopeful = self._hopeful_cost(candidate.degree, points.size, before)
+            if not self._may_win(candidate, hopeful, before) or not self._is_worth_trying(candidate, hopeful, before):
+                continue
+            part = part_of(progress, k / len(fitting), (k + 1) / len(fitting))
+            last = tried[-1] if tried else None
+            # The same centers as for the degree below, so that the comparison is fair
+            n_probed = before[-1].n_probed if before else self._n_probed(candidate, hopeful)
+            found = self._tried(replace(candidate, n_probed=n_probed), last, part)
+            tried.append(found)
+            if found.share is not None:
+                self._budget.record(found.costs, found.work, self._work(points.size, found.degree, None))
+            costs = [c.costs for c in before[-1:] + tried[-1:]]
+            if self._budget.is_free and lower and regrets(costs).argmin() == 0:
+                break  # a further degree costs more than it saves
+        return tried
+
+    # --- hopes
+
+    def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
+        """Return the cost of a row if a plan left as few rows to the exact engine as one can hope.
+
+        `lower` holds plans already tried with lower degrees about the same centers, or with fewer centers.
+        """
+        last = lower[-1] if lower else None
+        if last is None or last.share is None:
+            return self._costs.expansion(degree, size)
+        left = hopeful_rest(degree, lower)
+        share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
+        if size.n_centers > last.points.size.n_centers:  # its rows are certified at once
+            share["expansion"] += 1.0 - sum(share.values())
+        below = None if last.degree <= 2 or last.degree == degree else (last.degree, last.certified)
+        return self._costs.cascade(degree, size, share, below)
+
+    def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
+        """Return whether a candidate may be chosen at this cost: halving the undecided rows may cost more."""
+        if not self._budget.is_free or not lower or lower[-1].share is None:
+            return True
+        slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
+        return self._budget.may_win(hopeful, slack)
+
+    def _cannot_improve(self) -> bool:
+        """Return whether more centers are pointless whatever they cost."""
+        tried = self.tried
+        if not tried:
+            return False
+        if self._mode == "approximate":
+            return any(c.error <= (self._limits.target_error or 0.0) for c in tried)
+        return self.sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS
+
+    def may_pay(self, n_centers: int) -> bool:
+        """Return whether an expansion that certified every row would pay; always true if one was requested."""
+        if self._mode == "approximate" or not self._budget.is_free:
+            return True
+        size = self._size(n_centers)
+        degrees = self._degrees(size)
+        costs = (self._costs.expansion(degree, size).shares_of(self._to_beat)[0] for degree in degrees)
+        return min(costs) <= WORTHWHILE and not (degrees == (1,) and self._is_hopelessly_curved)
+
+    @cached_property
+    def _to_beat(self) -> Cost:
+        """Least cost before the first trial: of the exact engine, or of subspaces if these come first."""
+        return self._budget.least
+
+    @cached_property
+    def _is_hopelessly_curved(self) -> bool:
+        """Whether the part of degree 2 about the only center far exceeds nearly all values: a quick test for wide data.
+
+        N_2^2 is a double sum over the support vectors (certificate.py); its diagonal is nearly all of it if they have
+        little in common.
+        """
+        model, rows = self._model, self.sample.held_out
+        if self._mode != "certified" or rows.shape[0] == 0:
+            return False
+        decision = 0  # the function of the two largest classes is as good as any
+        if model.has_pairs:
+            largest = set(np.argsort(model.n_support)[-2:].tolist())
+            decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
+        half_theta_sq = 2.0 * model.gamma * row_norms(model.support_vectors, self._problem.frame.center) ** 2
+        weight = model.coefficients(decision) * np.exp(-0.5 * half_theta_sq)
+        n_2 = math.sqrt(0.5 * float(np.square(weight * half_theta_sq).sum()))
+        s = 2.0 * model.gamma * row_norms(rows, self._problem.frame.center) ** 2
+        least = n_2 * np.exp(-0.5 * s) * s / math.sqrt(2.0) / _FAR_ABOVE
+        values = np.asarray(self._problem.exact.evaluate(rows, VALUES, values="settled"))
+        of_decision = values.reshape(rows.shape[0], -1)[:, decision]
+        return float(np.mean(np.abs(of_decision) > least)) < _HOPELESS_SHARE
+
+    # --- work
+
+    @property
+    def _is_rationed(self) -> bool:
+        """Whether trials are limited by what their plans may save."""
+        return self._budget.is_free and self._mode == "certified"
+
+    def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
+        """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
+        size, degree = candidate.points.size, candidate.degree
+        if self._is_ahead(candidate.points):
+            return _least_probed(size)
+        shared = self._work(size, degree, 0)
+        n_probed = (0.5 * self._budget.worth(hopeful) - shared) / (self._work(size, degree, 1) - shared)
+        most = min(max(_PROBED_CENTERS, size.n_centers // 4), size.n_centers)
+        return int(min(max(n_probed, _least_probed(size)), most))
+
+    def _is_worth_trying(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
+        """Return whether a trial about centers in place takes no more work than its plan may save."""
+        size, degree = candidate.points.size, candidate.degree
+        known = -self._work(size, degree, 0) if lower or self._is_ahead(candidate.points) else 0.0
+        return self._budget.allows(self._work_of_trial(size, degree, known), hopeful)
+
+    def _work_of_trial(self, size: Size, degree: int, other: float) -> float:
+        work = self._work(size, degree, _least_probed(size)) + other
+        return work / (_FOR_BUILDING if size.n_centers == 1 else 1.0)
+
+    def _is_worth_building(self, size: Size, hopeful: Cost) -> bool:
+        """Return whether a large model's plan with more centers takes not far more time than its rows may save."""
+        work = self._work(size, self._degrees(size)[0], None)
+        most = _FOR_MORE_CENTERS * max(self._budget.saved(hopeful), ACCEPTABLE_WORK)
+        return not self._has_long_passes or work <= most
+
+    def _work(self, size: Size, degree: int, n_probed: int | None) -> float:
+        """Estimate the work of expanding some or all centers of each decision function."""
+        model, n_forms = self._model, self._n_forms
+        n = size.n_centers if n_probed is None else n_probed
+        is_sliced = size.n_varying < model.n_features
+        work = work_of(
+            self._n_sv_of_form,
+            size.n_varying,
+            size.n_centers,
+            degree,
+            is_sliced=is_sliced,
+            most_work=NORM_WORK[self._limits.effort],
+        )
+        return n_forms * (work.shared + n * (work.of_center + _WORK_OF_ANY))
+
+    @cached_property
+    def _n_sv_of_form(self) -> float:
+        """Support vectors of a decision function: the root of the mean square, as work grows with squares."""
+        model = self._model
+        if model.has_pairs:
+            counts = np.asarray(model.n_support, np.float64)
+            return math.sqrt(np.mean([(counts[i] + counts[j]) ** 2 for i, j in class_pairs(len(counts))]))
+        return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
+
+    def _sum_ahead(self, numbers: list[int], progress: Callable[[float], None]) -> None:
+        """Place centers, and let the pass over the kernel matrix that all plans need serve their trials as well.
+
+        Small models, whose passes take little time, do without. The first number of centers is always worth it, and
+        further ones are if all of them take at most half of the time of another pass.
+        """
+        if not self._has_long_passes:
+            return
+        model = self._model
+        some: list[npt.NDArray[np.float32]] = []
+        n_most = 0.5 * pass_work(model.n_sv, model.n_features) / energy_work(model.n_sv)
+        for n_centers in numbers:
+            if self._varying(n_centers) is not None or not self.may_pay(n_centers):
+                break
+            points = self._points(n_centers)
+            candidate = Candidate(self._degrees(points.size)[0], points)
+            hopeful = self._costs.expansion(candidate.degree, points.size)
+            if len(points.centers) == 1 or not self._is_worth_trying(candidate, hopeful, []):
+                break
+            probed = self._probe(points, _least_probed(points.size))[1].centers
+            if some and sum(map(len, some)) + len(probed) > n_most:
+                break
+            self._ahead[n_centers] = points
+            some.append(probed)
+        if some:
+            sum_ahead(model, np.concatenate(some), self._problem.known_sums, progress)
+
+    @property
+    def _has_long_passes(self) -> bool:
+        """Whether work is limited, and passes over the kernel matrix of the only function take long."""
+        return self._is_rationed and self._model.n_decisions == 1 and is_large(self._model.n_sv)
+
+    def _is_ahead(self, points: Points) -> bool:
+        return any(points is placed for placed in self._ahead.values())
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether degree and number of centers are given."""
+        return self._limits.degree != "auto" and self._limits.n_centers != "auto"
+
+    # --- sizes
+
+    def _is_quicker(self, finer: int, n_centers: int) -> bool:
+        """Return whether plans with more centers are quicker to try, because these are in fewer varying features."""
+        if not 1 < n_centers < finer:
+            return False
+        few, many = self._size(n_centers), self._size(finer)
+        work = [self._work(size, self._degrees(size)[0], _least_probed(size)) for size in (few, many)]
+        return many.n_varying < few.n_varying and work[1] <= work[0]
+
+    def _size(self, n_centers: int) -> Size:
+        """Return the size of an expansion about this many centers, before they are placed."""
+        varying = self._varying(n_centers)
+        return Size(n_centers, self._model.n_features if varying is None else len(varying))
+
+    def _varying(self, n_centers: int) -> npt.NDArray[np.intp] | None:
+        """Find the columns that vary on slices; None for a single center or if no exact engine can answer the rest."""
+        if n_centers == 1 or self._mode != "certified":
+            return None
+        if n_centers not in self._varying_for:
+            self._varying_for[n_centers] = varying_features(self.sample.fit, n_centers)
+        return self._varying_for[n_centers]
+
+    def _degrees(self, size: Size) -> tuple[int, ...]:
+        asked = self._limits.degree
+        if asked != "auto":
+            return (asked,)
+        most = MAX_EXPANSION_BYTES // (4 * size.n_centers * self._n_forms)
+        if size.n_varying > MAX_FEATURES_DEGREE_2 or size.coefficients(2) > most:
+            return (1,)
+        if (
+            self._mode != "certified"
+            or self._model.has_pairs
+            or (self._limits.effort == "low" and self._budget.is_free)
+        ):
+            return (2,)
+        most = min(most, MAX_COEFFICIENTS)
+        return (2, *(r for r in range(3, MAX_DEGREE + 1) if size.coefficients(r) <= most))
+
+    def _points(self, n_centers: int) -> Points:
+        return self._placement.points(n_centers, self._varying(n_centers))
+
+    def n_bytes(self, candidate: Candidate) -> int:
+        """Estimate the size of the artifact in bytes."""
+        points, size = candidate.points, candidate.points.size
+        d, n = self._model.n_features, size.n_centers
+        coefficients = (size.coefficients(candidate.degree) + 40) * self._n_forms
+        if self._mode == "certified" and candidate.degree == 2 and self._model.n_decisions == 1:
+            coefficients += n_monomials(size.n_varying, 2)
+        listed = sum(map(len, points.router.members)) + 16 * len(points.router.members) if points.router else 0
+        exact = 0 if self._mode == "approximate" else self._problem.exact.artifact.n_bytes
+        return 4 * n * (coefficients + d) + 4 * (d + 2) * listed + exact + 1024
+
+    # --- trials
+
+    def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
+        """Expand some of the candidate's centers, and send the rows near them through the real predictor.
+
+        `before` has the same centers and a lower degree; only rows that it does not certify go on to higher degrees.
+        """
+        rows, points = self._probe(candidate.points, candidate.n_probed)
+        if rows.shape[0] == 0:
+            return candidate
+        n_centers, known = len(candidate.points.centers), self._problem.known_sums
+        work_before, start = known.work, time.process_time()
+        expanded = build_expanded(
+            self._problem,
+            points,
+            candidate.degree,
+            progress,
+            norm_work=NORM_WORK[self._limits.effort],
+            of_centers=n_centers,
+        )
+        whole = expanded if points is candidate.points else None
+        seconds = time.process_time() - start
+        candidate = replace(candidate, expanded=whole, work=known.work - work_before, seconds=seconds)
+        artifact = writer.build(
+            self._model,
+            self._mode,
+            self._problem.frame,
+            expanded,
+            tolerance=self._problem.tolerance,
+            exact=self._problem.exact_sections,
+        )
+        evaluator = Evaluator(artifact)
+        values_count = math.isfinite(self._problem.tolerance) and artifact.outputs.label_rule == "votes"
+        n_rows, start = rows.shape[0], time.perf_counter()
+        answers = evaluator.evaluate(rows) if values_count else evaluator.predict(rows)
+        candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
+        if self._mode == "approximate":
+            return replace(candidate, error=self._error(answers, rows))
+        # One more row counts as undecided: a few certified rows do not show that nearly all are.
+        share = {stage: count / (n_rows + 1) for stage, count in evaluator.rows_per_stage.items()}
+        share["float32"] += 1 / (n_rows + 1)
+        lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
+        costs = self._costs.cascade(candidate.degree, candidate.points.size, share, lower)
+        certified = sum(share[stage] for stage in EXPANSION_STAGES)
+        return replace(candidate, costs=costs, certified=float(certified), share=share)
+
+    @property
+    def _n_forms(self) -> int:
+        return len(self._model.labels) - 1 if self._problem.majority_only else self._model.n_decisions
+
+    def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
+        """Return the share of answers that differ: in label, or in value by over a thousandth of the values' range."""
+        exact = self._problem.exact.predict(rows)
+        if self._model.task != "regression":
+            return float(np.mean(answers != exact))
+        return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
+
+    def _probe(self, points: Points, most: int) -> tuple[Any, Points]:
+        """Choose at most this many centers and the held-out rows nearest to them, with a router among these centers."""
+        rows, centers = self.sample.held_out, points.centers
+        if points.router is None:
+            return rows[_spread(np.arange(rows.shape[0]))], points
+        nearest = route(points.router, centers, rows)
+        # The chosen centers are evenly spaced in the order of their rows' distances, on which bounds depend most. Fewer
+        # centers are a part of more.
+        present = np.unique(nearest)
+        ordered = present[np.argsort(points.typical_s[present], kind="stable")]
+        probed = ordered[np.argsort(np.argsort((np.arange(len(ordered)) * _GOLDEN_RATIO + 0.5) % 1.0))][:most]
+        if len(probed) == 1 and len(centers) > 1:  # an artifact with a single center uses the frame's center
+            probed = np.append(probed, (probed[0] + 1) % len(centers))
+        chosen = _spread(np.flatnonzero(np.isin(nearest, probed)))
+        everything = np.arange(len(probed), dtype=np.uint32)
+        router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None
+        majority_classes = None if points.majority_classes is None else points.majority_classes[probed]
+        varying = points.varying if len(probed) > 1 else None  # with one center, a row may be on another slice
+        return rows[chosen], Points(centers[probed], router, points.typical_s[probed], majority_classes, varying)
+
+
+def _least_probed(size: Size) -> int:
+    """Return the least number of centers that are expanded when trying a candidate."""
+    return min(max(LEAST_PROBED_CENTERS, size.n_centers // 20), size.n_centers)
+
+
+def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Choose rows for a trial, evenly spread over the data, which may drift with time."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), PROBE_ROWS)).astype(np.intp)]
+
+
+def hopeful_rest(degree: int, lower: list[Candidate]) -> float:
+    """Return the share of the rows left by the last plan that a further one leaves at best.
+
+    Each step is assumed at best to leave the square of the share that the step before it left. A first degree
+    counts as a step from nothing. The effect of a first number of centers is unknown: the next may leave nothing.
+    A lower degree, the highest that fits about more centers, is no step.
+    """
+    last, more_degrees = lower[-1], max(degree - lower[-1].degree, 0)
+    before = lower[-2] if len(lower) > 1 else None
+    if before is None or (more_degrees and before.degree >= last.degree):  # no step between degrees is known
+        return (1.0 - last.certified) ** (2.0 * more_degrees) if more_degrees else 0.0
+    ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
+    steps = more_degrees / (last.degree - before.degree) if more_degrees else 1.0
+    return float(min(ratio, 1.0) ** (2.0 * steps))
