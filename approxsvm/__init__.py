@@ -8,7 +8,7 @@ from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
 if _find_spec("approxsvm._native") is None:  # Python was started in the folder of the sources, and found these first
-    from approxsvm.system.source_tree import installed_folder
+    from approxsvm.source_tree import installed_folder
 
     __path__[:] = [installed_folder(__path__[0])]
 

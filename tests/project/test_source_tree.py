@@ -63,7 +63,7 @@ print(json.dumps([module.__file__ for name, module in sys.modules.items() if nam
     result = places.run("-W", "error", "-c", snippet)
     assert result.returncode == 0, result.stderr
     files = set(json.loads(result.stdout.splitlines()[-1]))
-    only = str(places.sources / "approxsvm" / "system" / "source_tree.py")
+    only = str(places.sources / "approxsvm" / "source_tree.py")
     assert only in files
     assert all(name.startswith(str(places.site)) for name in files - {only})
 

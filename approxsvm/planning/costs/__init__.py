@@ -1,1 +1,1 @@
-"""What plans cost: constants of machines, of kinds of work, and of calls."""
+"""Costs of plans: constants of machines, of kinds of work, and of calls."""
