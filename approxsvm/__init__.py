@@ -1,13 +1,13 @@
-"""Compile trained SVMs into predictors with equal labels, hundreds of times faster than scikit-learn.
+"""Compile trained SVMs into predictors that give the same labels hundreds of times faster than scikit-learn.
 
-Public names are imported on first use, so that ``import approxsvm`` costs next to nothing.
+Public names are imported on first use, so that ``import approxsvm`` takes almost no time.
 """
 
 from importlib import import_module as _import_module
 from importlib.util import find_spec as _find_spec
 from typing import TYPE_CHECKING
 
-if _find_spec("approxsvm._native") is None:  # Python was started in the folder of the sources, and found these first
+if _find_spec("approxsvm._native") is None:  # Python was started in the source folder and found the sources first
     from approxsvm.source_tree import installed_folder
 
     __path__[:] = [installed_folder(__path__[0])]

@@ -68,107 +68,114 @@ def compile(
     verbose: bool | None = None,
     progress: Progress | None = None,
 ) -> CompiledModel:
-    """Compile a trained kernel machine into a small, fast predictor.
+    """Compile a trained kernel model into a small, fast predictor.
 
     Models with a linear kernel or a polynomial kernel of degree 1 to 6 need no expansion. Only the options `mode`,
-    `tolerance`, `max_bytes` and `n_jobs` apply to them, and every value is exact up to float64 rounding. Kernels of
-    degree 1 and 2 are expanded to a quadratic form if that is cheaper than their support vectors.
+    `tolerance`, `max_bytes` and `n_jobs` apply to these models, and all their values are exact up to float64 rounding.
+    A kernel of degree 1 or 2 is expanded to a quadratic form if evaluating the form costs less than evaluating the
+    support vectors.
 
-    A pipeline of `TaylorFeatures` and a linear model already is an expansion about the origin. It compiles in mode
-    "approximate", and its bounds include only float32 rounding: `certified` shows which labels are proven to be those
-    of the pipeline over the real numbers.
+    A pipeline of `TaylorFeatures` and a linear model is already an expansion about the origin. The pipeline compiles
+    only in mode "approximate", and the bounds include only float32 rounding: `certified` shows which labels are proven
+    to equal the pipeline's labels over the real numbers.
 
-    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated unchanged, in
-    float32 if that decides the label or meets the tolerance. Without a tolerance, values are exact up to float64
-    rounding.
+    A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated without an
+    expansion, in float32 if this determines the label or meets the tolerance. Without a tolerance, values are exact up
+    to float64 rounding.
 
     Parameters
     ----------
     model : fitted estimator, KernelModel, Ensemble, or path
-        scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge, GaussianProcessRegressor, pipelines that end in
-        one, CalibratedClassifierCV around one, and more (`read_any`); or the path of a LIBSVM model file. Pickles can
-        run code when they are read: load them yourself, or with ``read_model(path, trust=True)``.
+        scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or GaussianProcessRegressor, a pipeline that
+        ends in one of these, a CalibratedClassifierCV around one of these, and more (`read_any`); or the path of a
+        LIBSVM model file. Reading a pickle can run code: load pickles yourself, or with ``read_model(path,
+        trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Sample rows like those to predict, without labels, such as the training rows. Centers are placed by them, and
-        plans are tested on them. By default the support vectors are used, which gives worse plans.
+        Sample rows like the rows to predict, without labels; for example, the training rows. The compiler places
+        centers and tests plans with the sample rows. Default: the support vectors, which lead to slower plans.
     n_features : int, optional
-        Number of columns of the rows to predict. A LIBSVM model file does not contain it, and its support vectors may
-        use fewer. Default: from `X`, or else from the support vectors.
+        Number of columns of the rows to predict. A LIBSVM model file does not store this number, and the last features
+        may be zero in all its support vectors. Default: taken from `X`, or else from the support vectors.
     mode : {"certified", "approximate", "exact"}
-        "certified": each label is proven equal to the exact model's, or computed exactly; the artifact includes the
-        support vectors. "approximate": only the expansion, with bounds but without support vectors; labels near the
-        decision boundary may differ. "exact": only the exact model, on a faster engine.
+        "certified": each label is proven equal to the exact model's label, or computed by the exact model; the artifact
+        includes the support vectors. "approximate": only the expansion, with bounds but without support vectors; labels
+        near the decision boundary may differ from the exact model's. "exact": only the exact model, on a faster engine.
     degree : "auto" or int from 1 to 6
-        Degree of the expansions (Cotter et al. 2011). "auto" tries several and takes the fastest.
+        Degree of the expansions (Cotter et al. 2011). "auto" tries several degrees and takes the fastest.
     n_centers : "auto" or int
-        Number of expansion points; each row uses one near it. "auto" tries several and takes the fastest, or the exact
-        model if no expansion is faster; in mode "approximate" it is 1 unless `target_error` requires more.
+        Number of expansion points; each row uses a nearby one. "auto" tries several numbers and takes the fastest, or
+        the exact model if no expansion is faster; in mode "approximate" the number is 1 unless `target_error` requires
+        more.
     center : {"mean", "origin"}
-        The expansion point if there is only one. The mean of the support vectors is more accurate; the origin gives
-        exactly the expansion of Claesen et al. 2014.
+        The expansion point if there is only one. An expansion about the mean of the support vectors is more accurate;
+        the expansion about the origin is exactly the one of Claesen et al. 2014.
     tolerance : float, optional
-        In the modes "certified" and "exact", every decision value (or value of a regression) is within this of the
-        exact one, in the units of the target, rounding included. Default: for classifiers none, as only labels count;
-        for regressions a thousandth of the range of the model's values at its support vectors ("exact": float64
-        accuracy).
+        In the modes "certified" and "exact", every decision value (or value of a regression) differs from the exact
+        value by at most `tolerance`, in the units of the target, rounding included. Default: none for classifiers,
+        because only the labels count; for regressions, a thousandth of the range of the model's values at its support
+        vectors ("exact": float64 accuracy).
     labels : {"source", "probability"}
-        "source": the labels of the source's ``predict``. "probability": the most probable class by its
-        ``predict_proba``, which SVC(probability=True) contradicts in some rows. Such a model has no decision function.
+        "source": the labels of the source's ``predict``. "probability": the class with the largest probability in the
+        source's ``predict_proba``; SVC(probability=True) predicts another label for some rows. A model with labels by
+        probability has no decision function.
     target_error : float, optional
-        In mode "approximate", take the smallest expansion whose labels differ from the exact model's on at most this
-        fraction of held-out rows.
+        In mode "approximate", take the smallest expansion whose labels differ from the exact model's labels on at most
+        this fraction of held-out rows.
     max_bytes : int, optional
         Limit on the size of the artifact.
     effort : {"low", "normal", "high"}
-        Limit on compile time: up to 64, 256 or 4,096 centers are tried. "low" gives each trial a fifth of the
-        work, and "high" ten times as much.
+        Limit on compile time: up to 64, 256 or 4,096 centers are tried. "low" gives each trial a fifth of the normal
+        work, and "high" ten times the normal work.
     random_state : int
-        Seeds the choice of rows and centers. The same input gives the same artifact, bit for bit, on one target.
+        Seed for the choice of rows and centers. For a given target, the same input gives an identical artifact, bit for
+        bit.
     rows_per_call : int, optional
         Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches, but no plan is
         chosen that takes more than three times as long for a single row as another plan.
     rows_expected : int, optional
-        Number of rows that the model will answer in all. A plan is tried only if it could save more time on these
-        rows than the trial takes: more rows allow a longer search for a faster plan. Default: a million.
+        Total number of rows that the model will predict. A plan is tried only if it could save more time on these rows
+        than the trial takes: with more rows, the compiler searches longer for a faster plan. Default: a million.
     plan : Plan, optional
-        Plan to build without a search, such as the `plan` of a model compiled before: for the same
-        model, rows and other options, the artifact is the same. Bounds are always computed anew, so an old plan suits a
-        model that was trained again. Options that guide a search must then be left out.
+        Plan to build without a search, such as the `plan` of a model that was compiled earlier. For the same model,
+        rows and other options, the artifact is the same as the earlier one. Bounds are always computed anew, so a plan
+        may be used again after the model was retrained. Options that guide a search must then be left out.
     measure : bool
-        Whether to race the best plans on this machine: up to four plans whose estimated cost is within 1.5 times of the
-        least, the exact engine among them, answer the same rows by turns, and the fastest is kept (of plans within 5 %,
-        the smallest). The rows are a quarter of `X`, at most 10,000, that places no centers. Then the plan depends on
-        the machine and its load, but labels and bounds do not. It costs about as much time as the search, and
-        `summary.race` has the times. Ignored where options or the model leave no choice.
+        Whether to time the best plans on this machine: up to four plans, the exact engine among them, whose estimated
+        cost is at most 1.5 times the smallest. The plans predict the same rows in turn, and the fastest is kept (among
+        plans within 5 % of the fastest, the smallest). The rows are a quarter of `X`, at most 10,000 rows, from which
+        no centers are chosen. The plan then depends on the machine and its load, but labels and bounds do not. The
+        timing takes about as long as the search, and `summary.race` holds the times. Ignored if the options or the
+        model leave no choice of plans.
     n_jobs : int, optional
-        Number of threads for predictions, as in scikit-learn. Default: 1; -1 for all processors.
+        Number of threads for predictions, as in scikit-learn. Default: 1; -1 uses all processors.
     verbose : bool, optional
-        Whether to show a progress bar on stderr. Default: in a terminal and in a notebook.
+        Whether to show a progress bar on stderr. Default: True in a terminal and in a notebook.
     progress : callable, optional
-        Called with the current step, in words, and the fraction of it that is done; replaces the bar.
+        Function that is called with a description of the current step and the completed fraction of that step; replaces
+        the progress bar.
 
     Returns
     -------
     CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
-        A fitted scikit-learn estimator; the last for CalibratedClassifierCV with ensemble=True.
+        A fitted scikit-learn estimator; CompiledEnsemble for a CalibratedClassifierCV with ensemble=True.
 
     Raises
     ------
     UnsupportedModelError
         The model cannot be compiled; the message says why.
     ModelFormatError
-        The model file is invalid; the message names file and line.
+        The model file is invalid; the message names the file and the line.
     sklearn.exceptions.NotFittedError
         The estimator has not been fitted.
     InputError
         `X` is not a matrix of finite numbers in the columns that the model uses, or has the wrong number or names of
-        columns; or an option has an invalid value, or `tolerance` is smaller than float64 can guarantee; or `plan` was
-        made for a model with other features, classes or kernel, or for another mode.
+        columns; an option has an invalid value; `tolerance` is smaller than float64 can guarantee; or `plan` was made
+        for a model with other features, classes or kernel, or for another mode.
 
     Warns
     -----
     SourceAccuracyWarning
-        The source's own rounding may change the answer for more than a hundredth of the rows of `X`.
+        Rounding in the source itself may change the labels or values of more than a hundredth of the rows of `X`.
 
     Examples
     --------
@@ -197,17 +204,17 @@ def compile(
 def _compiled(
     model: Any, X: Any, n_features: int | None, request: Request, labels: str, n_jobs: int | None
 ) -> tuple[CompiledModel, str | None]:
-    """Return the predictor, and a doubt about the source's answers if there is one."""
+    """Return the predictor, and a doubt about the source's predictions if there is one."""
     start = time.perf_counter()
     texts, model = split(model)
     X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
-    source = read_any(model, n_features=n_features)  # before X, whose errors may follow from the model's
+    source = read_any(model, n_features=n_features)  # before X, whose errors may follow from the model's errors
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
-            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not contain the number
+            source = read_any(model, n_features=int(rows.shape[1]))  # the file lacks this number
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
@@ -253,7 +260,7 @@ def _compiled(
 
 
 def _stopwatch(measure: Any, X: Any) -> Stopwatch | None:
-    """Return the stopwatch of the race that `measure` requests."""
+    """Return the stopwatch for the timed comparison that `measure` requests."""
     if not isinstance(measure, (bool, np.bool_)):
         raise InputError(f"measure is {measure!r}, but must be True or False")
     if measure and X is None:
@@ -262,7 +269,7 @@ def _stopwatch(measure: Any, X: Any) -> Stopwatch | None:
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """Make a model label by the largest probability, as ensembles do."""
+    """Make a model predict the label with the largest probability, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
@@ -271,7 +278,7 @@ def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
 
 
 def _build(model: SingleModel, request: Request) -> Built:
-    """Build the artifact of a model; return it with the plans that were tried."""
+    """Build the artifact of a model; return the artifact with the plans that were tried."""
     n_classes = len(model.labels)
     if n_classes > MAX_LABELS:
         raise UnsupportedModelError(f"the model has {n_classes} classes; at most {MAX_LABELS} are supported")
@@ -283,7 +290,7 @@ def _build(model: SingleModel, request: Request) -> Built:
 
 
 def _non_default(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Return options of `compile` that differ from their defaults, as Python source."""
+    """Return the options of `compile` that differ from the defaults, as Python source."""
     known = inspect.signature(compile).parameters
     return tuple((name, repr(value)) for name, value in options.items() if value != known[name].default)
 
@@ -306,7 +313,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
 
 
 def _check_columns(X: Any, columns: RawColumns, n_columns: int) -> None:
-    """Check the number of columns of X and, if both have names, the names and their order."""
+    """Check the number of columns of X and, if the model and X have names, the names and their order."""
     if n_columns != columns.n_columns:
         raise InputError(f"X has {n_columns} features, but the model has {columns.n_columns}")
     if columns.names is None or columns.by_column:

@@ -1,4 +1,4 @@
-"""scikit-learn estimators that train another estimator and compile it: `fit` trains, everything else is fast."""
+"""scikit-learn estimators that train another estimator and compile it; all predictions use the compiled model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _answers(method: str) -> Callable[[Callable[..., Any]], Any]:
     def has_method(self: Any) -> bool:
         is_fitted = "compiled_" in vars(self)
         for answering in (self.estimator_, self.compiled_) if is_fitted else (self._template(),):
-            getattr(answering, method)  # its AttributeError names the reason
+            getattr(answering, method)  # getattr raises an AttributeError that gives the reason
         return True
 
     decorate: Callable[[Callable[..., Any]], Any] = available_if(has_method)
@@ -36,16 +36,17 @@ def _answers(method: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of estimators that train another one and compile it.
+    """Base class of estimators that train another estimator and compile it.
 
-    scikit-learn's tools work with it as with the estimator itself: pipelines, searches over ``estimator__C``,
-    cross-validation, votes, stacks and calibration. All of them predict with the compiled model. `compile` of this
-    object, or of a pipeline, search or ensemble with such objects inside, compiles the trained estimators in them.
+    scikit-learn's tools accept this object in place of the estimator: pipelines, searches over ``estimator__C``,
+    cross-validation, votes, stacks and calibration. All these tools predict with the compiled model. The function
+    `compile` accepts this object, and pipelines, searches or ensembles that contain such objects; it compiles the
+    trained estimators.
 
     Parameters
     ----------
     estimator : estimator, optional
-        Anything that `compile` takes once it is trained. `fit` trains a clone.
+        Any estimator that `compile` accepts after training. `fit` trains a clone.
     mode, degree, n_centers, center, tolerance, labels, target_error, max_bytes, effort, random_state : optional
         Options of `compile`.
     rows_per_call, rows_expected, measure, n_jobs : optional
@@ -58,13 +59,13 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
     estimator_ : estimator
         The trained clone.
     compiled_ : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
-        The compiled model, which can be saved. Its `certified`, `error_bound` and `summary` tell more.
+        The compiled model, which can be saved; see its methods `certified` and `error_bound`, and its `summary`.
     n_features_in_, feature_names_in_
-        As in the trained estimator, if it has them.
+        Same as in the trained estimator, if the estimator has them.
     """
 
     _default: ClassVar[type[BaseEstimator]]
-    # The estimator inside decides about the weights, as it does without this object around it.
+    # The inner estimator determines the routing of weights, as it does without this wrapper.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
 
     def __init__(
@@ -113,14 +114,14 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            Whatever the estimator trains on.
+            The rows on which the estimator is trained.
         y : array-like of shape (n_rows,), optional
             Labels or targets.
         sample_weight : array-like of shape (n_rows,), optional
             Passed to the estimator's `fit` if given.
         **fit_params : dict
             Passed to the estimator's `fit`, such as ``svc__sample_weight`` for a pipeline. With scikit-learn's metadata
-            routing, the estimator's requests decide.
+            routing, the requests of the estimator determine which parameters are passed.
 
         Returns
         -------
@@ -145,7 +146,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
             else:
-                self.__dict__.pop(name, None)  # from an earlier fit
+                self.__dict__.pop(name, None)  # set by an earlier fit
         return self
 
     def predict(self, X: Any) -> Any:
@@ -160,7 +161,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         return self.compiled_.decision_function(X)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """Return the requests of this object, for `score`, and of the estimator, for `fit`."""
+        """Return the metadata requests of this object, for `score`, and of the estimator, for `fit`."""
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return MetadataRouter(owner=self).add_self_request(self).add(estimator=self._template(), method_mapping=mapping)
 
@@ -177,7 +178,8 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
 
 
 class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[misc]
-    """Classifier that trains another one and compiles it; parameters and attributes as in CompilingEstimator.
+    """Classifier that trains another classifier and compiles it; other parameters and attributes as in
+    CompilingEstimator.
 
     Parameters
     ----------
@@ -222,15 +224,16 @@ class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[m
 
 
 class CompiledRegressor(RegressorMixin, CompilingEstimator):  # type: ignore[misc]
-    """Regressor that trains another one and compiles it; parameters and attributes as in CompiledClassifier.
+    """Regressor that trains another regressor and compiles it; other parameters and attributes as in
+    CompilingEstimator.
 
     Parameters
     ----------
     estimator : regressor, optional
         Default: ``SVR()``.
     **options
-        Options of `compile`. Predictions are within `tolerance` of the estimator's, by default a thousandth of the
-        range of its values.
+        Options of `compile`. Predictions differ from the estimator's by at most `tolerance`, by default a thousandth of
+        the range of the estimator's values.
 
     Examples
     --------
@@ -248,7 +251,8 @@ class CompiledRegressor(RegressorMixin, CompilingEstimator):  # type: ignore[mis
 
 
 class CompiledOutlierDetector(OutlierMixin, CompilingEstimator):  # type: ignore[misc]
-    """Outlier detector that trains another one and compiles it; parameters and attributes as in CompiledClassifier.
+    """Outlier detector that trains another one and compiles it; other parameters and attributes as in
+    CompilingEstimator.
 
     Parameters
     ----------
@@ -283,6 +287,6 @@ class CompiledOutlierDetector(OutlierMixin, CompilingEstimator):  # type: ignore
 
     @_answers("score_samples")
     def score_samples(self, X: Any) -> Any:
-        """Return decision values before the offset is subtracted, shape (n_rows,)."""
+        """Return the decision values before the offset is subtracted, shape (n_rows,)."""
         check_is_fitted(self)
         return self.compiled_.score_samples(X)

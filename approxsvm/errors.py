@@ -1,6 +1,6 @@
-"""Exception classes, one for each kind of failure, and warnings, one for each kind of doubt.
+"""Exception classes, one for each kind of failure, and warning classes, one for each kind of doubt.
 
-Messages are lower case and name the offender and both numbers.
+Error messages are in lower case; they name the offending item and both numbers.
 """
 
 
@@ -9,11 +9,11 @@ class ApproxSVMError(Exception):
 
 
 class ModelFormatError(ApproxSVMError, ValueError):
-    """A model file breaks its format, or the parts of a model contradict each other."""
+    """A model file breaks the rules of its format, or the parts of a model contradict each other."""
 
 
 class DataFormatError(ApproxSVMError, ValueError):
-    """A data file is not LIBSVM text; the message names the line."""
+    """A data file is not in LIBSVM's text format; the message names the line."""
 
 
 class UnsupportedModelError(ApproxSVMError, ValueError):
@@ -25,15 +25,15 @@ class ArtifactError(ApproxSVMError, ValueError):
 
 
 class InputError(ApproxSVMError, ValueError):
-    """Rows have the wrong shape or type, or hold NaN or infinity; or an option has an invalid value."""
+    """Rows have the wrong shape or type, or contain NaN or infinity; or an option has an invalid value."""
 
 
 class UnsortedIndicesError(InputError):
-    """The column indices of a sparse row are not strictly ascending."""
+    """The column indices of a sparse row are not strictly increasing."""
 
 
 class TargetError(ApproxSVMError, RuntimeError):
-    """The requested instruction-set target is unknown, or this machine cannot run it."""
+    """The requested instruction set is unknown, or this machine does not support it."""
 
 
 class MissingPackageError(ApproxSVMError, ImportError):
@@ -45,12 +45,12 @@ class ApproxSVMWarning(UserWarning):
 
 
 class ColumnsByPositionWarning(ApproxSVMWarning):
-    """Columns of a table are matched to features by position because the model has no names."""
+    """Columns of a table are matched to features by position because the model has no column names."""
 
 
 class OpenAnswersWarning(ApproxSVMWarning):
-    """An exported model answers some rows only by its expansions: labels or values may differ from the source."""
+    """An exported model predicts some rows only by its expansions: labels or values may differ from the source's."""
 
 
 class SourceAccuracyWarning(ApproxSVMWarning):
-    """Float64 rounding in the source may change its answers."""
+    """Float64 rounding in the source may change the source's predictions."""

@@ -26,23 +26,24 @@ from approxsvm.system.availability import available_if
 from approxsvm.system.threads import n_threads
 
 Self = TypeVar("Self", bound="CompiledModel")
-# Dtypes that rows keep; the evaluator rejects longdouble numbers that float64 rounds.
+# Dtypes of rows that are not converted; the evaluator rejects longdouble numbers that float64 would round.
 _DTYPES = [np.float64, np.float32, np.longdouble]
 
 
 class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: ignore[misc]
     """Base class of the compiled estimators.
 
-    Batches of up to four rows per center use different code than larger ones, to reduce latency. Their values may
-    differ from the values in a larger batch within the bounds, which hold for both.
+    Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
+    in a small and in a large batch may differ within the bounds, which hold for both batches.
 
-    scikit-learn's steps compute in the dtype of their rows. If the source computes different answers than for float64
-    rows, rows are rejected (InputError), or the bounds include its rounding in float32.
+    scikit-learn's steps compute in the dtype of their rows. If the source predicts other results for float32 rows than
+    for the same rows in float64, float32 rows are rejected (InputError), or the bounds include the source's rounding in
+    float32.
 
     Parameters
     ----------
     artifact : Artifact
-        The compiled model. As a parameter it survives ``clone``: a clone predicts like the original.
+        The compiled model. Because the artifact is a parameter, a ``clone`` predicts like the original.
     n_jobs : int, optional
         Number of threads, as in scikit-learn. Default: 1; -1 for all processors. Results do not depend on it.
 
@@ -51,11 +52,12 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     n_features_in_ : int
         Number of columns that rows must have.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Column names, if the source model was fitted on a data frame. If its first step is a ColumnTransformer, columns
-        of data frames are matched by name, in any order and among others, and columns that it drops may hold anything
-        or be missing. Otherwise data frames must have the same columns in the same order.
+        Column names, if the source model was fitted on a data frame. If the first step of the source is a
+        ColumnTransformer, the columns of a data frame are matched by name, in any order and among further columns;
+        columns that the ColumnTransformer drops may hold anything or be missing. Otherwise a data frame must have the
+        same columns in the same order.
     compilation : Compilation or None
-        Plans that were tried, and the time; None if the model was loaded from a file, unpickled or cloned.
+        The plans that were tried, and the compile time; None if the model was loaded from a file, unpickled or cloned.
     """
 
     compilation: Compilation | None = None
@@ -83,7 +85,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     def fit(self: Self, X: Any = None, y: Any = None, *args: Any, **fit_params: Any) -> Self:
         """Do nothing and return self: a compiled model stays fitted, like sklearn.frozen.FrozenEstimator.
 
-        Weights of rows and other parameters are accepted and ignored.
+        Sample weights and other parameters are accepted and ignored.
         """
         self._evaluator  # noqa: B018  # built here, so that predictions do not change the estimator
         return self
@@ -91,7 +93,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_evaluator_cache", None)
-        state.pop("compilation", None)  # a record for whoever compiled; skops would ask to trust its classes
+        state.pop("compilation", None)  # only for the user who compiled; skops would ask to trust its classes
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -103,9 +105,9 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @property
     def members(self) -> list[Any]:
-        """Compiled models of the members of an ensemble, or of several targets.
+        """Compiled models of the members of an ensemble or, for several targets, of each target.
 
-        Members for targets may be regressions, above 0 for the second of two labels.
+        The member for a target may be a regression, whose value is positive for the second of two labels.
         """
         return [estimator_for(artifact, n_jobs=self.n_jobs) for artifact in self.artifact.members]
 
@@ -128,12 +130,12 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         if plain and self.artifact.feature_names is None:
             return X  # the usual case, ten times cheaper; the core checks the values
         if plain:
-            validate_data(self, X, reset=False, skip_check_array=True)  # warns that names are missing
+            validate_data(self, X, reset=False, skip_check_array=True)  # warns about missing names
             return X
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Convert rows in any container but plain arrays to float32 or float64."""
+        """Convert rows in any container except plain arrays to float32 or float64."""
         width = self.artifact.n_raw_features
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
@@ -152,7 +154,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
             reset=False,
             accept_sparse="csr",
             dtype=_DTYPES,
-            ensure_all_finite=False,  # the core checks that
+            ensure_all_finite=False,  # the core checks for finite values
             ensure_min_samples=0,
         )
         return with_one_index_type(rows)
@@ -164,11 +166,11 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @available_if(_has_numbers)
     def error_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound of `|value - exact value|` for each row, for truncation and rounding together.
+        """Return an upper bound on `|value - exact value|` for each row, which includes truncation and rounding.
 
         The value is the result of `decision_function`, or of `predict` for a regression. The exact value is the source
-        model's decision function over the real numbers. For a calibrated classifier, these are bounds for the values of
-        the inner classifier; `probability_bound` bounds its probabilities.
+        model's decision function over the real numbers. For a calibrated classifier, the bounds hold for the values of
+        the inner classifier; `probability_bound` bounds the errors of the probabilities.
 
         Parameters
         ----------
@@ -177,8 +179,8 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         Returns
         -------
         ndarray of shape (n_rows,) or, with several classes, (n_rows, n_pairs), float64
-            The shape of the predictions for a regression. Pairs of classes are in LIBSVM's order, (0, 1), (0, 2), ...,
-            by position in ``artifact.labels``.
+            The shape is that of the predictions for a regression. Pairs of classes are in LIBSVM's order, (0, 1), (0,
+            2), ..., by position in ``artifact.labels``.
         """
         return self._evaluator.error_bound(self._rows(X))
 
@@ -193,7 +195,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
     @property
     def summary(self) -> Summary:
-        """Source, plan and size of the compiled model; print it."""
+        """Source, plan and size of the compiled model, for printing."""
         race = None if self.compilation is None else self.compilation.race
         return summarize(self.artifact, self.rows_per_stage, self._evaluator.exact_count, race)
 
@@ -208,9 +210,10 @@ class WithProbabilities(CompiledModel):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return probabilities of the labels by the source's formula.
+        """Return class probabilities by the source's formula.
 
-        They are computed from the exact decision values or, with a tolerance, from values within it.
+        Probabilities are computed from the exact decision values or, with a tolerance, from values within the
+        tolerance.
 
         Parameters
         ----------
@@ -219,7 +222,8 @@ class WithProbabilities(CompiledModel):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            Columns as in ``classes_``. A one-class model has LIBSVM's order, inlier and outlier.
+            Columns are in the order of ``classes_``. The columns of a one-class model are inlier and outlier, as in
+            LIBSVM.
         """
         return np.asarray(self._evaluator.predict_proba(self._rows(X)))
 
@@ -231,12 +235,12 @@ class WithProbabilities(CompiledModel):
 
     @available_if(_has_probabilities)
     def probability_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound of the difference to the probabilities of the exact decision values.
+        """Return an upper bound on the difference from the probabilities of the exact decision values.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes), float64
-            1 if several classes are coupled, because only their decision values are bounded.
+            The bound is 1 if several classes are coupled, because only their decision values are bounded.
         """
         return np.asarray(self._evaluator.probability_bound(self._rows(X)))
 
@@ -251,7 +255,7 @@ class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
 
     @property
     def classes_(self) -> npt.NDArray[Any]:
-        """Class labels, sorted, with the dtype of the source model; shape (n_classes,)."""
+        """Class labels, sorted, with the dtype of the source model's labels; shape (n_classes,)."""
         return np.sort(self.artifact.labels)
 
 
@@ -265,12 +269,12 @@ class CompiledSVC(ClassifierModel):
 
     @available_if(_has_decision_function)
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the decision values of the source; a CalibratedClassifierCV has none.
+        """Return the decision values of the source; a CalibratedClassifierCV has no decision values.
 
-        By default they are exact, from the engine in float64, for ranking, thresholds and calibration; `predict` does
-        not need them and is faster. If the model was compiled with a tolerance, values are within it, and their signs
-        equal the exact model's. In mode "approximate" they come from the expansion. `error_bound` bounds the error of
-        each.
+        By default the values are exact and come from the float64 engine, for ranking, thresholds and calibration;
+        `predict` does not need these values and is faster. If the model was compiled with a tolerance, the values are
+        within the tolerance of the exact values, and their signs equal the exact model's signs. In mode "approximate"
+        the values come from the expansion. `error_bound` bounds the error of each value.
 
         Parameters
         ----------
@@ -279,15 +283,15 @@ class CompiledSVC(ClassifierModel):
         Returns
         -------
         ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
-            With two classes, a positive value is a vote for ``classes_[1]``, as everywhere in scikit-learn. With
-            several, a score for each class ("ovr": votes, with confidences to break ties); or, for
-            decision_function_shape="ovo" and for LIBSVM models, a value for each pair of ``classes_``, positive for the
-            first.
+            With two classes, a positive value is a vote for ``classes_[1]``, as in scikit-learn. With more classes, one
+            score for each class ("ovr": votes, with confidences that break ties); or, with
+            decision_function_shape="ovo" and for LIBSVM models, one value for each pair of ``classes_``, positive for
+            the first class of the pair.
 
         Raises
         ------
         ValueError
-            X has the wrong shape, or holds NaN or infinity; the latter is an InputError that names the place.
+            X has the wrong shape, or holds NaN or infinity; in the latter case, an InputError names the position.
         """
         return self._evaluator.decision_function(self._rows(X))
 
@@ -299,8 +303,8 @@ class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
 class CompiledDensity(CompiledSVR):
     """Compiled kernel density; parameters as in CompiledModel.
 
-    `predict` returns the mean of the kernel, weighted by the samples' weights: the density up to a constant factor.
-    The artifact holds this mean, and every other interface returns it.
+    `predict` returns the mean of the kernel, weighted by the samples' weights: the density up to a constant factor. The
+    artifact holds this mean, and all other interfaces return it.
     """
 
     def score_samples(self, X: Any, *, return_bound: bool = False) -> Any:
@@ -316,10 +320,10 @@ class CompiledDensity(CompiledSVR):
         -------
         log_density : ndarray of shape (n_rows,), float64
         bound : ndarray of shape (n_rows,), float64
-            Only with `return_bound`. Upper bound of the distance to the log of the density over the real numbers, so
-            the error of the density itself is a factor of at most ``exp(bound)``. It includes the source's rounding in
-            float32. It is infinite in the tails in mode "approximate", and for tail rows that the source computes in
-            float32.
+            Only with `return_bound`: upper bound on the distance from the log of the density over the real numbers. The
+            relative error of the density is therefore a factor of at most ``exp(bound)``. The bound includes the
+            source's rounding in float32. It is infinite in the tails in mode "approximate", and for tail rows that the
+            source computes in float32.
 
         Examples
         --------
@@ -340,7 +344,7 @@ class CompiledDensity(CompiledSVR):
         return (logs, bounds) if return_bound else logs
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the total log-likelihood of the rows, like KernelDensity."""
+        """Return the total log-likelihood of the rows, as KernelDensity does."""
         return float(np.sum(self.score_samples(X)))
 
 
@@ -369,29 +373,30 @@ class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc
     def decision_function(self, X: Any) -> FloatArray:
         """Return decision values, shape (n_rows,); positive values are inliers.
 
-        They are exact unless the model was compiled with a tolerance; see `CompiledSVC.decision_function`.
+        The values are exact unless the model was compiled with a tolerance; see `CompiledSVC.decision_function`.
         """
         return self._evaluator.decision_function(self._rows(X))
 
     @available_if(_has_scores)
     def score_samples(self, X: Any) -> FloatArray:
-        """Return decision values before the offset is subtracted, shape (n_rows,)."""
+        """Return the decision values before the offset is subtracted, shape (n_rows,)."""
         return self.decision_function(X) + self.offset_
 
 
 class CompiledEnsemble(ClassifierModel):
-    """Compiled classifiers that vote or whose probabilities are averaged, like CalibratedClassifierCV(ensemble=True).
+    """Compiled classifiers that vote or whose probabilities are averaged, as in CalibratedClassifierCV(ensemble=True).
 
-    Means have no decision function, and `error_bound` bounds their probabilities. Rows that the members' bounds cannot
-    decide are evaluated exactly, except in mode "approximate". Parameters are the same as for CompiledModel.
+    An ensemble that averages probabilities has no decision function, and `error_bound` bounds its probabilities. Rows
+    whose label the members' bounds cannot determine are evaluated exactly, except in mode "approximate". Parameters are
+    the same as for CompiledModel.
 
-    Votes have the probabilities and decision values of BaggingClassifier, computed here from the members' answers:
-    fractions of the votes, and means of values.
+    An ensemble that votes has the probabilities and decision values of BaggingClassifier, computed here from the
+    members' predictions: the fraction of the votes for each class, and the mean decision values.
     """
 
     def _votes(self, X: Any) -> FloatArray:
         """Return the fraction of the votes for each class, shape (n_rows, n_classes)."""
-        rows = self._rows(X)  # members cannot vectorize texts
+        rows = self._rows(X)  # members cannot vectorize strings
         artifact = self.artifact
         labels = [member._evaluator.predict(rows)[:, np.newaxis] for member in self.members]
         votes = [
@@ -431,34 +436,35 @@ class CompiledEnsemble(ClassifierModel):
     def decision_function(self, X: Any) -> FloatArray:
         """Return means of the members' decision values.
 
-        The shape is the same as in the source: (n_rows,) for two classes, else a column for each class or pair. If a
-        step of the source maps float32 rows in float32, the means of such rows are accurate up to the rounding of that
-        step.
+        The shape is the same as in the source: (n_rows,) for two classes, otherwise one column for each class or pair
+        of classes. If a step of the source transforms float32 rows in float32, the means of such rows are accurate up
+        to the rounding of that step.
         """
         rows = self._rows(X)
         return np.asarray(np.mean([member._evaluator.decision_function(rows) for member in self.members], axis=0))
 
 
 class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled classifiers for several labels of each row, each label with a certificate.
+    """Compiled classifiers for several labels of each row; every label has a certificate.
 
     The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix; parameters as in
-    CompiledModel. ``predict_proba`` and ``decision_function`` return the members' numbers, if all members have them.
+    CompiledModel. ``predict_proba`` and ``decision_function`` return the members' results, if all members have these
+    methods.
 
     Attributes
     ----------
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
-        Labels of each target; for a OneVsRestClassifier its classes, 0, 1, ..., of which a row may have any number.
+        Labels of each target; for a OneVsRestClassifier the classes 0, 1, ..., any number of which a row may belong to.
     """
 
     @property
     def multilabel_(self) -> bool:
-        """Whether each label says if a row belongs to one of several classes."""
+        """Whether each label states if a row belongs to one of several classes."""
         return bool(self.artifact.outputs.decision_shape == "ovr")
 
     @property
     def classes_(self) -> Any:
-        """Labels of each target, sorted; or the classes."""
+        """Sorted labels of each target, or the classes of a OneVsRestClassifier."""
         if self.multilabel_:
             return np.arange(self.artifact.n_targets)
         sorted_labels = np.sort(self.artifact.labels)
@@ -471,7 +477,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
         ]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the fraction of rows whose labels are all right."""
+        """Return the fraction of rows whose labels are all correct."""
         predicted, y = self.predict(X), y.toarray() if hasattr(y, "toarray") else np.asarray(y)
         if y.shape != predicted.shape:
             raise InputError(f"y has shape {y.shape}, but must have a label for each row and target, {predicted.shape}")
@@ -484,19 +490,19 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return a list of each target's class probabilities, or each class's probability for a row."""
+        """Return a list of the class probabilities of each target, or a matrix of the probability of each class."""
         return self._from_members(X, "predict_proba")
 
     @available_if(_have_probabilities)
     def probability_bound(self, X: Any) -> Any:
-        """Bound the difference to the probabilities of the exact decision values, in the shape of `predict_proba`.
+        """Bound the difference from the probabilities of the exact decision values, in the shape of `predict_proba`.
 
-        1 if several classes are coupled, because only their decision values are bounded.
+        The bound is 1 if several classes are coupled, because only their decision values are bounded.
         """
         return self._from_members(X, "probability_bound")
 
     def _from_members(self, X: Any, method: str) -> Any:
-        rows = self._rows(X)  # members cannot vectorize texts
+        rows = self._rows(X)  # members cannot vectorize strings
         answers = [np.asarray(getattr(member._evaluator, method)(rows)) for member in self.members]
         return np.column_stack([columns[:, 1] for columns in answers]) if self.multilabel_ else answers
 
@@ -508,9 +514,10 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_values)
     def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values of each class, shape (n_rows, n_targets): exact values, or values within a tolerance.
+        """Return the decision values of each class, shape (n_rows, n_targets): exact, or within the tolerance.
 
-        If a step of the source maps float32 rows in float32, values of such rows are accurate up to its rounding.
+        If a step of the source transforms float32 rows in float32, the values of such rows are accurate up to its
+        rounding.
         """
         rows = self._rows(X)
         values = [
@@ -523,21 +530,21 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
 
 def _as_numbers(columns: Any) -> Any:
-    """Convert some columns of a table to floats; the core checks that they are finite."""
+    """Convert some columns of a table to floats; the core checks for finite values."""
     return check_array(real_rows(columns), dtype=_DTYPES, ensure_all_finite=False, ensure_min_samples=0)
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
-    """Return the estimator for an artifact, with its check rows replayed."""
+    """Return the estimator for an artifact, after its check rows were evaluated again."""
     of_classes = CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC
     classes: dict[str, type[CompiledModel]] = {
         "classification": CompiledMultiOutput if artifact.of_targets else of_classes,
         "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
-    n_threads(n_jobs)  # rejects an invalid number; `set_params` accepts any, as in scikit-learn
+    n_threads(n_jobs)  # rejects an invalid number; `set_params` accepts any number, as in scikit-learn
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
-    estimator._evaluator  # noqa: B018  # built here, not at the first prediction
+    estimator._evaluator  # built here, not at the first prediction
     return estimator
 
 
@@ -557,7 +564,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     Raises
     ------
     ArtifactError
-        The file breaks a rule of models/FORMAT.md, or its check rows give other values on this machine.
+        The file breaks a rule of models/FORMAT.md, or its check rows have other values on this machine.
     InputError
         `n_jobs` is not a valid number of threads.
     OSError

@@ -1,4 +1,4 @@
-"""Import of the installed package when Python was started in the source folder and found the sources first."""
+"""Import of the installed package if Python was started in the source folder and found the sources first."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 
 def installed_folder(path: str) -> str:
-    """Return the folder of the installed package, which has the compiled part that the sources at `path` lack.
+    """Return the folder of the installed package, which has the compiled module that is missing at `path`.
 
-    All modules are imported from it, so that versions never mix; a warning says if the sources differ.
+    All modules are imported from that folder, so that versions never mix; a warning tells if the sources differ.
     """
     sources = Path(path)
     try:

@@ -1,4 +1,4 @@
-"""Methods about the neighbourhood of rows: certified radii, gradients, and the paper's validity test."""
+"""Methods about the neighborhood of rows: certified radii, gradients, and the validity test of Claesen et al. 2014."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class _Model(Protocol):
 
 
 class Explaining:
-    """Radii, gradients, and the test of rows at run time."""
+    """Certified radii, gradients, and the validity test at run time."""
 
     def certified_radius(self: _Model, X: Any) -> FloatArray:
-        """Return a proven distance by which each row may move without changing its label.
+        """Return a proven distance by which each row may move without a change of its label.
 
-        Any row within this Euclidean distance, in the units of `X`, has the label that `predict` gives to this one, by
-        the source's formula over the real numbers. The proof uses norms of the model (radius.py), so the nearest row
-        with another label is usually farther away, by a factor of 2 to 10. The distance is 0 if nothing is proven, and
-        infinite if no row has another label.
+        Any point within this Euclidean distance of a row, in the units of `X`, has the label that `predict` returns for
+        the row, by the source's formula over the real numbers. The proof uses norms of the model (radius.py), so the
+        nearest point with another label is usually 2 to 10 times as far away. The distance is 0 if nothing is proven,
+        and infinite if no point has another label.
 
         Parameters
         ----------
@@ -45,8 +45,8 @@ class Explaining:
         Raises
         ------
         UnsupportedModelError
-            The kernel is not Gaussian, this is an ensemble or a regression, or a step before the model has no steepest
-            slope.
+            The kernel is not Gaussian, the model is an ensemble or a regression, or the slope of a step before the
+            model is unbounded.
 
         Examples
         --------
@@ -67,9 +67,10 @@ class Explaining:
     def gradient(self: _Model, X: Any, *, return_bound: bool = False) -> Any:
         """Return the gradient of the decision function, or of a regression's values, with respect to each row of `X`.
 
-        For a Gaussian kernel it is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Polynomial and sigmoid
-        kernels and random Fourier features also have a gradient. It is in the units of `X`, before scalers, chosen
-        columns and projections. Beyond a limit (MinMaxScaler with ``clip=True``) it is 0.
+        For a Gaussian kernel the gradient is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Polynomial and
+        sigmoid kernels and random Fourier features also have a gradient. The gradient is in the units of `X`, before
+        any scaling, selection of columns or projection. Beyond a limit (MinMaxScaler with ``clip=True``) the gradient
+        is 0.
 
         Parameters
         ----------
@@ -80,19 +81,19 @@ class Explaining:
         Returns
         -------
         gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
-            The second shape is for several decision functions or targets. Signs and order are as in
-            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients refer to its pairs
+            The second shape is for several decision functions or targets. Signs and order are the same as in
+            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are those of the pairs
             (``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
-            Only with `return_bound`. Upper bound of the distance of each number to the gradient of the model's formula
-            over the real numbers, with the parameters of the artifact. At a limit, where the gradient does not exist,
-            the bound covers the slopes of both sides.
+            Only with `return_bound`: upper bound on the distance of each number from the gradient of the model's
+            formula over the real numbers, with the parameters of the artifact. At a limit, where the gradient does not
+            exist, the bound covers the slopes on both sides.
 
         Raises
         ------
         UnsupportedModelError
-            A step before the model neither scales nor projects, a Gaussian kernel has mode "approximate", or this is a
-            mean of several models' probabilities.
+            A step before the model neither scales nor projects, a model with a Gaussian kernel has mode "approximate",
+            or the model averages the probabilities of several models.
 
         Examples
         --------
@@ -115,11 +116,11 @@ class Explaining:
         return (slopes, bounds) if return_bound else slopes
 
     def within_gamma_bound(self: _Model, X: Any) -> npt.NDArray[np.bool_]:
-        """Return whether each row passes the paper's validity test at run time (Claesen et al. 2014, Eq. 3.11).
+        """Return whether each row passes the validity test at run time of Claesen et al. 2014, Eq. 3.11.
 
-        For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and every term of the expansion is within 3.05 %
-        of its exponential. This does not bound their sum, because terms of opposite sign may cancel. With linear and
-        polynomial kernels no term is approximated, and every row passes.
+        For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and the relative error of each expanded
+        exponential is at most 3.05 %. This does not bound the relative error of the sum, because terms of opposite sign
+        may cancel. With linear and polynomial kernels no term is approximated, and every row passes.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ class _Model(Protocol):
 
 
 class Exporting:
-    """Artifacts, ONNX graphs, C headers and reports."""
+    """Methods that write artifacts, ONNX graphs, C headers and reports."""
 
     def report(
         self: Compiled,
@@ -33,31 +33,32 @@ class Exporting:
         max_rows: int | None = None,
         title: str | None = None,
     ) -> Report:
-        """Report on the compiled model and its predictions for given rows: as text, and as a self-contained HTML page.
+        """Report on the compiled model and its predictions for given rows, as text and as a self-contained HTML page.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            Rows to predict, preferably not training rows. Rows that are not finite are listed and left out.
+            Rows to predict, preferably not training rows. Rows with NaN or infinity are listed and not predicted.
         y : array-like of shape (n_rows,), optional
             True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without it, the report cannot show errors, label differences and the speedup, and says so.
+            The source. Without the source, the report cannot show errors, label differences and the speedup, and says
+            so.
         max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: as many as take about a second.
+            Maximum number of rows to compare with the source. Default: the number that takes about a second.
         title : str, optional
 
         Returns
         -------
         Report
-            ``print(report)`` shows verdict, figures and speed. ``report.save(path)`` writes the page, ``report.html``,
+            ``print(report)`` shows the verdict, figures and speed. ``report.save("report.html")`` writes the page,
             which needs jinja2 and matplotlib: ``pip install 'approxsvm[report]'``. ``report.evidence`` has all figures.
             Notebooks display the page.
 
         Raises
         ------
         InputError
-            No row is finite, `y` has the wrong length, or `against` is a different kind of model.
+            No row is finite, `y` has the wrong length, or `against` is a different kind of model than the compiled one.
 
         Examples
         --------
@@ -75,7 +76,7 @@ class Exporting:
         return make_report(self, X, y, against=against, max_rows=max_rows, title=title)
 
     def save(self: _Model, path: str | os.PathLike[str]) -> None:
-        """Write the artifact to an .asvm file; if this fails, `path` keeps its previous content."""
+        """Write the artifact to an .asvm file; if writing fails, the file at `path` keeps its previous content."""
         self.artifact.write(path)
 
     def to_onnx(
@@ -86,47 +87,47 @@ class Exporting:
         fallback: bool | None = None,
         max_bytes: int = 1 << 28,
     ) -> Any:
-        """Export to an ONNX model of standard operators, with the names and shapes that skl2onnx gives the source.
+        """Export to an ONNX model of standard operators, with the names and shapes that skl2onnx uses for the source.
 
-        The input is "X", with any number of raw rows, which the graph scales like the source. The outputs are "label"
-        and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores" for a
-        one-class model and for a Gaussian process classifier (its latent values), and "variable" for a regression. In
-        mode "certified", the graph labels like `predict`: by the expansions if they prove the label, else by the exact
-        model. Scores and probabilities come from the same model: without a tolerance they may differ from
-        `decision_function` and `predict_proba` by the expansions' error.
+        The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
+        "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
+        for a one-class model and for a Gaussian process classifier (its latent values), and "variable" for a
+        regression. In mode "certified", the graph predicts the same labels as `predict`: by the expansions if they
+        prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as the label:
+        without a tolerance they may differ from `decision_function` and `predict_proba` by the error of the expansions.
 
         Parameters
         ----------
         input_type : {"float32", "float64"}
-            Type of the rows, and of scores, probabilities or values. The graph computes in float64.
+            Type of the rows, and of the scores, probabilities or values. The graph computes in float64.
         certain : bool, optional
-            Whether to add an output "certain": for each row, whether the label is proven to be the exact model's, or
-            the value of a regression to be within the tolerance. Default: True, except in mode "approximate", for
-            regressions without a tolerance, and for the exact model of a regression.
+            Whether to add an output "certain", which states for each row whether the label is proven equal to the exact
+            model's, or the value of a regression is proven to be within the tolerance. Default: True, except in mode
+            "approximate", for regressions without a tolerance, and for the exact model of a regression.
         fallback : bool, optional
-            Whether to include the exact model, for rows that the expansions cannot decide. Default: True if the graph
-            then fits `max_bytes`.
+            Whether to include the exact model, for rows whose label the expansions cannot determine. Default: True if
+            the constants of the graph then fit into `max_bytes`.
         max_bytes : int
-            Limit on the constants of the graph, by default 256 MiB.
+            Limit on the size of the graph's constants, by default 256 MiB.
 
         Returns
         -------
         onnx.ModelProto
-            Checked by ``onnx.checker``. Save it with ``onnx.save(model, path)``.
+            The model, checked by ``onnx.checker``. Save it with ``onnx.save(model, path)``.
 
         Raises
         ------
         UnsupportedModelError
             The graph would exceed `max_bytes`, labels are neither integers nor strings, `certain` is requested without
-            a tolerance that defines it, or `fallback` in mode "approximate".
+            a tolerance that defines it, or `fallback` is requested in mode "approximate".
         MissingPackageError
             The package onnx is not installed: ``pip install 'approxsvm[onnx]'``.
 
         Warns
         -----
         OpenAnswersWarning
-            The model is certified, but its graph has no exact model, because that is too large or `fallback` is False.
-            If its output "certain" is false, labels may differ. The graph's ``doc_string`` also says this.
+            The model is certified, but its graph has no exact model, because the exact model is too large or `fallback`
+            is False. For rows with a false "certain", labels may differ. The ``doc_string`` of the graph also says so.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
@@ -150,53 +151,56 @@ class Exporting:
     ) -> CExport:
         """Write the model as one C99 header for microcontrollers: constant data, no heap, no libc.
 
-        With ``name="m"`` the header has these functions of a raw row, which they scale:
+        With ``name="m"`` the header has the following functions of a raw row, which the functions scale:
 
         * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
-          for a regression ``float m_predict``.
+          or, for a regression, the value as ``float m_predict``.
         * ``int m_is_certain(const float row[])``, whether this label is proven to be the exact model's;
-          for a regression, whether the value is within the tolerance of the exact one.
+          for a regression, whether the value is within the tolerance of the exact value.
         * ``int m_predict_if_certain(const float row[])``, which returns -1 for a row that is not certain.
         * ``void m_decision_values(const float row[], float values[])`` and ``void m_error_bounds(const float row[],
-          float bounds[])``, except for votes and means of several models, which have no decision values. A regression
-          with several targets has these and no ``m_predict``.
+          float bounds[])``, except for models that combine votes or probabilities, which have no decision values. A
+          regression with several targets has these functions and no ``m_predict``.
         * ``void m_probabilities(const float row[], float probabilities[])`` and ``m_probability_bounds``, if the model
           has probabilities.
 
-        Gaussian kernels are evaluated by their expansions if the artifact has one of each decision function. All other
-        kinds, and mode "exact", are evaluated by their own sums in float32. Rows too long for float32 are treated like
-        rows that are not finite: the values are NaN, and they are never certain.
+        Gaussian kernels are evaluated by their expansions if the artifact has exactly one expansion for each decision
+        function. All other kernels, and models in mode "exact", are evaluated as sums over the support vectors in
+        float32. Rows too long for float32 are treated like rows with NaN: the values are NaN, and the row is never
+        certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
 
         Parameters
         ----------
         path : str or path
-            Keeps its previous content if writing fails.
+            Path of the header; the file keeps its previous content if writing fails.
         name : str
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
-            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. Every
-            bound includes their rounding, so fewer rows are certain and none is wrong. Only for expansions.
+            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. All
+            bounds include the rounding of the coefficients, so fewer rows are certain, and no certain label is wrong.
+            Integers are only for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
-            m_steps[j] * q``, and a row is certain only if all of them give its label. ``m_quantize(numbers, row)``
-            converts floats to codes. Numbers out of range get the last code, and are never certain.
+            m_steps[j] * q``, and a row is certain only if all these numbers give the same label. ``m_quantize(numbers,
+            row)`` converts floats to codes. Numbers out of range get the last code, and their rows are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Sample rows like those to predict, which determine the range of integer inputs; only needed for these.
+            Sample rows like the rows to predict, which determine the range of integer inputs; needed only for integer
+            inputs.
 
         Returns
         -------
         CExport
-            ``flash_bytes`` of constants, ``ram_bytes`` of stack and ``multiply_adds`` per row.
+            The bytes of constants ``flash_bytes`` and of stack ``ram_bytes``, and the ``multiply_adds`` per row.
 
         Raises
         ------
         UnsupportedModelError
-            A step before the model neither scales nor projects, numbers do not fit float32, or integers are requested
-            that are not supported: for rows after a projection or for several models, or for coefficients of sums.
+            A step before the model neither scales nor projects, some numbers do not fit into float32, or integers are
+            requested but not supported: for rows after a projection, for several models, or for coefficients of sums.
         InputError
-            `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has another
+            `name` is not a valid name in C, `coefficients` or `inputs` is invalid, or `X` is missing or has the wrong
             shape.
         OSError
             The file cannot be written.

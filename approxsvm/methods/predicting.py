@@ -1,4 +1,4 @@
-"""Methods that estimators and predictors have in common."""
+"""Methods that estimators and `Predictor` have in common."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class Predicting:
 
     @property
     def plan(self: _Predicts) -> Plan | None:
-        """Plan that was built, with one for each member of an ensemble; None if the artifact does not contain it."""
+        """Plan that was built, with a plan for each member of an ensemble; None if the artifact does not contain the
+        plan."""
         built: Plan | None = self.artifact.build_plan
         return built
 
@@ -42,9 +43,9 @@ class Predicting:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
-            Raw rows, before any scaling, which is part of the artifact. A data frame must have the columns that the
-            source was fitted with, in order; if the source begins with a ColumnTransformer, they are matched by name.
-            For a model without names a `Predictor` matches them as `predict_arrow` does.
+            Raw rows, before any scaling, because the artifact includes the scaling. A data frame must have the columns
+            with which the source was fitted, in order; if the source begins with a ColumnTransformer, columns are
+            matched by name. If the model has no column names, a `Predictor` matches columns as `predict_arrow` does.
 
         Returns
         -------
@@ -54,15 +55,15 @@ class Predicting:
         Raises
         ------
         InputError
-            X holds NaN, infinity or what is no real number, or has the wrong shape.
+            X holds NaN, infinity or a value that is not a real number, or has the wrong shape.
         """
         return self._evaluator.predict(self._rows(X))
 
     def certified(self: _Predicts, X: Any) -> npt.NDArray[np.bool_]:
-        """Return whether each row is proven by the first stage's bound, without the exact model.
+        """Return whether the first stage's bound proves the label or value of each row, without the exact model.
 
-        In mode "certified" the labels of the other rows equal the exact model's as well, which computes them. In mode
-        "approximate" they may differ.
+        In mode "certified" the exact model computes the labels of the other rows, so these labels also equal the exact
+        model's. In mode "approximate" the labels of the other rows may differ from the exact model's.
 
         Parameters
         ----------
@@ -76,18 +77,19 @@ class Predicting:
 
     @property
     def rows_per_stage(self: _Predicts) -> dict[str, int]:
-        """Number of rows that each stage has answered since this object was made.
+        """Number of rows that each stage has predicted since this object was created.
 
-        "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree", "subspace" (sums in
-        few coordinates), "float32" and "float64" (the exact engine), "definition" (term by term in LIBSVM's order).
-        Labels, and values within a tolerance, come from the cheapest stage that proves them. Requests for exact values
-        (``decision_function`` without a tolerance, and probabilities) start at "float64" or "definition". If a label
-        needs scores or members of an ensemble, the row counts once for each stage that it reaches.
+        The stages are "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree",
+        "subspace" (sums over the coordinates of a subspace), "float32" and "float64" (the exact engine), and
+        "definition" (term by term in LIBSVM's order). Labels, and values within a tolerance, come from the cheapest
+        stage that proves them. Requests for exact values (``decision_function`` without a tolerance, and probabilities)
+        start at "float64" or "definition". If a label depends on scores or on members of an ensemble, the row counts
+        once for each stage that it reaches.
         """
         return self._evaluator.rows_per_stage
 
     def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
-        """Convert rows in any container but plain arrays to the dtype in which the source computes."""
+        """Convert rows in any container except plain arrays to the dtype in which the source computes."""
         frames = self._evaluator.frames
         rows = frames.rows(X)
         if rows is None:
@@ -95,14 +97,14 @@ class Predicting:
             known = known_rows(X, raw)
             narrow = bool(dtypes) and dtypes.check(known, raw.names)
             try:
-                with np.errstate(all="ignore"):  # whatever the caller has set
+                with np.errstate(all="ignore"):  # independent of the caller's NumPy error state
                     rows = self._converted(known)
                     rows = as_checked(rows, narrow, raw.used) if dtypes else rows
             except (InputError, ArtifactError):
                 raise
             except (TypeError, OverflowError) as error:
                 raise error_of_cells(known, raw, f"X is not a matrix of real numbers: {error}") from None
-            except ValueError as error:  # from scikit-learn, also for names and shapes
+            except ValueError as error:  # raised by scikit-learn, also for wrong names and shapes
                 is_of_cells = "could not convert" in str(error) or "array element" in str(error)
                 raise error_of_cells(known, raw, str(error)) if is_of_cells else InputError(str(error)) from None
             frames.learn(X, rows)
@@ -114,16 +116,16 @@ class Predicting:
         Parameters
         ----------
         row : ndarray of shape (n_features,) or (1, n_features)
-            Contiguous rows of float32 or float64 are fastest. Also accepted: a list, a mapping, a pandas Series, a
-            named tuple, or a data frame of one row. Values with names are matched by name, in any order
+            Contiguous rows of float32 or float64 are fastest. A list, a mapping, a pandas Series, a named tuple, or a
+            data frame of one row is also accepted. Values with names are matched by name, in any order
             (docs/howto/scikit-learn.md, "One row").
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            What to return, as a dict. Default: only the label, or the value of a regression.
+            Outputs to return, as a dict. Default: only the label, or the value of a regression.
 
         Returns
         -------
         scalar, ndarray of shape (n_targets,), or dict
-            A class label, 1 or -1, or a value; an array if `predict` returns several for a row.
+            A class label, 1 or -1, or a value; an array if `predict` returns several results for each row.
 
         Raises
         ------
@@ -143,19 +145,20 @@ class Predicting:
         return self._evaluator.one_of_any_kind(row, outputs, self._rows)
 
     def category_code(self: _Predicts, column: int | str, value: Any) -> float:
-        """Return the code of a value in a string column, for arrays of numbers and other interfaces without strings.
+        """Return the code of a value in a string column, for numeric arrays and for interfaces without strings.
 
         Parameters
         ----------
         column : int or str
             Position of the raw column, or its name.
-        value : str, None or NaN
+        A category, or a missing value.
             A category, or a missing value.
 
         Returns
         -------
         float
-            The position of a known string; NaN for NaN, -2 for None, and -1 for unknown values.
+            The position of a known string in the list of categories; NaN for NaN, -2 for None, and -1 for unknown
+            strings.
 
         Raises
         ------
@@ -189,38 +192,40 @@ class Predicting:
     ) -> Any:
         """Predict the rows of a table of Arrow columns, without Python objects; return a table.
 
-        Columns are matched by the names that the model was fitted with; their order and further columns do not matter.
+        Columns are matched by the names with which the model was fitted; their order and further columns do not matter.
         A model without names takes the columns f0, f1, ... if all are present, and rejects a table with only some of
-        them. Otherwise it takes the columns that are not kept by position, with a `ColumnsByPositionWarning`. There
-        must be one for each feature and no other numbering (x0, x2), or a single column of lists of that fixed size.
-        Columns that the model does not use, such as those that a ColumnTransformer drops, are not read: they may hold
-        anything, and may be missing if the model has names. Lists of a fixed size are not copied; columns are copied
-        once, into a buffer that is reused.
+        these columns. Otherwise the model takes the columns not named in `keep` by position, with a
+        `ColumnsByPositionWarning`. There must be exactly one column for each feature, without another numbering (x0,
+        x2), or a single column of fixed-size lists with one item for each feature. Columns that the model does not use,
+        such as columns that a ColumnTransformer drops, are not read: such columns may hold anything, and may be missing
+        if the model has names. Fixed-size lists are not copied; columns are copied once, into a buffer that is reused.
 
         Parameters
         ----------
         data : pyarrow.Table, RecordBatch, a reader or iterable of batches, or any object that exports an Arrow stream
-            Polars, DuckDB and pandas objects do. Features are numbers of any type, booleans, or dictionaries of these.
+            Polars, DuckDB and pandas objects export such a stream. Features are numbers of any type, booleans, or
+            dictionaries of these.
         outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
-            Default: "label", or "value" for a regression. If an output has several columns, the class or pair of
-            classes follows its name: "probability_setosa".
+            Outputs to return. Default: "label", or "value" for a regression. If an output has several columns, the
+            class or pair of classes follows the output's name: "probability_setosa".
         keep : sequence of str
             Columns to copy to the result, before the outputs.
         columns : sequence of str, optional
-            The feature columns, in the model's order.
+            The feature columns, in the order of the model's features.
         on_error : {"fail", "null", "skip"}
-            What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
+            The treatment of rows that hold a null, NaN, infinity, or a number beyond the model's range.
 
         Returns
         -------
         pyarrow.Table
-            One row for each input row, except skipped ones. The numbers equal the results of `predict` and the related
-            methods for many rows, for any number and division of the rows.
+            One row for each input row, except skipped rows. The numbers equal the results of `predict` and the related
+            methods for many rows, no matter how many rows there are and how they are divided into batches.
 
         Raises
         ------
         InputError
-            A column is missing or not numeric, an output does not exist, or a row is bad; the message names it.
+            A column is missing or not numeric, an output does not exist, or a row is invalid; the message names the
+            column, output or row.
         MissingPackageError
             pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
         """

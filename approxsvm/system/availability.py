@@ -1,4 +1,4 @@
-"""Methods that some objects of a class lack, like scikit-learn's available_if; the error gives reason and remedy."""
+"""Methods that some objects of a class lack, like scikit-learn's available_if; errors state a reason and a remedy."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Any]:
-    """Hide a method from objects for which `check` raises AttributeError; the error includes its message."""
+    """Hide a method from objects for which `check` raises AttributeError; the error includes the message of `check`."""
     return lambda method: _Available(method, check)
 
 

@@ -1,4 +1,4 @@
-"""NumPy's error state inside public functions, whatever the caller has set."""
+"""NumPy's error state inside public functions, independent of the caller's settings."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def in_own_error_state(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function so that overflow, underflow and NaN are no errors and give no warnings in it."""
+    """Decorate a function so that overflow, underflow and NaN in it raise no errors and no warnings."""
 
     @wraps(function)
     def inner(*args: P.args, **kwargs: P.kwargs) -> T:

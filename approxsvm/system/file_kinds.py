@@ -1,4 +1,4 @@
-"""Kinds of files, by their content."""
+"""Kinds of files, recognized by content."""
 
 import zlib
 from pathlib import Path
@@ -11,14 +11,14 @@ _LOOKED_AT: Final = 1 << 16  # number of bytes at the beginning that identify a 
 
 
 def file_kinds(path: Path) -> tuple[str, str]:
-    """Return the kind of a file in the words of the native `file_kind`, and of what gzip has compressed in it."""
+    """Return the kind of a file, named as by the native `file_kind`; for a gzip file, also the kind of its content."""
     head = _head(path)
     kind = _native.file_kind(head)
     return kind, _native.file_kind(beginning(head)) if kind == _GZIP else ""
 
 
 def described_inside(path: Path) -> str:
-    """Describe in a clause what gzip has compressed in a file, with advice; empty for other files."""
+    """Describe the content of a gzip file in a clause, with advice; empty for other files."""
     head = _head(path)
     return _native.described_file(beginning(head)) if _native.file_kind(head) == _GZIP else ""
 
@@ -28,11 +28,11 @@ def _head(path: Path) -> bytes:
         return b""
     with path.open("rb") as file:
         head = file.read(_LOOKED_AT)
-        return head + file.read() if head.startswith(b"PK") else head  # archives have their names at the end
+        return head + file.read() if head.startswith(b"PK") else head  # archives list their members at the end
 
 
 def beginning(content: bytes) -> bytes:
-    """Decompress as much as the first bytes of a gzip file allow; nothing if they are broken."""
+    """Decompress as much as the first bytes of a gzip file allow; return no bytes if the file is damaged."""
     try:
         return zlib.decompressobj(wbits=31).decompress(content, len(content))
     except zlib.error:

@@ -6,7 +6,7 @@ from approxsvm import _native
 
 
 def _folder(*parts: str) -> str:
-    # They are next to the compiled module; an editable installation has its sources elsewhere.
+    # The folders are next to the compiled module; the sources of an editable installation are elsewhere.
     folder = Path(str(_native.__file__)).parent.joinpath(*parts)
     if not folder.is_dir():
         raise ImportError(f"this installation of approxsvm has no {folder}: install it from its sources or a wheel")

@@ -1,4 +1,4 @@
-"""Output files that are never an input as well, and are written completely or not at all."""
+"""Output files that are never also an input, and that are written completely or not at all."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from approxsvm.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # Windows, which cannot remove an open file anyway
+except ImportError:  # Windows, where an open file cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
 
@@ -20,9 +20,9 @@ File = str | os.PathLike[str] | int  # a path or an open descriptor
 
 
 def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tuple[str, File]]) -> None:
-    """Raise InputError for an output that is the same file as an input or another output, before any of them is opened.
+    """Raise InputError if an output is the same file as an input or another output, before any file is opened.
 
-    `read` and `written` are the files with their names in messages.
+    The arguments `read` and `written` are the files, each with its name for messages.
     """
     known = {_identity(file): (label, "which would be lost") for label, file in read}
     for label, file in written:
@@ -34,9 +34,9 @@ def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tupl
 
 
 def _identity(file: File) -> tuple[object, ...] | None:
-    """Identify a file independently of its name; None for devices, pipes and folders, which may be shared.
+    """Identify a file independently of its name; return None for devices, pipes and folders, which may be shared.
 
-    A file that does not exist is identified by its future folder and its name.
+    A file that does not exist is identified by the folder in which it would be created and by its name.
     """
     try:
         status = os.stat(file)
@@ -45,7 +45,7 @@ def _identity(file: File) -> tuple[object, ...] | None:
         assert not isinstance(file, int)
         place = _place(file)
     except OSError:
-        return None  # cannot be read or written anyway
+        return None  # the path cannot be read or written anyway
     try:
         folder = os.stat(place.parent)
     except OSError:
@@ -54,7 +54,7 @@ def _identity(file: File) -> tuple[object, ...] | None:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    """Return the path at which the system would create a file: links are followed, nothing else is resolved.
+    """Return the path at which the system would create a file: links are followed, but `..` is not resolved.
 
     `os.path.realpath` would turn ``missing/../file`` into ``file``.
     """
@@ -65,17 +65,17 @@ def _place(path: str | os.PathLike[str]) -> Path:
 
 
 def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
-    """Write a file; if this fails, `path` keeps its previous content."""
+    """Write a file; if writing fails, the file at `path` keeps its previous content."""
     with whole_file(path) as file:
         file.write(data)
 
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open a file for writing; `path` gets the content when the block succeeds, and else keeps its previous content.
+    """Open a file for writing; `path` gets the new content if the block succeeds, and otherwise keeps the old content.
 
-    Only a regular file is replaced, and keeps its mode; a link stays, and its target is replaced. Anything else (a
-    device, a pipe, standard output as /dev/fd/1) is written to directly.
+    Only a regular file is replaced, and its mode is kept; a link remains, and the target of the link is replaced.
+    Anything else (a device, a pipe, standard output as /dev/fd/1) is written to directly.
     """
     temporary = None
     try:
@@ -88,7 +88,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
         try:
-            with open(temporary, "xb") as file:  # not by tempfile, whose files are private
+            with open(temporary, "xb") as file:  # not by tempfile, which creates private files
                 if target.exists() and hasattr(os, "fchmod"):  # missing on Windows
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 _lock(file)
@@ -97,7 +97,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
             os.replace(temporary, target)
         finally:
-            temporary.unlink(missing_ok=True)  # already renamed if all went well
+            temporary.unlink(missing_ok=True)  # after a success, the file has already been renamed
     except OSError as error:
         if error.filename not in (None, os.fspath(path), None if temporary is None else str(temporary)):
             raise  # an error about another file, raised in the block
@@ -107,7 +107,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
     """Remove temporary files of processes that were killed while writing `path` with `whole_file`.
 
-    Files that another process is writing stay: both are complete, and the last to finish gets the name.
+    Files that another process is still writing are kept: both files are complete, and the last one gets the name.
     """
     target = _replaceable(path)
     if target is None:
@@ -120,7 +120,7 @@ def remove_unfinished(path: str | os.PathLike[str]) -> None:
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Lock a file while it is open and this process lives; False if another process holds the lock."""
+    """Lock a file while it is open and this process lives; return False if another process holds the lock."""
     if fcntl is None:
         return True
     try:
@@ -128,12 +128,12 @@ def _lock(file: IO[bytes]) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        pass  # the file system has no locks
+        pass  # the file system does not support locks
     return True
 
 
 def _replaceable(path: str | os.PathLike[str]) -> Path | None:
-    """Return the regular file that `path` leads to or would create; None if it leads to anything else."""
+    """Return the regular file that `path` leads to or would create; None if `path` leads to anything else."""
     try:
         status = os.stat(path)
     except FileNotFoundError:
