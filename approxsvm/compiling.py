@@ -178,8 +178,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
 
 
 class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[misc]
-    """Classifier that trains another classifier and compiles it; other parameters and attributes as in
-    CompilingEstimator.
+    """Classifier that trains another classifier and compiles it; see CompilingEstimator for further parameters.
 
     Parameters
     ----------
@@ -224,8 +223,7 @@ class CompiledClassifier(ClassifierMixin, CompilingEstimator):  # type: ignore[m
 
 
 class CompiledRegressor(RegressorMixin, CompilingEstimator):  # type: ignore[misc]
-    """Regressor that trains another regressor and compiles it; other parameters and attributes as in
-    CompilingEstimator.
+    """Regressor that trains another regressor and compiles it; see CompilingEstimator for further parameters.
 
     Parameters
     ----------
@@ -251,8 +249,7 @@ class CompiledRegressor(RegressorMixin, CompilingEstimator):  # type: ignore[mis
 
 
 class CompiledOutlierDetector(OutlierMixin, CompilingEstimator):  # type: ignore[misc]
-    """Outlier detector that trains another one and compiles it; other parameters and attributes as in
-    CompilingEstimator.
+    """Outlier detector that trains another one and compiles it; see CompilingEstimator for further parameters.
 
     Parameters
     ----------

@@ -321,9 +321,9 @@ class CompiledDensity(CompiledSVR):
         log_density : ndarray of shape (n_rows,), float64
         bound : ndarray of shape (n_rows,), float64
             Only with `return_bound`: upper bound on the distance from the log of the density over the real numbers. The
-            relative error of the density is therefore a factor of at most ``exp(bound)``. The bound includes the
-            source's rounding in float32. It is infinite in the tails in mode "approximate", and for tail rows that the
-            source computes in float32.
+            density is therefore wrong by a factor of at most ``exp(bound)``. The bound includes the source's rounding
+            in float32. It is infinite in the tails in mode "approximate", and for tail rows that the source computes in
+            float32.
 
         Examples
         --------

@@ -32,8 +32,7 @@ class Predicting:
 
     @property
     def plan(self: _Predicts) -> Plan | None:
-        """Plan that was built, with a plan for each member of an ensemble; None if the artifact does not contain the
-        plan."""
+        """Plan that was built, with a plan for each member of an ensemble; None if the artifact has no plan."""
         built: Plan | None = self.artifact.build_plan
         return built
 
