@@ -1,4 +1,4 @@
-"""The native core. Private: arrays in, arrays out, nothing is converted."""
+"""The native core. Private: functions take and return arrays and convert nothing."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -36,9 +36,9 @@ class LibsvmModelDict(TypedDict):
     max_index: int
     ends_in_line_break: bool
 
-# The numbers of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. `records` have name, code in Python's
-# struct and count of each field. `layouts` have the name and code of each array, or "" and the multiple that zero bytes
-# lead to. `domains` are the numbers that kinds of steps need, in words.
+# The constants of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. `records` lists the name, the code
+# in Python's struct and the count of each field. `layouts` lists the name and code of each array; the name "" means
+# zero bytes up to this multiple. `domains` describes the numbers that kinds of ops need.
 class Schema(TypedDict):
     limits: dict[str, float]
     sections: dict[str, int]
@@ -49,15 +49,16 @@ class Schema(TypedDict):
 
 def schema() -> Schema: ...
 
-# What bounds and costs share with the core (cpp/python/register_constants.cpp), by its names there. Functions of s take
-# numbers, or arrays that broadcast.
+# Constants of bounds and costs that are shared with the core (cpp/python/register_constants.cpp), by their names in
+# C++. Functions of s take numbers, or arrays that broadcast.
 def constants() -> dict[str, Any]: ...
 def are_few(n_values: int, n_sv: int, n_features: int) -> bool: ...
 def max_phi(k: int, low: Any, high: Any) -> Any: ...
 def remainder_factor(first: int, theta: float, s: Any) -> Any: ...
 
-# Bounds of expansions (cpp/include/approxsvm/bounds/certificate.hpp). `ends` are the lowest and highest s of cells,
-# (2, n_cells). Factors are of N_0 ... N_8, of each theta's remainder (infinite: W replaces it) and of W, (14, n_cells).
+# Bounds of expansions (cpp/include/approxsvm/bounds/certificate.hpp). `ends` holds the lowest and highest s of each
+# cell, (2, n_cells). The factors are those of N_0 ... N_8, of the remainder for each theta (infinite: W replaces the
+# remainder) and of W, (14, n_cells).
 class ExpansionArithmetic:
     def __init__(self, unit: float, form: float, half_norm: float) -> None: ...
     unit: float
@@ -70,7 +71,8 @@ def bound_factors(
     ends: _Floats, degree: int, first_remainder_degree: int, arithmetic: ExpansionArithmetic
 ) -> _Floats: ...
 
-# Sums of powers, tanh or cos (cpp/include/approxsvm/program/terms.h): reach and moments; the rest takes arrays.
+# Sums of powers, tanh or cos (cpp/include/approxsvm/program/terms.h): reach and moments. The other functions take
+# arrays.
 def term_moments(power: int, norms: _Array, moduli: _Array) -> tuple[float, Any]: ...
 def term_limit(power: int, order: int, reach: Any) -> Any: ...
 def sum_error(power: int, of_arguments: float, of_terms: float, moduli: Any, a1: Any) -> Any: ...
@@ -78,25 +80,27 @@ def sum_error(power: int, of_arguments: float, of_terms: float, moduli: Any, a1:
 # Origin and step of a grid that few values are on; a step of 0 if there is none.
 def common_grid(values: _Array) -> tuple[float, float]: ...
 
-# Bytes that have been validated, as a buffer that nobody may write to. A source that is read-only and begins
-# at a multiple of 64 is used as it is, others are copied. ArtifactError names section, field and both numbers.
+# Validated bytes, as a read-only buffer. A source that is read-only and aligned to 64 bytes is used without a copy; any
+# other source is copied. ArtifactError names the section, the field and both numbers.
 class Artifact:
     def __init__(self, source: Any) -> None: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def n_terms(self) -> int: ...
-    # Multiply-adds that the labels of a row alone take at most, up to float64 and with the definition; None if unknown.
+    # Maximum number of multiply-adds for the labels of a single row, up to float64 and with the definition; None if
+    # unknown.
     @property
     def row_work(self) -> tuple[float, float] | None: ...
-    # Names of cpp/include/approxsvm/parts.inc that a program's approxsvm::ModelOf needs for the model.
+    # Names in cpp/include/approxsvm/parts.inc of the parts that approxsvm::ModelOf needs for this model.
     @property
     def parts(self) -> list[str]: ...
-    # Of a section with a layout: name, code, offset in it, count, least and largest value; records have no name.
+    # For each array of a section with a layout: name, code, offset, count, least and largest value; records have no
+    # name.
     def list_numbers(self, section: int) -> list[tuple[str, str, int, int, float, float]]: ...
 
-# Reads raw rows of Python's own values, whose texts it looks up in the artifact; columns are (name, role, code of a
-# missing value or None where none is taken, codes that the source refuses). None or False where a value is for the
-# general way (cpp/python/row_reader.hpp).
+# Reads raw rows of Python values; their strings are looked up in the artifact. Each column is (name, role, code of a
+# missing value or None if it is rejected, codes that the source rejects). Methods return None or False if a value must
+# take the general path (cpp/python/row_reader.hpp).
 class RowReader:
     def __init__(
         self,
@@ -112,24 +116,27 @@ class RowReader:
     def fill(self, column: int, values: list[Any] | _Array, out: _Floats, none_is_null: bool) -> bool: ...
 
 class Predictor:
-    # `float32_unit`: the unit roundoff in which the source maps rows that arrive as float32, 2**-24, or 0 where it maps
-    # them in float64. Bounds and labels of such rows then hold for both of its ways.
+    # `float32_unit`: the unit roundoff in which the source transforms float32 rows, 2**-24; or 0 if the source
+    # transforms these rows in float64. With 2**-24, bounds and labels hold for a source that computes in float32 or in
+    # float64.
     def __init__(self, artifact: Artifact | bytes, target: str | None = None, *, float32_unit: float = 0.0) -> None: ...
     @property
     def target(self) -> str: ...
     @property
     def counts(self) -> list[int]: ...
-    # Rows that `values` sent straight to the engine in float64; `counts` has them, too.
+    # Number of rows that went straight to the float64 engine because of the option `values`; `counts` includes these
+    # rows.
     @property
     def exact_count(self) -> int: ...
-    # Multiply-adds that a support vector takes where rows go by the few values of its columns; 0 where they do not.
+    # Multiply-adds per support vector if rows are evaluated by the few values of their columns; 0 if they are not.
     @property
     def few_values_work(self) -> float: ...
-    # What `want` says of raw rows, bits added up: 1 labels (uint32 positions), 2 decision values, 4 bounds, 8 stages
-    # (uint8), 16 whether the first stage proves the row, 32 probabilities, 64 their bounds; several come as a tuple, in
-    # this order. `values`: "promised" (exact ones, unless the model has a tolerance), "settled" (of the cheapest stage
-    # that settles the label and the tolerance) or "exact". `as_part`: the numbers are those of rows in a large batch,
-    # however few they are.
+    # `want` is a sum of bits, one for each output for raw rows: 1 labels (uint32 positions), 2 decision values, 4
+    # bounds, 8 stages (uint8), 16 whether the first stage proves the row, 32 probabilities, 64 bounds of the
+    # probabilities. Several outputs are returned as a tuple, in this order. `values`: "promised" (exact values, or
+    # values within the model's tolerance if it has one), "settled" (values of the cheapest stage that determines the
+    # label and meets the tolerance) or "exact". `as_part`: the results are identical to those of the rows in a large
+    # batch.
     def dense(
         self, rows: _Array, n_threads: int, want: int = 2, values: str = "promised", as_part: bool = False
     ) -> Any: ...
@@ -143,16 +150,17 @@ class Predictor:
         values: str = "promised",
         as_part: bool = False,
     ) -> Any: ...
-    # The position of the label, or a regression's value.
+    # Returns the position of the row's label, or the value of a regression.
     def one(self, row: _Array) -> float | int: ...
-    # The same of a dict, a list or a tuple; None where the reader leaves it to others, or the row is at fault.
+    # Predicts a dict, list or tuple as `one` does; None if the reader cannot convert the row, or the row is invalid.
     def one_of(self, reader: RowReader, row: Any) -> Any: ...
 
-# Maps rows by a section input_map (models/FORMAT.md): float64, the columns that it selects.
+# Transforms rows by a section input_map (models/FORMAT.md), in float64; the rows have only the columns that it selects.
 class InputMap:
     def __init__(self, section: bytes, n_raw_features: int, n_features: int) -> None: ...
-    # Values and errors, both (n_rows, n_features), distances, whether a row has left float64, whether a step does not
-    # take it; and of the first of the latter the row, the step's kind, the number and what the step needs.
+    # Returns values and errors, both (n_rows, n_features); bounds on the Euclidean distance for each row; whether a
+    # number of the row left the range of float64; whether a step rejects the row; and, for the first rejected row, its
+    # position, the step's kind, the number, and the limit of the step.
     def map(
         self,
         rows: _Floats,
@@ -164,9 +172,9 @@ class InputMap:
         in_float32: bool = False,
     ) -> tuple[_Floats, _Floats, _Floats, _Bools, _Bools, tuple[int, int, float, float] | None]: ...
 
-# What a section outputs (models/FORMAT.md; None: none) makes of decision values: float64, (n_rows, n_decisions).
-# task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels as in the header.
-# Results have the shape (n_rows, n_classes) or (n_rows,); bounds have that of the values.
+# Outputs computed from decision values, float64 of shape (n_rows, n_decisions), by a section outputs (models/FORMAT.md;
+# None: no section). task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels
+# as in the header. Results have the shape (n_rows, n_classes) or (n_rows,); bounds have the shape of the values.
 class Outputs:
     def __init__(self, section: bytes | None, task: int, n_labels: int) -> None: ...
     def probabilities(self, values: _Floats) -> _Floats: ...
@@ -174,14 +182,14 @@ class Outputs:
     def one_vs_rest_scores(self, values: _Floats) -> _Floats: ...
     def one_vs_rest_interval(self, values: _Floats, bounds: _Floats) -> tuple[_Floats, _Floats]: ...
     def predicted_class(self, values: _Floats) -> _Positions: ...
-    # The predicted classes, and whether the exact values have the same.
+    # Returns the predicted classes, and whether the exact values have the same predicted class.
     def certified_class(self, values: _Floats, bounds: _Floats) -> tuple[_Positions, _Bools]: ...
 
 def runnable_targets() -> list[str]: ...
 
-# sum_ij left_i gram_ij^k right_j for k = 0, 1, ... as far as `series` goes. Matrices that are given are filled:
-# `powers` with gram^k, element by element, by their degrees k; and sum_of_series with sum_k series_k gram^k. All are
-# float64 in C order.
+# Computes sum_ij left_i gram_ij^k right_j for k = 0, 1, ..., one for each number of `series`. The given matrices are
+# filled: the matrices of `powers` with the elementwise power gram^k, by their degrees k; `sum_of_series` with sum_k
+# series_k gram^k. All arrays are float64 in C order.
 def gram_powers(
     gram: _Floats,
     left: _Floats,
@@ -192,10 +200,10 @@ def gram_powers(
     target: str | None = None,
 ) -> _Floats: ...
 
-# sum_ij |a_i a_j| K_ij of a block of the kernel matrix, K_ij = exp(min(0, gram_ij - left_i - right_j)). Arrays that are
-# given are filled: `remainders` with K_ij^theta - exp(-theta (left_i + right_j)) (1 + theta gram_ij) for theta = 1/2,
-# 1/4, ..., and the sums of K times the coefficients, over the columns for each row and over the rows for each column.
-# The number of columns is a multiple of `kernel_block_columns`.
+# Computes sum_ij |a_i a_j| K_ij of a block of the kernel matrix, K_ij = exp(min(0, gram_ij - left_i - right_j)). The
+# given arrays are filled: `remainders` with K_ij^theta - exp(-theta (left_i + right_j)) (1 + theta gram_ij) for theta =
+# 1/2, 1/4, ..., and the sums of K times the coefficients, over the columns for each row and over the rows for each
+# column. The number of columns must be a multiple of `kernel_block_columns`.
 def kernel_block(
     gram: _Floats,
     left: _Floats,
@@ -212,18 +220,18 @@ def read_libsvm_data(
     path: str, n_threads: int
 ) -> tuple[_Floats, _Integers, npt.NDArray[np.int32], _Floats, int, int]: ...
 
-# What a file is by its bytes, "a JSON file"; empty where they do not tell.
+# Returns the kind of a file with these bytes, such as "a JSON file"; empty if the bytes do not determine the kind.
 def file_kind(data: bytes) -> str: ...
 
-# The same in a clause, with advice if there is any: "this is a pickle; approxsvm convert-model --trust reads it".
+# Returns a clause about the kind, with any advice: "this is a pickle; approxsvm convert-model --trust reads it".
 def described_file(data: bytes) -> str: ...
 
-# Labels, indptr, indices, values, least and largest index of lines in memory.
+# Returns the labels, indptr, indices, values, and the least and largest index of LIBSVM lines in memory.
 def parse_libsvm_data(text: bytes) -> tuple[_Floats, _Integers, npt.NDArray[np.int32], _Floats, int, int]: ...
 
-# Counts the terms of texts as scikit-learn's vectorizers do (frames/ngrams.py): `terms` by their positions, or
-# columns of hashes where `n_hashes` is above 0. Words are runs of word characters of at least `min_token_size`.
-# ArtifactError: a term is listed twice, or too many have the same hash.
+# Counts the terms of strings as scikit-learn's vectorizers do (frames/ngrams.py): the columns are positions in `terms`,
+# or hashes if `n_hashes` is positive. Words are runs of at least `min_token_size` word characters. ArtifactError: a
+# term is listed twice, or too many terms have the same hash.
 class TermCounter:
     def __init__(
         self,
@@ -236,10 +244,10 @@ class TermCounter:
         n_hashes: int,
         alternate_sign: bool,
     ) -> None: ...
-    # Counts, columns and indptr of CSR rows. A list in the place of a text holds its tokens.
+    # Returns the counts, columns and indptr of CSR rows. A document may also be a list of its tokens.
     def count(
         self, texts: list[str] | list[list[str]]
     ) -> tuple[_Floats, npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
 
-# Divide CSR rows of float32 or float64 by the sums of their values or squares, in place.
+# Divides CSR rows of float32 or float64, in place, by the sums of the values or of their squares.
 def normalize_rows(indptr: npt.NDArray[np.int32], values: _Array, squares: bool) -> None: ...

@@ -544,7 +544,7 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
     }
     n_threads(n_jobs)  # rejects an invalid number; `set_params` accepts any number, as in scikit-learn
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
-    estimator._evaluator  # built here, not at the first prediction
+    estimator._evaluator  # noqa: B018  # built here, not at the first prediction
     return estimator
 
 

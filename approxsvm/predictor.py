@@ -25,7 +25,7 @@ class Predictor(Predicting):
     Parameters
     ----------
     artifact : path, bytes, or artifact
-        An .asvm file, its content, or the ``artifact`` of a compiled estimator.
+        Path of an .asvm file, its content, or the ``artifact`` of a compiled estimator.
     n_jobs : int, optional
         Number of threads. Default: 1; -1 for all processors. Results do not depend on it.
 
@@ -36,12 +36,12 @@ class Predictor(Predicting):
     n_features : int
         Number of columns that rows must have.
     feature_names : tuple of str, or None
-        Column names that the source was fitted with.
+        Column names with which the source was fitted.
 
     Raises
     ------
     ArtifactError
-        The bytes break a rule of models/FORMAT.md, or check rows give other values on this machine.
+        The bytes break a rule of models/FORMAT.md, or the check rows have other values on this machine.
     InputError
         `n_jobs` is not a valid number of threads.
     OSError
@@ -76,12 +76,12 @@ class Predictor(Predicting):
         return f"<pre>{html.escape(repr(self))}</pre>{summary._repr_html_()}"
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return decision values of the source, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
+        """Return the source's decision values, shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs).
 
         Raises
         ------
         InputError
-            See `predict`; also if the source has no decision function, such as a CalibratedClassifierCV.
+            See `predict`; also if the source has no decision function, for example a CalibratedClassifierCV.
         """
         if not self.artifact.has_decision_function:
             raise InputError(self.artifact.why_no_decision_function)
@@ -93,7 +93,7 @@ class Predictor(Predicting):
         Raises
         ------
         InputError
-            See `predict`; also for other models, and for a constant model (gamma=0).
+            See `predict`; also if the model is not a one-class model, or is constant (gamma=0).
         """
         if self.artifact.offset is None:
             raise InputError(self.artifact.why_no_scores)
@@ -114,9 +114,9 @@ class Predictor(Predicting):
         return self._evaluator.predict_proba(self._rows(X))
 
     def probability_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound of the difference to the probabilities of the exact decision values.
+        """Return an upper bound on the difference from the probabilities of the exact decision values.
 
-        Columns are as in `classes`.
+        Columns are in the order of `classes`.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class Predictor(Predicting):
         return self._evaluator.probability_bound(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound of `|value - exact value|` for each row; of its probabilities for an ensemble."""
+        """Return an upper bound on `|value - exact value|` for each row; for ensembles, of the probabilities."""
         return self._evaluator.error_bound(self._rows(X))
 
     def _rows(self, X: Any) -> Any:
@@ -138,7 +138,7 @@ class Predictor(Predicting):
         return self._rows_in_dtype(X)
 
     def _converted(self, X: Any) -> Any:
-        """Convert rows in any container but plain arrays."""
+        """Convert rows in any container except plain arrays."""
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):

@@ -1,1 +1,1 @@
-"""Rows in the containers of users (arrays, data frames, mappings, texts), checked and converted to numbers."""
+"""Rows in users' containers (arrays, data frames, mappings, strings), checked and converted to numbers."""

@@ -1,4 +1,4 @@
-"""Match the columns of a table to a model's features: by name, by number, or by position with a warning."""
+"""Matching of a table's columns to a model's features: by name, by number, or by position with a warning."""
 
 import re
 import warnings
@@ -18,23 +18,23 @@ from approxsvm.frames.dtypes import frame_dtypes
 from approxsvm.frames.raw_columns import RawColumns
 from approxsvm.frames.text_columns import NONE, is_nan
 
-# Names of a model's features, in its order; None for unused ones.
+# Names of a model's features, in the order of the features; None for unused features.
 Features = tuple[str | None, ...]
 Tell = Callable[[str], None]
 
-# Usual names of numbered features.
+# Common names of numbered features.
 _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
-# Names that pandas gives to an index column when it writes a file.
+# Names that pandas gives to an index column in a file.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 # Lower-case names of date, time and duration dtypes in NumPy, pandas, Polars and Arrow.
 _TIME_DTYPES = re.compile("date|time|duration|period|month_day_nano")
 _MAX_NAMES_SHOWN = 20
-# Attributes that give a row names: of mappings and Series, named tuples, and Spark rows.
+# Attributes with the names of a row's values: in mappings and Series, in named tuples, and in Spark rows.
 _NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
-# Every integer up to this one is a float64.
+# All integers up to this number can be stored as float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
-# Python values that NumPy converts to floats all the same: counts of some unit, and numbers without a part of theirs
+# Values that NumPy converts to floats although they are not real numbers: counts of a unit, and complex numbers
 _NOT_REAL = (np.datetime64, np.timedelta64, complex, np.complexfloating)
 
 
@@ -47,13 +47,13 @@ def choose_columns(
     generated: bool = False,
     tell: Tell | None = None,
 ) -> Features:
-    """Choose the feature columns of a table with these column names.
+    """Choose the feature columns of a table from its column names.
 
-    `columns` is the user's choice, including unused ones; a single column holds lists, unless the model has one
-    feature. `others` are not features, unless the model's names include them. `generated` means that the table has no
-    names and its reader made them up. `tell` is called with a sentence if columns are taken by position. InputError
-    names columns that are missing, occur twice, are too few or too many, or number the features incompletely or out of
-    order.
+    `columns` is the user's choice, including unused columns; a single column holds lists, unless the model has only one
+    feature. `others` are columns that are not features, unless the model's names include them. `generated` states that
+    the table has no column names and its reader made them up. `tell` is called with a sentence if columns are taken by
+    position. Raises InputError, which names the columns, if columns are missing, duplicated, too few or too many, or if
+    numbered columns are incomplete or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -77,7 +77,7 @@ def choose_columns(
 
 
 def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated: bool) -> tuple[str, ...]:
-    """Return all columns except `others`; raise InputError if names or numbers show that they are not the features."""
+    """Return all columns except `others`; raise InputError if names or numbers show that these are not the features."""
     known, not_features = set(names), set(others)
     chosen = tuple(name for name in names if name not in not_features)
     missing = [name for name in (f"f{k}" for k in range(n)) if name not in known]
@@ -98,9 +98,9 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated:
 
 
 def check_numbers(chosen: Sequence[str]) -> None:
-    """Reject numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
+    """Reject numbered names unless the numbers are complete and in order; x0, x2, x1 and id, x0, x1 are rejected.
 
-    Numbers larger than the number of features, such as years, count as ordinary names.
+    A number larger than the number of features, such as a year, counts as part of an ordinary name.
     """
     parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
@@ -128,7 +128,7 @@ def _sentence(chosen: Sequence[str], n: int, generated: bool) -> str:
 
 
 def warn(sentence: str, stacklevel: int = 1) -> None:
-    """Warn that columns are taken by position; the stack level counts from the caller."""
+    """Warn that columns are taken by position; `stacklevel` counts from the caller."""
     warnings.warn(sentence, ColumnsByPositionWarning, stacklevel=stacklevel + 1)
 
 
@@ -150,9 +150,9 @@ def _quoted(names: Sequence[str], separator: str = ", ") -> str:
 
 
 def frame_names(X: Any) -> list[str] | None:
-    """Return the column names of a data frame; None for anything else, and if no name is a string.
+    """Return the column names of a data frame; None for anything else, or if no name is a string.
 
-    Raises InputError if only some are strings, as scikit-learn does.
+    Raises InputError if only some names are strings, as scikit-learn does.
     """
     labels = _frame_labels(X) or []
     is_text = [isinstance(label, str) for label in labels]
@@ -164,17 +164,18 @@ def frame_names(X: Any) -> list[str] | None:
 
 
 def _frame_labels(X: Any) -> list[Any] | None:
-    labels = getattr(X, "column_names", None)  # pyarrow, whose `columns` are arrays
+    labels = getattr(X, "column_names", None)  # pyarrow, whose attribute `columns` holds arrays
     labels = getattr(X, "columns", None) if labels is None else labels
     return None if labels is None else list(labels)
 
 
 def known_rows(X: Any, model: RawColumns | None = None) -> Any:
-    """Convert rows to a container that scikit-learn knows: Arrow record batches to tables, other arrays to NumPy.
+    """Convert rows to a container that scikit-learn accepts: Arrow record batches to tables, other arrays to NumPy.
 
-    Raises InputError for structured arrays, and if NumPy cannot read an array, such as a tensor in GPU memory. With a
-    `model`, also raises it for a list of rows with names if the model has names, because the list would go by position,
-    and for frame columns that NumPy would convert to other numbers: dates, times, and Arrow dictionaries with nulls.
+    Raises InputError for structured arrays, and for arrays that NumPy cannot read, such as a tensor in GPU memory. A
+    `model` adds two checks. If the model has names, a list of rows with names is rejected, because its columns would be
+    matched by position. Frame columns that NumPy would convert to other numbers are rejected: dates, times, and Arrow
+    dictionaries with nulls.
     """
     if model is not None and (labels := _frame_labels(X)) is not None:
         _check_kinds(X, labels, model)
@@ -219,9 +220,9 @@ def _check_kinds(X: Any, labels: list[Any], model: RawColumns) -> None:
 def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
     """Return rows for a model whose source begins with a ColumnTransformer or takes strings; unused columns are zero.
 
-    Unused columns are not read. Columns of a data frame are matched by name if the model has names. `as_numbers`
-    converts the used columns to an array; strings become their codes. Raises InputError for missing or duplicate
-    columns, for a wrong number of columns, and for an unknown text that the source rejects.
+    Unused columns are not read. Columns of a data frame are matched by name if the model has names. The function
+    `as_numbers` converts the used columns to an array; strings are replaced by their codes. Raises InputError for
+    missing or duplicate columns, for a wrong number of columns, and for an unknown string that the source rejects.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
@@ -239,8 +240,8 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
 def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
     """Convert the values of one row to numbers, shape (1, n_columns); `places` are the positions of the used columns.
 
-    Numbers keep their common NumPy `dtype`, unless the model has string columns, whose codes would be mistaken for
-    numbers.
+    Numbers keep their common NumPy `dtype`, unless the model has string columns: codes in such an array would be
+    mistaken for numbers.
     """
     are_numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and not model.texts
     table = np.empty((1, len(values)), dtype=dtype if are_numbers else object)
@@ -251,9 +252,10 @@ def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
     """Convert an array-like or a data frame to rows, with NumPy alone.
 
-    A data frame must have the columns that the model was fitted with, in order, unless the source matches them by name
-    (`rows_by_column`). For a model without names, `choose_columns` chooses; its warning has this `stacklevel`, counted
-    from the caller. Raises InputError if rows are not numbers or their columns differ from the model's.
+    A data frame must have the columns with which the model was fitted, in order, unless the source matches columns by
+    name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; its warning has this
+    `stacklevel`, counted from the caller. Raises InputError if values are not numbers or the columns differ from the
+    model's.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:
@@ -282,7 +284,7 @@ def _as_numbers(columns: Any) -> npt.NDArray[Any]:
         rows = np.asarray(given)
         if rows.dtype.kind in "fiubc":
             return rows
-        # pandas knows its missing value, NumPy does not.
+        # pandas recognizes pandas.NA, but NumPy does not.
         return np.asarray((given if hasattr(given, "iloc") else rows).astype(np.float64))
     except InputError:
         raise
@@ -310,7 +312,7 @@ def real_rows(X: Any) -> Any:
 
 
 def error_of_cells(X: Any, model: RawColumns, otherwise: str) -> InputError:
-    """Return the error for rows that are no numbers: it names the first such cell, or says something else."""
+    """Return the error for rows that are not numeric: it names the first such cell, or has the message `otherwise`."""
     try:
         table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
         if table.shape[1:] == (model.n_columns,) and not hasattr(table, "tocsr"):
@@ -342,12 +344,12 @@ def _as_table(X: Any) -> npt.NDArray[Any]:
 
 
 def _is_numeric(X: Any) -> bool:
-    """Return whether X is an array of numbers, which holds codes for strings; everything else holds values."""
+    """Return whether X is a numeric array, which holds codes for strings; other containers hold the strings."""
     return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
 
 
 def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable[[Any], Any]) -> npt.NDArray[Any]:
-    """Return rows from the used columns of a table, at these positions; strings become codes."""
+    """Return rows from the used columns of a table, which are at the positions `places`; strings become codes."""
     if _is_numeric(table):
         if isinstance(table, np.ndarray):
             check_exact(table, model)
@@ -368,7 +370,7 @@ def _rows(table: Any, places: list[int], model: RawColumns, as_numbers: Callable
 def _numbers(
     table: Any, pairs: list[tuple[int, int]], model: RawColumns, as_numbers: Callable[[Any], Any]
 ) -> npt.NDArray[Any]:
-    """Convert numeric columns, pairs (model column, position); InputError names the first non-numeric value."""
+    """Convert numeric columns, as pairs (model column, position); InputError names the first non-numeric value."""
     _check_values(table, [pair for pair in pairs if pair[0] in model.looked_up], model, _is_exact)
     _check_missing(table, pairs, model)
     try:
@@ -397,9 +399,9 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
 
 
 def _check_missing(table: Any, pairs: list[tuple[int, int]], model: RawColumns) -> None:
-    """Raise InputError for a Python value that the source does not take for the missing value of its column.
+    """Raise InputError for a Python value that the source does not accept as the missing value of its column.
 
-    Columns of another dtype than object have one missing value.
+    Columns of any dtype except object have only one missing value.
     """
     told = [pair for pair in pairs if pair[0] in model.telling_nan or pair[0] in model.knowing_none]
     kinds = frame_dtypes(table) if told else None
@@ -419,14 +421,14 @@ def _is_none(value: Any) -> bool:
 
 
 def _is_real(value: Any) -> bool:
-    """Return whether a value is a finite or infinite real number of any type, and not a text or a duration."""
+    """Return whether a value is a real number of any type, finite or infinite, and not a string or a duration."""
     if isinstance(value, Decimal):
         return not value.is_nan()
     return isinstance(value, (Real, np.bool_)) and not isinstance(value, np.timedelta64)
 
 
 def check_exact(rows: Any, model: RawColumns) -> None:
-    """Raise InputError if float64 would round an integer that is looked up."""
+    """Raise InputError if float64 would round an integer in a column that is looked up."""
     if not (model.looked_up and _may_round(rows.dtype)):
         return
     if hasattr(rows, "tocsr"):
@@ -455,7 +457,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a lookup finds a value as a float64: it is no string, date or array, and no number that rounds."""
+    """Return whether a lookup finds a value as a float64: it is no string, date or array, and float64 holds it."""
     if isinstance(value, (*_NOT_REAL, str, bytes, np.ndarray)):
         return False
     if isinstance(value, Integral):
@@ -480,13 +482,13 @@ def _as_float(value: Any) -> float | None:
 
 
 def _values(table: Any, place: int, null: float) -> list[Any]:
-    """Return one column as Python values; a null of Arrow becomes the missing value of the source."""
+    """Return one column as a list of Python values; an Arrow null is replaced by the source's missing value."""
     if hasattr(table, "iloc"):
         return list(np.asarray(table.iloc[:, place], dtype=object))  # iterating over pandas takes twice as long
     names = frame_names(table)
     if names is None:
         return list(np.asarray(table)[:, place])
-    if not hasattr(table, "column_names"):  # Polars, which scikit-learn reads itself: null is None
+    if not hasattr(table, "column_names"):  # Polars, which scikit-learn reads itself: a null is None
         return list(table[names[place]].to_list())
     missing = None if null == NONE else np.nan
     return [missing if value is None else value for value in table.column(place).to_pylist()]
@@ -500,7 +502,7 @@ def _select(table: Any, positions: list[int]) -> Any:
 
 
 def _with_unused(used: Any, model: RawColumns) -> npt.NDArray[Any]:
-    """Return the used columns, with zeros in the others."""
+    """Return all columns: the used columns, and zeros in the unused columns."""
     if model.uses_all:
         return np.asarray(used)
     rows = np.zeros((len(used), model.n_columns), used.dtype)

@@ -1,7 +1,8 @@
-"""Dtypes of rows that change a source's answers, and the check that every entry point of rows uses.
+"""Dtypes of rows that change the source's predictions, and the check that all functions with rows use.
 
-scikit-learn computes in the dtype that arrives, and the compiled model is the source for float64 rows. Rows of another
-dtype get the same answers, or answers within a bound that counts float32 operations, or they are rejected.
+scikit-learn computes in the dtype of the rows that it receives, and the compiled model reproduces the source for
+float64 rows. For rows of another dtype, predictions are the same, or are within a bound that includes float32
+operations, or the rows are rejected.
 """
 
 import json
@@ -18,27 +19,27 @@ from approxsvm.system.error_state import in_own_error_state
 FLOAT32: Final = "float32"
 EXTENDED: Final = "extended"
 # Kinds of rows: float32; float16; 8- and 16-bit integers and bool; wider integers; longdouble; sparse rows of any
-# dtype; sparse rows of any dtype except float32; bool and unsigned integers, which some steps reject although they
-# accept other integers. All other rows behave like dense float64 rows.
+# dtype; sparse rows of any dtype except float32; bool and unsigned integers, which some steps reject although these
+# steps accept other integers. All other rows are treated like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
-# Kinds of values in columns of objects: those that are neither numbers nor NaN, such as None, which the source does not
-# take for NaN; and those that are neither numbers nor None, where None is the missing value.
+# Kinds of values in object columns: values that are neither numbers nor NaN, such as None, which the source does not
+# treat as NaN; and values that are neither numbers nor None, in columns whose missing value is None.
 NO_NUMBER: Final = "no_number"
 NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
 KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED, NO_NUMBER, NOT_NONE)
-# Names that differ from NumPy's: Arrow's names, and Polars' in lower case.
+# Names that differ from NumPy's: Arrow's names, and Polars' names in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
 _REMEDY: Final = "X.astype(np.float64)"
 
-Columns = tuple[int, ...] | None  # positions of raw columns; None for all
+Columns = tuple[int, ...] | None  # positions of raw columns; None for all columns
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The first step, in words, that treats a kind of row differently, and the raw columns that such steps read."""
+    """Description of the first step that treats a kind of row differently, and the raw columns that such steps read."""
 
     step: str
     columns: Columns = None
@@ -46,24 +47,25 @@ class Effect:
 
 @dataclass(frozen=True)
 class RowDtypes:
-    """Effects of row dtypes other than float64.
+    """Effects of row dtypes other than float64 on the source.
 
-    `refused` maps kinds of rows to the effect that rules them out. In `rounded` columns of float32 the source rounds to
-    float32, which the bounds include.
+    The mapping `refused` gives for a kind of rows the effect because of which these rows are rejected. In the `rounded`
+    columns of float32 rows, the source rounds to float32, and the bounds include this rounding.
     """
 
     refused: Mapping[str, Effect] = field(default_factory=dict)
     rounded: Effect | None = None
-    # Whether the source takes each column of a data frame in its own dtype, instead of all in their common one
+    # Whether the source converts each column of a data frame in its separate dtype, instead of a dtype common to all
+    # columns
     by_column: bool = False
 
     def __bool__(self) -> bool:
-        """Return whether any dtype matters."""
+        """Return whether any dtype has an effect."""
         return bool(self.refused or self.rounded)
 
     @classmethod
     def read(cls, content: bytes) -> "RowDtypes":
-        """Read a section of an artifact (models/FORMAT.md, "dtypes"); raise ArtifactError if it is not valid."""
+        """Read the section "dtypes" of an artifact (models/FORMAT.md); raise ArtifactError if it is not valid."""
         try:
             section = json.loads(content)
             refused = {kind: _effect(effect) for kind, effect in section["refused"].items()}
@@ -75,7 +77,7 @@ class RowDtypes:
             raise ArtifactError(f"section dtypes does not follow models/FORMAT.md: {error}") from None
 
     def written(self) -> bytes:
-        """Return the section of an artifact."""
+        """Return the content of the section "dtypes" of an artifact."""
 
         def plain(effect: Effect | None) -> Any:
             return None if effect is None else {"step": effect.step, "columns": effect.columns}
@@ -85,11 +87,11 @@ class RowDtypes:
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
     def columns_of(self, kind: str) -> tuple[int, ...]:
-        """Return the raw columns in which values of a kind are rejected."""
+        """Return the raw columns in which values of this kind are rejected."""
         return (self.refused[kind].columns or ()) if kind in self.refused else ()
 
     def check_dtype(self, dtype: Any, remedy: str = _REMEDY) -> None:
-        """Raise InputError if the source computes different answers for an array of this dtype."""
+        """Raise InputError if the source's predictions for an array of this dtype differ from those for float64."""
         for kind in _kinds_of(dtype):
             if kind in self.refused:
                 raise InputError(_refusal("rows are", dtype, self.refused[kind], remedy))
@@ -105,18 +107,18 @@ class RowDtypes:
     def check_columns(
         self, dtypes: Sequence[Any], positions: Iterable[int] | None, names: Sequence[Any], remedy: str = ""
     ) -> bool:
-        """Raise InputError if the source computes different answers for a table with columns of these dtypes.
+        """Raise InputError if the source's predictions for columns of these dtypes differ from those for float64.
 
-        `positions` are their positions among the model's columns, None if unknown. `remedy` replaces the usual advice
-        for tables without astype. Returns whether the source may compute in float32, so that the core needs float32
-        rows.
+        `positions` are the positions of the columns among the model's columns, None if unknown. `remedy` replaces the
+        usual advice for tables without astype. Returns whether the source may compute in float32, so that the core
+        needs float32 rows.
         """
         if not self.by_column:
             common = np.result_type(*dtypes) if dtypes and _OBJECT not in dtypes else _OBJECT
             self.check_dtype(common, remedy or _REMEDY)
             return self.rounded is not None and FLOAT32 in _kinds_of(common)
         rounds = False
-        # Combined with integers of 16 bits, float16 becomes float32.
+        # The common dtype of float16 and 16-bit integers is float32.
         widens = any(np.dtype(dtype).kind in "iu" and np.dtype(dtype).itemsize == 2 for dtype in dtypes)
         where = [None] * len(dtypes) if positions is None else list(positions)
         for dtype, position, name in zip(dtypes, where, names, strict=True):
@@ -131,7 +133,7 @@ class RowDtypes:
         return rounds
 
     def check(self, X: Any, names: Sequence[str] | None) -> bool:
-        """Check rows in any container for a model with these column names; other objects pass unchecked.
+        """Check rows in any container for a model with these column names; objects without a dtype are not checked.
 
         Returns whether the source may compute in float32.
         """
@@ -158,7 +160,7 @@ SAME: Final = RowDtypes()
 
 
 def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
-    """Convert rows that passed `check` for the core: to float32 where the source computes in it.
+    """Convert rows that passed `check` for the core, to float32 if the source computes in float32.
 
     Raises InputError if float32 cannot hold a number.
     """

@@ -1,8 +1,8 @@
-"""Data frames with known columns and dtypes: the core reads their columns as they are stored.
+"""Data frames with known columns and dtypes: the core reads their columns in place.
 
-The general path (frames/columns.py) has the rules for all values and handles the first frame with given columns and
-dtypes. The plan that it leads to is kept, and later frames of that kind are read column by column, with texts looked up
-by the core. A value that is not plainly a number or a text sends the frame back to the general path.
+The general path (frames/columns.py) has the rules for all values and converts the first frame with given columns and
+dtypes. The resulting plan is kept. Later frames with the same columns and dtypes are read column by column, and the
+core looks up strings. If a value is not plainly a number or a string, the frame takes the general path.
 """
 
 import math
@@ -27,7 +27,7 @@ _STRINGS: Final = ("string", "large_string")
 
 
 def row_reader(artifact: Any, columns: RawColumns, *, needs_real: bool) -> _native.RowReader:
-    """Return the core's reader of rows of Python values for an artifact with these columns."""
+    """Return the core's reader of Python rows for an artifact with these columns."""
     missing = set(columns.takes_null.tolist())
     used = set(columns.used.tolist())
     records = []
@@ -56,12 +56,12 @@ class KnownFrames:
     """Rows of pandas, Polars and Arrow frames whose columns and dtypes are known."""
 
     def __init__(self, reader: Callable[[], _native.RowReader], columns: RawColumns) -> None:
-        self._make_reader = reader  # created only when a frame comes
+        self._make_reader = reader  # created for the first frame
         self._columns = columns
         self._plans: list[_Plan] = []
 
     def rows(self, frame: Any) -> npt.NDArray[np.float64] | None:
-        """Return the rows of a frame; None if it has to take the general path."""
+        """Return the rows of a frame; None if the frame must take the general path."""
         kind = type(frame)
         for plan in self._plans:
             if plan.kind is kind:
@@ -71,7 +71,7 @@ class KnownFrames:
         return None
 
     def learn(self, frame: Any, rows: Any) -> None:
-        """Keep the layout of a frame that the general path has converted to these rows."""
+        """Keep the layout of a frame after the general path has converted the frame to these rows."""
         kind, names = type(frame), self._columns.names
         layout_of = _layout_of(kind)
         if layout_of is None or names is None or not isinstance(rows, np.ndarray):
@@ -102,19 +102,19 @@ class KnownFrames:
         return out
 
     def _takes_na(self, column: int, dtype: Any) -> bool:
-        """Return whether pandas.NA means NaN in this column of the model, if stored in this dtype."""
+        """Return whether pandas.NA means NaN in this column of the model if the column has this dtype."""
         if column in self._columns.texts:
             return column in self._columns.taking_na
         return dtype.kind in _PLAIN_KINDS
 
     def _numbers(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
-        """Store a column of numbers; return whether they are plain numbers."""
+        """Store a numeric column in `out`; return whether all its values are plain numbers."""
         dtype: Any = getattr(values, "dtype", None)
         if isinstance(values, list) or dtype == _OBJECT:
             return self._make_reader().fill(column, values, out, none_is_null)
         if getattr(dtype, "kind", "O") not in _PLAIN_KINDS or getattr(dtype, "itemsize", 0) > 8:
             return False
-        if not isinstance(values, np.ndarray):  # extension dtypes of pandas
+        if not isinstance(values, np.ndarray):  # an extension array of pandas
             if column in self._columns.looked_up or not hasattr(dtype, "numpy_dtype"):
                 return False
             values = values.to_numpy(np.float64, na_value=np.nan)
@@ -124,7 +124,7 @@ class KnownFrames:
         return True
 
     def _texts(self, column: int, values: Any, out: npt.NDArray[np.float64], none_is_null: bool) -> bool:
-        """Store the codes of a string column; return whether each value has one."""
+        """Store the codes of a string column in `out`; return whether each value has a code."""
         if isinstance(values, (list, np.ndarray)):
             return self._make_reader().fill(column, values, out, none_is_null)
         if not hasattr(values, "dtype"):  # Arrow
@@ -151,7 +151,7 @@ class KnownFrames:
     def _categories(
         self, column: int, known: list[Any], codes: Any, out: npt.NDArray[np.float64], null: float | None
     ) -> bool:
-        """Look up each category once; code -1 is a missing value."""
+        """Look up each category once; the code -1 is a missing value."""
         numbers = np.full(len(known) + 1, math.nan if null is None else null)
         refused = null is None or null in self._columns.refused[column]
         if not self._make_reader().fill(column, known, numbers[:-1], False) or (refused and (codes < 0).any()):
@@ -161,7 +161,7 @@ class KnownFrames:
 
 
 class _Pandas:
-    """Layout of a pandas frame; the method that returns the stored column has no public name."""
+    """Layout of a pandas frame; pandas has no public method that returns a stored column."""
 
     none_is_null = False
 
@@ -187,13 +187,13 @@ class _Pandas:
 
 
 def _first(array: Any) -> Any:
-    """Return the first value of an extension array of pandas, as `np.asarray` would."""
+    """Return the first value of a pandas extension array, as `np.asarray` would."""
     value = np.asarray(array, dtype=object)[0] if hasattr(array, "categories") else array[0]
     return value.item() if isinstance(value, np.generic) else value
 
 
 class _ByTypes:
-    """Layout of a frame in which few objects describe the types."""
+    """Layout of a frame whose dtypes are described by a few objects."""
 
     labels: Any
 
@@ -205,7 +205,7 @@ class _ByTypes:
 
 
 class _Polars(_ByTypes):
-    """Layout of a Polars frame. scikit-learn reads its null as None."""
+    """Layout of a Polars frame; scikit-learn reads a Polars null as None."""
 
     none_is_null = False
 
@@ -227,7 +227,7 @@ class _Polars(_ByTypes):
 
 
 class _Arrow(_ByTypes):
-    """Layout of an Arrow table or record batch, whose null is the missing value of the source."""
+    """Layout of an Arrow table or record batch; an Arrow null is the source's missing value."""
 
     none_is_null = True
 
@@ -253,7 +253,7 @@ _CLASSES: Final = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow"
 
 
 def _layout_of(kind: type) -> Callable[[Any], Any] | None:
-    """Return the layout for a type of frame; None for other types, including subclasses of frames."""
+    """Return the layout class for a type of frame; None for other types, including subclasses of frames."""
     library = kind.__module__.partition(".")[0]
     known = [getattr(sys.modules.get(library), name, None) for name in _CLASSES.get(library, ())]
     return _LAYOUTS[library] if kind in known else None

@@ -1,4 +1,4 @@
-"""One row with names, as `predict_one` takes it: a mapping, a Series, a named tuple, or a data frame of one row."""
+"""Single rows with names, for `predict_one`: a mapping, a Series, a named tuple, or a data frame of one row."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from approxsvm.frames.text_columns import NONE
 
 
 def is_one_row_frame(row: Any) -> bool:
-    """Return whether `row` is a data frame; raise InputError if it is one without exactly one row."""
+    """Return whether `row` is a data frame; raise InputError if the data frame does not have exactly one row."""
     if not (hasattr(row, "columns") or hasattr(row, "column_names")):
         return False
     n_rows = len(row) if hasattr(row, "__len__") else "an unknown number of"
@@ -23,10 +23,11 @@ def is_one_row_frame(row: Any) -> bool:
 
 
 def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
-    """Convert a row with names to numbers, shape (1, n_columns); None if it has no names and goes by position.
+    """Convert a row with names to numbers, shape (1, n_columns); None if the row has no names and is read by position.
 
     The order of names does not matter. Additional names are ignored if the source matches columns by name, and rejected
-    otherwise, as in data frames. A mapping may lack columns that accept a missing value, and its None is that value.
+    otherwise, as in data frames. A mapping may lack columns that accept a missing value; a None in a mapping is a
+    missing value.
     """
     if hasattr(row, "as_py"):  # an Arrow scalar
         row = row.as_py()
@@ -50,7 +51,7 @@ def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
     others = [name for name in names if name not in column_names]
     if others and not model.by_column:
         raise InputError(f"the row has the names {others}, but the model was fitted with {list(column_names)}")
-    dtype = getattr(row, "dtype", None)  # present in a Series
+    dtype = getattr(row, "dtype", None)  # only a Series has a dtype
     return row_of_values(values, [names.index(column_names[k]) for k in model.used], model, dtype)
 
 
@@ -58,7 +59,7 @@ def _named_values(row: Any) -> tuple[list[Any], list[Any]] | None:
     """Return the names and values of a row; None if it has no names."""
     if isinstance(row, Mapping):
         return list(row), list(row.values())
-    if hasattr(row, "keys"):  # a Series, a row of SQLite
+    if hasattr(row, "keys"):  # a Series, or a row of SQLite
         return list(row.keys()), list(row)
     names = getattr(row, "_fields", getattr(row, "__fields__", None))  # named tuples, and Spark rows
     return None if names is None else (list(names), list(row))

@@ -1,6 +1,6 @@
-"""scikit-learn's text vectorizers with their usual options, without scikit-learn: the same rows, bit for bit.
+"""scikit-learn's text vectorizers with common options, computed without scikit-learn; rows are bit for bit the same.
 
-The native core finds and counts terms. The operations on counts are scikit-learn's, in the same order.
+The native core finds and counts terms. The counts then go through scikit-learn's operations, in the same order.
 """
 
 import platform
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from approxsvm import _native
 from approxsvm.errors import ArtifactError
 
-# Patterns whose tokens are runs of word characters, with the length of the shortest run.
+# Patterns whose tokens are runs of word characters, with the length of the shortest run of each pattern.
 _RUNS: Final = {rf"{flag}\b{run}\b": size for flag in ("(?u)", "") for run, size in ((r"\w\w+", 2), (r"\w+", 1))}
 _FLOATS: Final = ("float64", "float32")
 _DTYPES: Final = (*_FLOATS, "int64", "int32")
@@ -26,7 +26,7 @@ _MAX_INT32: Final = 2**31 - 1
 _MAX_IDF: Final = 1e20  # with a larger weight, weight * count may be infinite in float32
 
 
-# Parameter values that the core implements and scikit-learn accepts
+# Conditions on parameters under which the core implements them and scikit-learn accepts them
 _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "encoding": lambda value: isinstance(value, str),
     "decode_error": lambda value: value in ("strict", "ignore", "replace"),
@@ -46,7 +46,7 @@ _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
 
 
 class CsrRows(NamedTuple):
-    """Sparse rows in the form that the core takes."""
+    """Sparse rows in the format that the core accepts."""
 
     data: npt.NDArray[np.float64]
     indices: npt.NDArray[np.signedinteger[Any]]
@@ -60,7 +60,7 @@ class CsrRows(NamedTuple):
 
 
 def side_by_side(rows: Sequence[CsrRows]) -> CsrRows:
-    """Concatenate the columns of single rows."""
+    """Concatenate the columns of several single rows."""
     if len(rows) == 1:
         return rows[0]
     starts = np.cumsum([0, *(row.shape[1] for row in rows)])
@@ -70,7 +70,7 @@ def side_by_side(rows: Sequence[CsrRows]) -> CsrRows:
 
 
 class UsualVectorizer:
-    """A vectorizer, alone or followed by a TfidfTransformer, whose options the core implements."""
+    """A vectorizer whose options the core implements, possibly followed by a TfidfTransformer."""
 
     def __init__(self, steps: Sequence[Mapping[str, Any]], width: int) -> None:
         first, options = steps[0], steps[0]["parameters"]
@@ -110,9 +110,9 @@ class UsualVectorizer:
             return None
 
     def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
-        """Convert documents to rows; None if a document has half a surrogate pair, which scikit-learn may not hash.
+        """Convert documents to rows; None if a document has a lone surrogate, which scikit-learn may not hash.
 
-        Raises UnicodeDecodeError for bytes in another encoding than the vectorizer's.
+        Raises UnicodeDecodeError for bytes in another encoding than the vectorizer's encoding.
         """
         texts: Any = [text.decode(*self._encoding) if isinstance(text, bytes) else text for text in documents]
         for function in self._prepare:
@@ -142,7 +142,7 @@ def _is_usual(step: Mapping[str, Any]) -> bool:
 
 
 def _is_pattern(pattern: str | None) -> bool:
-    """Return whether a pattern compiles and its matches are the tokens."""
+    """Return whether a pattern compiles and all its matches are tokens."""
     try:
         return pattern is not None and re.compile(pattern).groups <= 1
     except (re.error, OverflowError, RecursionError):
@@ -163,12 +163,12 @@ def _weigh(data: Any, indices: Any, indptr: Any, options: Mapping[str, Any], idf
 
 
 def _only_ascii(text: str) -> str:
-    """Strip accents like scikit-learn's strip_accents_ascii."""
+    """Strip accents as scikit-learn's strip_accents_ascii does."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
 def _without_accents(text: str) -> str:
-    """Strip accents like scikit-learn's strip_accents_unicode."""
+    """Strip accents as scikit-learn's strip_accents_unicode does."""
     if text.isascii():
         return text
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))

@@ -1,4 +1,4 @@
-"""Columns of raw rows, before any step of a pipeline: the part of an input map that accepts rows."""
+"""Columns of raw rows, before any step of a pipeline, and the checks of their values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,32 +17,32 @@ _MAX_CHARACTERS_SHOWN = 60
 
 @dataclass(frozen=True, eq=False)
 class RawColumns:
-    """Columns of raw rows that a model expects."""
+    """Columns that a model expects in raw rows."""
 
     n_columns: int
-    names: tuple[str, ...] | None  # column names that the source was fitted with
-    # shape (n_used,), ascending; positions of the columns that answers depend on, as a value or by being NaN. Others
-    # are ignored.
+    names: tuple[str, ...] | None  # column names with which the source was fitted
+    # shape (n_used,), increasing; positions of the columns on which predictions depend, by a value or by whether it is
+    # NaN. Other columns are ignored.
     used: npt.NDArray[np.intp]
-    # Whether the source's first step is a ColumnTransformer: it finds the columns of a data frame by name, in any order
-    # and among others. Columns that it drops need not be numbers, and may be missing.
+    # Whether the source's first step is a ColumnTransformer, which finds the columns of a data frame by name, in any
+    # order and among other columns. Columns that it drops need not be numeric, and may be missing.
     by_column: bool
-    # shape (n_taking,); positions of used columns in which NaN is a value, such as those of an imputer
+    # shape (n_taking,); positions of used columns in which NaN is a valid value, such as the columns of an imputer
     takes_nan: npt.NDArray[np.intp]
-    # Positions of the string columns. Arrays of numbers hold their codes.
+    # String columns by position. Numeric arrays hold the codes of the strings.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # Codes of values in string columns that are not known strings and that the source rejects
+    # Codes of the values in string columns that are not known strings and that the source rejects
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    # Text columns in which pandas.NA is a missing value; in others it is an unknown one
+    # String columns in which pandas.NA is a missing value; in other string columns it is an unknown value
     taking_na: frozenset[int] = frozenset()
     knowing_nan: frozenset[int] = frozenset()  # string columns in which NaN differs from other unknown values
-    # Positions of numeric columns that are looked up unconverted: "1" is not 1
+    # Positions of numeric columns whose values are looked up without conversion: "1" is not 1
     looked_up: frozenset[int] = frozenset()
-    # Numeric columns in which the source tells None, Decimal("NaN"), NaT, pandas.NA and texts among Python values from
-    # NaN; and those in which None is the missing value, told from NaN
+    # Numeric columns in which the source distinguishes None, Decimal("NaN"), NaT, pandas.NA and strings from NaN; and
+    # numeric columns in which None is the missing value, distinguished from NaN
     telling_nan: frozenset[int] = frozenset()
     knowing_none: frozenset[int] = frozenset()
-    multiplies: bool = False  # whether the source forms products, for which the order of entries in sparse rows matters
+    multiplies: bool = False  # whether the source forms products, which depend on the order of entries in sparse rows
 
     @classmethod
     def of(cls, model: Any) -> "RawColumns":
@@ -54,13 +54,13 @@ class RawColumns:
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _rejects(maps, j, c)) for j in texts}
-        # A source that takes pandas.NA finds missing values by pandas.isna, which treats None and NaN alike.
+        # A source that accepts pandas.NA finds missing values by pandas.isna, which treats None and NaN alike.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
         nan = frozenset(j for j in texts if _differ(maps, j, np.nan, UNKNOWN))
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
         multiplies = any(one is not None and one.multiplies for one in maps)
         names, taking = model.feature_names, _columns_accepting_nan(maps)
-        # All members of an ensemble hold the same effects of dtypes.
+        # All members of an ensemble have the same effects of dtypes.
         dtypes = model.row_dtypes if hasattr(model, "row_dtypes") else model.members[0].row_dtypes
         told, none = (frozenset(dtypes.columns_of(kind)) - {*texts} for kind in (NO_NUMBER, NOT_NONE))
         return cls(
@@ -74,24 +74,24 @@ class RawColumns:
 
     @property
     def has_categories(self) -> bool:
-        """Whether values are inspected one by one: strings, or numbers that are looked up or compared with NaN."""
+        """Whether values are inspected separately: strings, or numbers that are looked up or compared with NaN."""
         return bool(self.texts or self.looked_up or self.telling_nan or self.knowing_none)
 
     @property
     def uses_all(self) -> bool:
-        """Whether answers depend on every column."""
+        """Whether predictions depend on every column."""
         return len(self.used) == self.n_columns
 
     @property
     def takes_null(self) -> npt.NDArray[np.intp]:
-        """Positions of the columns in which a null of a table is accepted."""
+        """Positions of the columns that accept a null of a table."""
         of_texts = [j for j, known in self.texts.items() if known.null == NONE]
         return np.union1d(self.takes_nan, np.array(of_texts, np.intp))
 
     def codes(self, column: int, values: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Return the codes of values in a string column.
 
-        Raises InputError if the source rejects unknown values, or if a value may be missing or unknown to it.
+        Raises InputError if the source rejects unknown values, or if a value may be either missing or unknown.
         """
         values = list(values)
         takes_na = column in self.taking_na
@@ -104,7 +104,7 @@ class RawColumns:
         return codes
 
     def code_of(self, column: int | str, value: Any) -> float:
-        """Return the code of one value in a string column, by its name or position; InputError as `codes`."""
+        """Return the code of one value in a string column, given by name or position; InputError as in `codes`."""
         place = self.column_names.index(column) if column in self.column_names else column
         if isinstance(place, str) or place not in self.texts:
             known = [self.column_names[k] for k in sorted(self.texts)]
@@ -112,17 +112,17 @@ class RawColumns:
         return float(self.codes(place, [value])[0])
 
     def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
-        """Return the error for a value of the wrong kind."""
+        """Return the error for a value of a wrong kind in a cell."""
         shown = repr(value)
         shown = shown if len(shown) <= _MAX_CHARACTERS_SHOWN else f"{shown[:_MAX_CHARACTERS_SHOWN]}..."
         return InputError(f"row {row}: {needed} is needed in {self.name_of(column)}, got {shown}")
 
     def name_of(self, column: int) -> str:
-        """Return a column's number or name for a message."""
+        """Return the description of a column, by position or name, for messages."""
         return f"column {column}" if self.names is None else f"column {self.names[column]!r}"
 
     def are_taken(self, values: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return which numbers a model accepts in these columns: finite ones, and NaN where it is a value."""
+        """Return whether a model accepts each number in these columns: finite numbers, and NaN if it is valid."""
         taken = np.isfinite(values)
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)
@@ -134,7 +134,7 @@ def _rejects(maps: list[Any], column: int, code: float) -> bool:
 
 
 def _differ(maps: list[Any], column: int, code: float, other: float) -> bool:
-    """Return whether some map turns two codes of a column into different numbers."""
+    """Return whether at least one map transforms two codes of a column to different numbers."""
     return any(
         one is not None and not np.array_equal(one.reached(column, code), one.reached(column, other), equal_nan=True)
         for one in maps
@@ -142,7 +142,7 @@ def _differ(maps: list[Any], column: int, code: float, other: float) -> bool:
 
 
 def _columns_accepting_nan(maps: list[Any]) -> npt.NDArray[np.intp]:
-    """Return the columns in which some map accepts NaN and no map that uses them rejects it."""
+    """Return the columns in which at least one map accepts NaN and no map that uses the column rejects NaN."""
     taking = {int(j) for one in maps if one is not None for j in one.columns_of_nan()}
     refusing = {
         int(j) for one in maps if one is not None for j in np.setdiff1d(one.columns_looked_at, one.columns_of_nan())

@@ -1,4 +1,4 @@
-"""Checks of rows to predict, and their division into chunks."""
+"""Checks of the rows to predict, and division of these rows into chunks."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _CHUNK_NUMBERS = 1 << 22
 
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, overflow gives NaN."""
+    """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, and an overflow gives NaN."""
     rows = rows.astype(np.float64, copy=False)  # squares of integers would wrap
     sq_norm = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
@@ -28,7 +28,7 @@ def one_row(row: Any) -> Any:
         return row
     try:
         array = real_rows(np.asarray(row))
-        # float32 stays float32, as in the source.
+        # float32 rows stay float32, as in the source.
         kind = array.dtype if isinstance(row, np.ndarray) or array.dtype == np.float32 else np.float64
         return np.ascontiguousarray(array, dtype=kind)
     except InputError:
@@ -38,7 +38,7 @@ def one_row(row: Any) -> Any:
 
 
 def as_row(row: Any) -> Any:
-    """Return one row as a matrix for `predict`; InputError for another shape."""
+    """Return one row as a matrix for `predict`; InputError if the row has another shape."""
     array = one_row(row)
     if array.ndim > 2 or (array.ndim == 2 and len(array) != 1):
         raise InputError(f"expected one row, of shape (n_features,) or (1, n_features), but its shape is {array.shape}")
@@ -46,14 +46,14 @@ def as_row(row: Any) -> Any:
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Yield slices that cover the rows, each of at most 32 MB of float64; one empty slice if there are no rows."""
+    """Yield slices that cover the rows, each at most 32 MB of float64 numbers; one empty slice without rows."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))
     for first in range(0, max(n_rows, 1), step):
         yield slice(first, min(first + step, n_rows))
 
 
 def is_plain_matrix(X: Any, n_features: int) -> bool:
-    """Return whether X is a plain two-dimensional NumPy array of real numbers with this number of columns."""
+    """Return whether X is a plain two-dimensional NumPy array of real numbers with `n_features` columns."""
     return (
         isinstance(X, np.ndarray)
         and not isinstance(X, (np.matrix, np.ma.MaskedArray))
@@ -63,11 +63,11 @@ def is_plain_matrix(X: Any, n_features: int) -> bool:
 
 
 def check_sparse(X: Any, columns: RawColumns | None = None) -> Any:
-    """Check a sparse matrix; return it as CSR with sorted columns. Anything else is returned unchanged.
+    """Check a sparse matrix; return it as CSR with sorted columns. Other objects are returned unchanged.
 
     The arrays of a sparse matrix can be modified after construction, and neither SciPy nor scikit-learn checks them
-    again. The InputError for a bad index, array or row names the place. `columns` belong to the model, whose answers
-    may depend on the order of entries.
+    again. The InputError for an invalid index, array or row names the position. `columns` are the columns of the model,
+    whose predictions may depend on the order of entries.
     """
     from scipy.sparse import issparse
 
@@ -93,7 +93,7 @@ def _check_triplets(X: Any) -> None:
 
 
 def _check_compressed(X: Any) -> None:
-    """Check CSR, CSC or BSR; the major axis, which indptr divides, holds rows, columns, or rows of blocks."""
+    """Check a CSR, CSC or BSR matrix; `indptr` divides the major axis: rows, columns, or rows of blocks."""
     height, width = X.data.shape[1:] if X.format == "bsr" and np.ndim(X.data) == 3 else (1, 1)
     n_major, n_minor = (X.shape[0] // height, X.shape[1] // width) if X.format != "csc" else X.shape[::-1]
     indptr, indices = _indices(X.indptr, "indptr"), _indices(X.indices, "indices")
@@ -122,7 +122,7 @@ def _indices(values: Any, name: str) -> Any:
 
 
 def _outside(indices: Any, limit: int) -> list[int]:
-    """Return the position of the first index that is negative or too large, if any."""
+    """Return the position of the first index that is negative or too large; an empty list if there is none."""
     if len(indices) == 0 or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return []
     return [int(np.flatnonzero((indices < 0) | (indices >= limit))[0])]
@@ -133,7 +133,7 @@ def _out_of_place(row: int, column: int, shape: tuple[int, ...]) -> str:
 
 
 def _in_order(X: Any, columns: RawColumns | None) -> Any:
-    """Sort the columns of CSR rows and reject duplicates; SciPy's flags for both are not trusted."""
+    """Sort the columns of CSR rows and reject duplicates; SciPy's flags for both properties are not trusted."""
     row = first_row_out_of_order(X)
     if row is None:
         return X
@@ -161,7 +161,7 @@ def _in_order(X: Any, columns: RawColumns | None) -> Any:
 
 
 def first_row_out_of_order(X: Any) -> int | None:
-    """Return the first row of a CSR matrix whose columns do not ascend strictly, if any."""
+    """Return the first row of a CSR matrix whose column indices are not strictly increasing; None if all are."""
     n_entries = int(X.indptr[-1])
     ascends = np.empty(n_entries, np.bool_)
     np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
@@ -173,13 +173,13 @@ def first_row_out_of_order(X: Any) -> int | None:
 
 
 def with_global_row(error: InputError, first_row: int) -> InputError:
-    """Renumber the row in a chunk's error to its number among all rows."""
+    """Change the row number in a chunk's error to the number among all rows."""
     text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
     return type(error)(text)
 
 
 def check_finite(rows: Any, columns: RawColumns) -> None:
-    """Raise InputError for NaN and infinity where they are not values, naming the first place."""
+    """Raise InputError for NaN and infinity where these are not valid values; the error names the first position."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     if not np.isfinite(stored).all():
         dense = rows if isinstance(rows, np.ndarray) else rows.toarray()
@@ -192,7 +192,7 @@ def check_finite(rows: Any, columns: RawColumns) -> None:
 
 
 def zero_unused(rows: Any, columns: RawColumns) -> Any:
-    """Replace non-finite values by zeros in columns that the model does not use."""
+    """Replace non-finite values by zeros in the columns that the model does not use."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     bad = np.zeros(0, np.bool_) if columns.uses_all else ~np.isfinite(stored)
     if not bad.any():
@@ -208,7 +208,7 @@ def zero_unused(rows: Any, columns: RawColumns) -> Any:
 
 
 def finite_rows(rows: Any, columns: RawColumns) -> npt.NDArray[np.bool_]:
-    """Return which rows of an array or a CSR matrix are finite, or NaN where that is a value, shape (n_rows,)."""
+    """Return whether each row of an array or CSR matrix is finite, or NaN where this is valid, shape (n_rows,)."""
     if isinstance(rows, np.ndarray):
         return np.asarray(columns.are_taken(rows, np.arange(rows.shape[1])).all(axis=1))
     finite = np.ones(rows.shape[0], np.bool_)

@@ -1,7 +1,7 @@
-"""String columns: the strings that a pipeline knows, and their codes in raw rows.
+"""String columns: the known strings of a pipeline, and the codes of these strings in raw rows.
 
-A string is encoded once, when rows come in. After that, its column is numeric like any other, and lookups map the
-codes.
+Strings are replaced by codes when rows are received. The column is then numeric like any other column, and lookups map
+the codes.
 """
 
 import math
@@ -15,27 +15,27 @@ import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
 
-# Cells of delimited files that mean a missing value to pandas.read_csv.
+# Cells of delimited files that pandas.read_csv reads as missing values.
 MISSING_CELLS: Final = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"),
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
 )
-# Codes of values other than known strings. NaN is a missing value.
+# Codes of values that are not known strings. The code of a missing value is NaN.
 UNKNOWN: Final = -1.0
 NONE: Final = -2.0
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """The strings of one raw column; the code of each is its position."""
+    """Known strings of one raw column; the code of a string is its position."""
 
-    texts: tuple[str, ...] = ()  # ascending by code point, which is also their order in UTF-8
+    texts: tuple[str, ...] = ()  # in increasing order of code points, which is also the order in UTF-8
     # Code of a null in tables with one kind of missing value (Arrow, CSV, SQL): NaN, or `NONE` if the source was fitted
-    # on None
+    # with None as the missing value
     null: float = math.nan
 
     def with_texts(self, more: Iterable[str]) -> "TextColumn":
-        """Return this column with further strings."""
+        """Return this column with additional strings."""
         texts = sorted({*self.texts, *map(str, more)})
         for text in texts:
             if not text.isascii():
@@ -59,7 +59,7 @@ class TextColumn:
         return np.array([self.code(value) for value in values], np.float64)
 
     def value(self, code: float) -> Any:
-        """Return the value that has a code; for the code of unknown values, a string that is unknown."""
+        """Return the value that has a code; for the code `UNKNOWN`, a string that is not known."""
         if math.isnan(code):
             return math.nan
         if code in range(len(self.texts)):
@@ -68,13 +68,13 @@ class TextColumn:
 
 
 def unknown_text(texts: Iterable[str]) -> str:
-    """Return a string that is not one of these."""
+    """Return a string that is not one of the given strings."""
     known = set(texts)
     return next(text for k in range(len(known) + 1) if (text := f"unknown{k or ''}") not in known)
 
 
 def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> npt.NDArray[Any]:
-    """Replace codes in raw rows by their strings, for the source; an array of objects."""
+    """Replace the codes in raw rows by their strings, for the source; returns an array of objects."""
     values = rows.astype(object)
     for column, known in texts.items():
         values[:, column] = [known.value(code) for code in rows[:, column].tolist()]
@@ -82,7 +82,7 @@ def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> n
 
 
 def is_nan(value: Any) -> bool:
-    """Return whether a value is NaN, in any float type."""
+    """Return whether a value is a NaN of any float type."""
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
@@ -92,7 +92,7 @@ def is_na(value: Any) -> bool:
 
 
 def is_other_missing(value: Any) -> bool:
-    """Return whether a value counts as missing in some places only: pandas.NA, NaT, or a Decimal NaN."""
+    """Return whether a value counts as missing only in some places: pandas.NA, NaT, or a Decimal NaN."""
     try:
         return is_na(value) or (value is not None and not is_nan(value) and bool(value != value))
     except (TypeError, ValueError):
@@ -100,7 +100,7 @@ def is_other_missing(value: Any) -> bool:
 
 
 def check_unicode(text: str) -> None:
-    """Raise UnsupportedModelError for half a surrogate pair, which UTF-8 cannot encode."""
+    """Raise UnsupportedModelError for a lone surrogate, which UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -1,7 +1,8 @@
-"""Documents as rows: scikit-learn's vectorizers as data.
+"""Documents as rows: scikit-learn's text vectorizers, stored as data.
 
-An artifact holds what they have learned (models/FORMAT.md, "vectorizers"), and no code. They turn documents into sparse
-rows. ngrams.py does this for the usual options; for others, scikit-learn must be installed.
+An artifact holds the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), and no code. Vectorizers
+convert documents to sparse rows. The module ngrams.py does this for common options; for other options, scikit-learn
+must be installed.
 """
 
 import json
@@ -19,7 +20,7 @@ from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.frames.ngrams import CsrRows, UsualVectorizer, side_by_side
 from approxsvm.system.packages import import_package
 
-# Parameters that `transform` of each class depends on; Tfidf classes also have those of idf.
+# Parameters of each class on which `transform` depends; Tfidf classes also have the parameters of idf.
 _IDF_PARAMETERS: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 _TEXT_PARAMETERS: Final = (
     "encoding",
@@ -40,7 +41,7 @@ PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     "TfidfTransformer": _IDF_PARAMETERS,
 }
 
-# Parts of dtype names of string columns in Arrow, pandas and Polars.
+# Substrings of the names of string dtypes in Arrow, pandas and Polars.
 _TEXT_DTYPES: Final = ("object", "str", "categor")
 _EXPECTED: Final = (
     "a list, an array or a column of texts, one for each row, or the sparse rows that the vectorizer makes"
@@ -54,15 +55,15 @@ Steps: TypeAlias = tuple[Mapping[str, Any], ...]
 class TextRows:
     """Conversion of documents to sparse rows."""
 
-    # Vectorizers whose columns are concatenated. Each is a sequence of steps with "class" and "parameters", and what
-    # they have learned: "terms" (in the order of columns) and "idf" (one weight per term); "n_features" if the step
+    # Vectorizers whose columns are concatenated. Each vectorizer is a sequence of steps with "class" and "parameters",
+    # and the learned data: "terms" (in the order of columns) and "idf" (one weight per term); "n_features" if the step
     # takes rows
     parts: tuple[Steps, ...]
-    width: int | None = None  # number of columns that the model takes
+    width: int | None = None  # number of columns that the model expects
 
     @classmethod
     def read(cls, content: bytes, width: int | None = None) -> "TextRows":
-        """Read a section of an artifact."""
+        """Read the section "vectorizers" of an artifact."""
         try:
             section = json.loads(content)
             parts = tuple(map(tuple, section["side_by_side"] if "side_by_side" in section else [section["steps"]]))
@@ -76,13 +77,13 @@ class TextRows:
         return cls(parts, width)
 
     def written(self) -> bytes:
-        """Return the section of an artifact."""
+        """Return the content of the section "vectorizers" of an artifact."""
         content = {"steps": self.parts[0]} if len(self.parts) == 1 else {"side_by_side": self.parts}
         return json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Dtype of the vectorizers' rows, before `rows` converts them to float64."""
+        """Dtype of the vectorizers' rows before `rows` converts the rows to float64."""
         dtypes = [np.dtype(steps[0]["parameters"]["dtype"]) for steps in self.parts]
         weighed = [
             np.result_type(dtype, np.float32) if len(steps) > 1 else dtype
@@ -95,7 +96,7 @@ class TextRows:
         """Fitted scikit-learn objects, one list for each part."""
         text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `fit` has reported unmatched terms
+            warnings.simplefilter("ignore")  # `fit` has already reported unmatched terms
             try:
                 return [[_fitted(getattr(text, step["class"]), step) for step in steps] for steps in self.parts]
             except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
@@ -103,11 +104,11 @@ class TextRows:
 
     @cached_property
     def _usual(self) -> list[UsualVectorizer | None]:
-        """Vectorizers that do not need scikit-learn; None for other parts."""
+        """Vectorizers that do not need scikit-learn; None for the other vectorizers."""
         return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
 
     def rows(self, texts: Any) -> Any:
-        """Vectorize documents to a csr_array of float64; raise InputError if one of them is not a str or bytes."""
+        """Vectorize documents to a csr_array of float64; raise InputError if a document is not a str or bytes."""
         from scipy.sparse import csr_array, hstack
 
         arrays = [
@@ -117,7 +118,7 @@ class TextRows:
         return arrays[0] if len(arrays) == 1 else hstack(arrays, format="csr")
 
     def row(self, text: str | bytes) -> Any:
-        """Vectorize one document, without SciPy if all options are usual."""
+        """Vectorize one document, without SciPy if all options are common."""
         made = self._rows_of_parts([text])
         return side_by_side(made) if all(isinstance(part, CsrRows) for part in made) else self.rows([text])
 
@@ -148,9 +149,9 @@ class TextRows:
         return csr_array(rows, dtype=np.float64)[: len(texts)]
 
     def check(self) -> None:
-        """Compare the rows of a text made of the vectorizer's terms with the installed scikit-learn's.
+        """Compare the rows of a document made of the vectorizer's terms with the rows of the installed scikit-learn.
 
-        Raises ArtifactError if scikit-learn rejects the parameters, UnsupportedModelError for other rows.
+        Raises ArtifactError if scikit-learn rejects the parameters, and UnsupportedModelError if the rows differ.
         """
         for k, usual in enumerate(self._usual):
             texts: list[str | bytes] = [""]
@@ -167,7 +168,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether each row is a document, and not a row of numbers; raise InputError if it is neither."""
+    """Return whether each row is a document instead of numbers; raise InputError if rows are neither of these."""
     if hasattr(X, "tocsr"):
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
@@ -188,7 +189,7 @@ def are_texts(X: Any) -> bool:
 
 
 def width_of(steps: Steps) -> int:
-    """Return the number of columns that these steps make; raise ValueError if there are none, or they disagree."""
+    """Return the number of columns that these steps produce; raise ValueError if the steps have none or disagree."""
     for step in steps:
         if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
             raise ValueError("parameters are missing, or too many")
@@ -201,7 +202,7 @@ def width_of(steps: Steps) -> int:
 
 
 def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
-    """Return the number of columns of a step; raise ValueError unless the data of its class are there."""
+    """Return the number of columns of a step; raise ValueError unless the step has the data of its class."""
     kind, parameters = step["class"], step["parameters"]
     if (kind == "TfidfTransformer") is is_first:
         raise ValueError(f"{kind} is in the wrong position")
@@ -234,7 +235,7 @@ def _checked_width(step: Mapping[str, Any], *, is_first: bool) -> int:
 
 
 def _fitted(cls: type, step: Mapping[str, Any]) -> Any:
-    """Rebuild a fitted object: fit it on an empty list, then insert the learned data."""
+    """Rebuild a fitted object: fit the class on an empty list, then insert the learned data."""
     from scipy.sparse import csr_array
 
     given = {name: tuple(value) if name == "ngram_range" else value for name, value in step["parameters"].items()}

@@ -1,1 +1,1 @@
-"""Slow reference in plain float64, against which tests and reports compare; it imports only models and rows."""
+"""Slow reference in plain float64, with which tests and reports compare; imports only models and rows."""

@@ -1,8 +1,8 @@
-"""Definitions of all model kinds in float64, and bounds on their rounding.
+"""Definitions of all kinds of models in float64, and bounds on their rounding errors.
 
-`definition_of` chooses a class for each kernel; feature models define themselves. Rounding bounds hold for any order of
-the sum over terms, with the intercept added last: for `values`, which sums by blocks, and for a source that evaluates
-the same terms. u = 2^-53; A1 = sum |a_i|.
+`definition_of` chooses a class for each kernel; feature models define themselves. The rounding bounds hold for any
+summation order of the terms if the intercept is added last: for the method `values`, which sums by blocks, and for a
+source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,39 +21,40 @@ from approxsvm.ir.schema import MAX_OUTPUT_SCALE
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.term_sums import TermSums, term_sums
 
-# Most rows, support vectors, and numbers of vectors, of a block of kernel values; sparse vectors are made dense.
+# Limits on the rows, support vectors and numbers in a block of kernel values; sparse vectors are converted to dense
+# ones.
 _BLOCK_ROWS: Final = 512
 _BLOCK_VECTORS: Final = 4096
 _BLOCK_NUMBERS: Final = 1 << 23
-# Number of support vectors at which the spread of values is computed.
+# Number of support vectors for which the spread of the values is computed.
 _SOME_VECTORS: Final = 64
-# Relative spread below which a function counts as constant.
+# A function counts as constant if its relative spread is smaller than this.
 _CONSTANT: Final = 1e-6
 
 
 class Definition(Protocol):
-    """Definition of one model; `mapped` are rows after its input map, (n_rows, n_features)."""
+    """Definition of one model; `mapped` are rows after the input map, (n_rows, n_features)."""
 
     @property
     def scale(self) -> float:
-        """Largest A1 of any decision function, or its substitute."""
+        """Largest A1 of all decision functions, or a substitute for it."""
 
     @property
     def spread(self) -> float:
-        """Approximate range of the values at some support vectors, or its substitute."""
+        """Approximate range of the values at some support vectors, or a substitute for the range."""
 
     def values(self, mapped: FloatArray) -> FloatArray:
         """Compute decision values, (n_rows, n_decisions)."""
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the float64 rounding of such values, with a shape that broadcasts to theirs."""
+        """Bound the float64 rounding error of `values`; its shape broadcasts to the shape of the values."""
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of the values if rows move by `errors`, (n_rows, 1)."""
+        """Bound the change of the values if each row moves by at most its distance in `errors`, (n_rows, 1)."""
 
 
 def definition_of(model: SingleModel) -> Definition:
-    """Return the definition of a model; a feature model defines itself."""
+    """Return the definition of a model; the definition of a feature model is the model."""
     definition: Definition = model if isinstance(model, FeatureModel) else _BY_KERNEL[model.kernel](model)
     return definition
 
@@ -80,7 +81,7 @@ class _OfKernels:
         return self.sums(mapped, coefficients) + self.model.intercept[chosen]
 
     def sums(self, mapped: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """Multiply kernels by coefficients (n_sv, n); returns shape (n_rows, n)."""
+        """Multiply kernel values by coefficients (n_sv, n); returns shape (n_rows, n)."""
         model, step = self.model, _block_vectors(self.model)
         sums = np.zeros((len(mapped), coefficients.shape[1]))
         for start in range(0, len(mapped), _BLOCK_ROWS):
@@ -93,52 +94,53 @@ class _OfKernels:
         return sums
 
     def vectors(self, first: int, last: int) -> Any:
-        """Return some support vectors in the form that `kernels` accepts."""
+        """Return some support vectors in the format that `kernels` accepts."""
         return self.model.dense_support_vectors(first, last)
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Compute the kernel value of each row and each vector."""
+        """Compute the kernel value of each pair of a row and a vector."""
         raise NotImplementedError
 
     @cached_property
     def vector_norms(self) -> FloatArray:
-        """Upper bounds of the norms of the support vectors, (n_sv,)."""
+        """Upper bounds on the norms of the support vectors, (n_sv,)."""
         return norms_above(self.model.support_vectors)
 
 
 class GaussianDefinition(_OfKernels):
-    """Definition of a kernel machine with a Gaussian kernel, by differences, so nothing cancels."""
+    """Definition of a model with a Gaussian kernel by coordinate differences, so that nothing cancels."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Compute kernel values by differences."""
+        """Compute kernel values from coordinate differences."""
         from scipy.spatial.distance import cdist
 
         return np.asarray(np.exp(-self.model.gamma * cdist(rows, vectors, "sqeuclidean")))
 
     @property
     def of_sum(self) -> float:
-        """Rounding error of the sum without the intercept.
+        """Bound on the rounding error of the sum without the intercept.
 
-        An argument h of exp has the error (n_features + 3) u h, and h exp(-h) is at most 1/e. exp, its products and
-        n_sv additions follow. This is twice the bound of cpp/include/approxsvm/predict/stages/definition.hpp.
+        The argument h of exp has an error of (n_features + 3) u h, and h exp(-h) is at most 1/e. The roundings of exp,
+        of the products and of n_sv additions follow. The result is twice the bound of
+        cpp/include/approxsvm/predict/stages/definition.hpp.
         """
         return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Add the intercept's rounding to `of_sum`."""
+        """Return `of_sum` plus the rounding error of adding the intercept."""
         return np.asarray(self.of_sum + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change by the steepest slope of the kernel, which is between 0 and 1."""
+        """Bound the change by the steepest slope of the kernel, whose values are between 0 and 1."""
         return np.asarray(self.scale * np.minimum(gaussian_slope(self.model.gamma) * errors, 1.0))
 
     def by_norms(self, row: FloatArray, decision: int, longest: Sequence[float]) -> tuple[float, float]:
-        """Return a decision value, and a bound of its error if distances come from norms: ||x||^2 - 2 x.z + ||z||^2.
+        """Return a decision value, and an error bound for distances computed from norms: ||x||^2 - 2 x.z + ||z||^2.
 
-        This form cancels. For rows within R of the reference point of the norms, the argument of exp has an error of at
-        most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/bounds/kernel_sums.hpp, EngineBound), and a kernel an
-        error of at most 1. The bound here is many times larger. `longest` are the distances of the furthest support
-        vector from each possible reference point.
+        The difference of norms cancels. For rows within the distance R of the reference point of the norms, the error
+        of the argument of exp is at most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/bounds/kernel_sums.hpp,
+        EngineBound), and the error of a kernel value is at most 1. The bound here is many times larger. `longest`
+        holds, for each possible reference point, the distance to the farthest support vector.
         """
         model, coef = self.model, self.model.coefficients(decision)
         intercept, furthest_sq = float(model.intercept[decision]), 0.0
@@ -152,19 +154,19 @@ class GaussianDefinition(_OfKernels):
 
 
 class ProductDefinition(_OfKernels):
-    """Definition of a kernel machine with a polynomial or sigmoid kernel, a function of inner products."""
+    """Definition of a model with a polynomial or sigmoid kernel, a function of inner products."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
-        """Compute kernel values by inner products."""
+        """Compute kernel values from inner products."""
         arguments = self.model.gamma * (rows @ vectors.T) + self.model.coef0
         return np.asarray(np.tanh(arguments) if self.model.is_sigmoid else arguments**self.model.degree)
 
     def vectors(self, first: int, last: int) -> Any:
-        """Return some support vectors; sparse ones stay sparse."""
+        """Return some support vectors; sparse vectors stay sparse."""
         return self.model.support_vectors[first:last]
 
     def _term_sums(self, decisions: Sequence[int]) -> TermSums:
-        # Exceeds the error of underflow, including a final multiplication by gamma.
+        # Exceeds the underflow error, including a final multiplication by gamma.
         underflow = 2.0**-1000 * (1.0 + abs(self.model.gamma))
         with np.errstate(over="ignore"):
             alphas = abs(self.model.gamma) * self.vector_norms + underflow
@@ -174,7 +176,7 @@ class ProductDefinition(_OfKernels):
     def rounding(self, mapped: FloatArray, values: FloatArray, decisions: Sequence[int] | None = None) -> FloatArray:
         """Return four times the bound of cpp/include/approxsvm/exact/polynomial_kernel.hpp; infinite near overflow.
 
-        `decisions` are the columns of `values`, by default all.
+        `decisions` are the decision functions in the columns of `values`, by default all functions.
         """
         model, power = self.model, self.model.degree
         chosen = list(range(model.n_decisions) if decisions is None else decisions)
@@ -183,11 +185,11 @@ class ProductDefinition(_OfKernels):
         sums = self._term_sums(chosen)
         moduli = sums.moduli_at(norms_above(mapped))
         of_sums = sums.errors(of_arguments, of_terms, moduli) + of_intercept * np.abs(model.intercept[chosen])
-        of_underflow = 2.0**-1000 + 2.0**-1040 * sums.sums  # of the values, and of the kernels
+        of_underflow = 2.0**-1000 + 2.0**-1040 * sums.sums  # underflow of the values, and of the kernel values
         return np.where(moduli < MAX_OUTPUT_SCALE, 4.0 * UNIT64 * of_sums + of_underflow, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change by the slope at the row; errors are tiny compared with rows."""
+        """Bound the change by the slope at the row, because the errors are tiny compared with the row."""
         sums = self._term_sums(range(self.model.n_decisions))
         moved = errors * sums.moduli_at(norms_above(mapped), 1) * (1.0 + 1e-6)
         return np.asarray(moved if self.model.degree else np.minimum(moved, 2.0 * sums.sums))
@@ -198,14 +200,14 @@ def _block_vectors(model: KernelModel) -> int:
 
 
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Yield squared distances of a row to blocks of support vectors, each with the position of its first vector."""
+    """Yield squared distances from a row to blocks of support vectors, each with the position of its first vector."""
     vectors: Any = model.support_vectors
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):
             step = _block_vectors(model)
             for first in range(0, model.n_sv, step):
                 yield first, np.square(vectors[first : first + step] - row).sum(axis=1)
-        elif model.n_sv:  # cancels less than the engine
+        elif model.n_sv:  # this difference cancels less than the engine's
             distances = sparse_sq_distances(vectors, row)
             yield 0, np.where(np.isnan(distances), np.inf, distances)
 

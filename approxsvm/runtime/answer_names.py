@@ -20,7 +20,8 @@ def answer_names(artifact: Any, output: str) -> list[str]:
     if artifact.task == "classification" and len(labels) > 2:
         if output == "value" and artifact.outputs.decision_shape == "ovr":
             return _distinct(output, [(label,) for label in classes])
-        # The order of the methods: values for pairs of sorted labels, bounds for pairs in the model's order.
+        # Use the order of the methods: values for pairs of sorted labels, bounds for pairs in the model's order of
+        # labels.
         order = classes if output == "value" else labels
         if artifact.outputs.of_each_class:
             return _distinct(output, [(label,) for label in order])
@@ -32,6 +33,6 @@ def answer_names(artifact: Any, output: str) -> list[str]:
 
 
 def _distinct(output: str, kinds: Sequence[tuple[Any, ...]]) -> list[str]:
-    """Return names by label, or by position if labels with underscores would produce a duplicate."""
+    """Return names by label, or by position if labels with underscores would produce duplicate names."""
     names = ["_".join([output, *map(str, kind)]) for kind in kinds]
     return names if len(set(names)) == len(names) else [f"{output}_{k}" for k in range(len(names))]

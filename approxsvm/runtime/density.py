@@ -1,22 +1,22 @@
-"""Log densities of the Gaussian kernel, with a bound.
+"""Log densities of models with a Gaussian kernel, with error bounds.
 
 The density of a Gaussian kernel with bandwidth h in d features, with gamma = 1 / (2 h^2), is
 
     p(z) = (gamma / pi)^(d / 2) f(z),    f(z) = sum_i w_i exp(-gamma ||z - x_i||^2),   w_i >= 0, sum_i w_i = 1.
 
 The artifact stores f as a regression. If the core's value v of f has an error bound b <= 2^-26 v, the error of log v is
-at most -log(1 - b / v). In the tails f is smaller than the rounding error of float64 sums up to 1, so the terms are
-added relative to the largest of them,
+at most -log(1 - b / v). In the tails, f is smaller than the rounding error of a float64 sum that may reach 1, so the
+terms are added relative to the largest term,
 
     log f = m + log sum_i w_i exp(-h_i - m),    h_i = gamma ||z - x_i||^2,   m = max(-h_i).
 
-No term is negative, so nothing cancels. The error of an exponent is at most (d + 12) u h_i with u = 2^-53, including
+No term is negative, so nothing cancels. With u = 2^-53, the error of an exponent is at most (d + 12) u h_i, including
 the rounding of gamma. The relative error of the sum is at most the mean of these errors, weighted by the terms, plus n
-+ 24 roundings. If earlier steps move a row by at most e, log f changes by at most gamma e (2 max_i ||z - x_i|| + e),
-since each term's exponent does. The logs of the factors, and their sums, add a few roundings each.
++ 24 roundings. If earlier steps move a row by at most e, each exponent changes by at most gamma e (2 max_i ||z - x_i||
++ e), and so does log f. The logarithms of the factors and the sums of these logarithms add a few roundings each.
 
-If the source computes in float32, only b includes that rounding: the log of v is kept while b < v, and the bound is
-infinite otherwise.
+If the source computes in float32, only b includes the source's rounding: log v is kept if b < v; otherwise the bound is
+infinite.
 """
 
 import math
@@ -30,13 +30,13 @@ from approxsvm.ir.constants import UNIT64
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values
 
 _UP: Final = 1.01
-_CLOSE: Final = 2.0**-26  # a value with a larger relative error is computed again
+_CLOSE: Final = 2.0**-26  # a value with a larger relative bound is recomputed as a sum relative to its largest term
 
 
 def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
-    """Return log p of each row, and an upper bound of its error; without support vectors the bound may be infinite."""
+    """Return log p of each row, and an upper bound on its error, which may be infinite without support vectors."""
     artifact = evaluator.artifact
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # which has only its expansions
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models lack exact values
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     gamma, d = float(artifact.header["gamma"]), artifact.n_features
     shift = 0.5 * d * (math.log(gamma) - math.log(math.pi))

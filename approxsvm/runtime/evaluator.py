@@ -1,7 +1,8 @@
 """Evaluation of an artifact with NumPy alone; the only module that imports the native predictor.
 
-An `Evaluator` answers for one artifact. It takes checked rows: arrays of real numbers or CSR matrices. `Predictor`
-(predictor.py) wraps it for programs that only predict, the estimators (estimators.py) for those that use scikit-learn.
+An `Evaluator` predicts with one artifact. It takes checked rows: arrays of real numbers or CSR matrices. `Predictor`
+(predictor.py) wraps it for programs that only predict, and the estimators (estimators.py) for programs that use
+scikit-learn.
 """
 
 import os
@@ -27,13 +28,13 @@ from approxsvm.ir.outputs import Outputs, class_pairs
 from approxsvm.ir.schema import TASKS
 from approxsvm.system.threads import n_threads
 
-# Which values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact values, or values within
-# the model's tolerance if it has one; "settled": values of the cheapest stage that decides the label; "exact": always
-# exact values.
+# Kinds of values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact values, or values
+# within the model's tolerance if it has one; "settled": values of the cheapest stage that determines the label;
+# "exact": always exact values.
 Values = Literal["promised", "settled", "exact"]
-# Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several come as a tuple, in this order.
+# Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several outputs form a tuple in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
-# Names of the outputs that users see, and the core's outputs for them.
+# Names of the outputs for users, and the corresponding outputs of the core.
 OUTPUTS = ("label", "value", "probability", "error_bound", "certified")
 _BITS = dict(zip(OUTPUTS, (LABELS, VALUES, PROBABILITIES, BOUNDS, CERTIFIED), strict=True))
 # The stages, in the order of the native enumeration (cpp/include/approxsvm/model_view.hpp).
@@ -50,26 +51,26 @@ _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may 
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file, or its bytes; raise ArtifactError if they break a rule of models/FORMAT.md."""
+    """Read and validate an .asvm file or its bytes; raise ArtifactError if a rule of models/FORMAT.md is broken."""
     if isinstance(source, bytes):
         return Artifact(source)
     return Artifact.read(source)
 
 
 def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outputs:
-    """Return the core's rules for scores, probabilities, labels and certainty, given decision values and bounds."""
+    """Return the core's functions from decision values and bounds to scores, probabilities, labels and certainty."""
     return _native.Outputs(pack_outputs(outputs), TASKS.index(task), n_classes)
 
 
 class Evaluator:
-    """Answers of one compiled model, with `n_jobs` threads as in scikit-learn.
+    """Predictions of one compiled model, with `n_jobs` threads as in scikit-learn.
 
-    Batches of up to four rows per center use different code than larger ones, to reduce latency. Their values may
-    differ from the values in a larger batch within the bounds, which hold for both.
+    Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
+    in a small and in a large batch may differ within the bounds, which hold for both batches.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
-        n_threads(n_jobs)  # rejects an invalid number before a model is unpacked
+        n_threads(n_jobs)  # rejects an invalid number before the model is unpacked
         self.artifact = artifact
         self.n_jobs = n_jobs
         self._dtypes = artifact.row_dtypes
@@ -82,30 +83,30 @@ class Evaluator:
         # Rows that are not numeric arrays may hold values that are not numbers.
         columns = artifact.raw_columns
         self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
-        # The core takes only float32 and float64, and lists of integers become float64.
+        # The core takes only float32 and float64, and lists of integers are converted to float64.
         looks_at_dtypes = not {*self._dtypes.refused} <= {"float16", SPARSE, WIDE_SPARSE, NO_NUMBER, NOT_NONE}
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = labels_of(artifact)
-        # Labels by position for a single row; None if the answer is a value. A list, unlike an array, already holds its
+        # Labels by position for a single row; None if predictions are values. Unlike an array, a list already holds its
         # items as objects.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
     @cached_property
     def _reader(self) -> _native.RowReader:
-        """The core's reader of rows of Python values."""
+        """Core's reader for rows of Python values."""
         return row_reader(self.artifact.native, self.artifact.raw_columns, needs_real=self._looks_at_dtypes)
 
     @cached_property
     def frames(self) -> KnownFrames:
-        """The known kinds of data frames."""
+        """Layouts of data frames that were converted earlier."""
         return KnownFrames(lambda: self._reader, self.artifact.raw_columns)
 
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
         """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
 
-        With `as_part`, the numbers are bit for bit the same as in a large batch.
+        With `as_part`, the results are bit for bit the same as in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)
@@ -130,7 +131,7 @@ class Evaluator:
         threads = n_threads(self.n_jobs)
         if isinstance(rows, np.ndarray):
             flags, strides, size = rows.flags, rows.strides, rows.itemsize
-            # A single row counts as contiguous whatever its first stride is.
+            # A single row counts as contiguous, whatever the stride of its first axis is.
             if not (flags.aligned and strides[0] % size == 0 and (flags.c_contiguous or strides[1] % size == 0)):
                 rows = rows.copy(order="C")
             return self.native.dense(rows, threads, want, values, as_part)
@@ -143,12 +144,12 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Positions of the sorted labels among the model's labels; inlier, outlier for a one-class model."""
+        """Positions of the sorted labels in the model's labels; inlier, outlier for a one-class model."""
         return np.arange(2) if self._task == "one_class" else np.argsort(self.artifact.labels, kind="stable")
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether the source has probabilities of classes, or of inliers and outliers."""
+        """Whether the source has probabilities, of classes or of inliers and outliers."""
         return self.artifact.has_probabilities
 
     def predict(self, rows: Any) -> npt.NDArray[Any]:
@@ -157,7 +158,7 @@ class Evaluator:
             try:
                 position = self.native.one(rows)
             except InputError:
-                position = None  # the general path below names the fault
+                position = None  # the general path below names the invalid value
             if position is not None:
                 return np.array(self._labels[position : position + 1])
         if self._task == "regression":
@@ -167,11 +168,11 @@ class Evaluator:
         return labels
 
     def _of_targets(self, answers: Any) -> Any:
-        """Give answers one column per target; with several targets, there may be only one column."""
+        """Return predictions with one column per target; a model with several targets may have only one column."""
         return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
     def one(self, row: npt.NDArray[Any]) -> Any:
-        """Predict a single row in a plain array, with as little overhead as Python allows."""
+        """Predict a single row, given as a plain array, with as little overhead as Python allows."""
         if self._reads_values and row.dtype != _FLOAT64:
             row = self._encoded(row)
         answer = self.native.one(row) if self._has_one_answer else None
@@ -185,7 +186,7 @@ class Evaluator:
         return rows if rows.dtype.kind in "fiub" else numpy_rows(rows, self.artifact.raw_columns, stacklevel=4)
 
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
-        """Predict a single row in any container; `outputs` asks for a dict of answers, `rows_of` converts frames."""
+        """Predict a single row in any container; `outputs` requests a dict of results, `rows_of` converts frames."""
         if self.artifact.takes_texts and isinstance(row, (str, bytes)):
             rows = self.artifact.text_rows.row(row)
         elif type(row) in _PYTHON_ROWS and not self.artifact.takes_texts:
@@ -234,7 +235,7 @@ class Evaluator:
         return numpy_rows(as_row(np.asarray(row, dtype=object)), self.artifact.raw_columns, stacklevel=4)[0]
 
     def classes(self, rows: Any) -> IntArray:
-        """Return the positions of the predicted labels among the model's labels."""
+        """Return the positions of the predicted labels in the model's labels."""
         return np.asarray(self.evaluate(rows, LABELS), dtype=np.intp)
 
     def decision_function(self, rows: Any) -> FloatArray:
@@ -258,7 +259,7 @@ class Evaluator:
         return pairs_in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
-        """Return bounds of decision values, with pairs in the order of the model's labels, or of probabilities."""
+        """Return bounds on decision values, with pairs in the order of the model's labels, or on probabilities."""
         if self.artifact.averages:
             return self.probability_bound(rows)
         if self.artifact.has_labels_alone:
@@ -266,19 +267,19 @@ class Evaluator:
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
-        """Return which rows the first stage's bound proves; with several targets, which labels of each row."""
+        """Return whether the first stage's bound proves each row; with several targets, each label of each row."""
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
-        """Return probabilities of the labels, columns in the order of the sorted ones, or of inlier and outlier."""
+        """Return class probabilities with columns in the order of the sorted labels, or of inlier and outlier."""
         return np.asarray(self.evaluate(rows, PROBABILITIES)[:, self.order])
 
     def probability_bound(self, rows: Any) -> FloatArray:
-        """Return an upper bound of the difference to the probabilities of the exact decision values."""
+        """Return an upper bound on the difference from the probabilities of the exact decision values."""
         return np.asarray(self.evaluate(rows, PROBABILITY_BOUNDS)[:, self.order])
 
     def answers(self, rows: Any, outputs: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """Compute outputs for rows that are part of many, with one call of the core.
+        """Compute outputs, with one call of the core, for rows that are part of a larger batch.
 
         The artifact must have the outputs (`check_output`). Labels are positions in ``artifact.labels``, or in (1, -1)
         for a one-class model.
@@ -292,7 +293,7 @@ class Evaluator:
         return {output: self._finished(output, by_bit[bits[output]]) for output in outputs}
 
     def _finished(self, output: str, answer: Any) -> npt.NDArray[Any]:
-        """Reorder the core's answer to the order of classes that users see."""
+        """Reorder the core's results to the order of classes that users see."""
         if output == "value":
             return self._in_source_order(answer)
         if output == "probability" or (output == "error_bound" and self.artifact.averages):
@@ -301,17 +302,17 @@ class Evaluator:
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """Number of rows that each stage has answered so far."""
+        """Number of rows that each stage has predicted so far."""
         return dict(zip(STAGES, self.native.counts, strict=True))
 
     @property
     def exact_count(self) -> int:
-        """Number of these rows that went to the exact engine because exact values were requested."""
+        """Number of rows in `rows_per_stage` that went to the exact engine because exact values were requested."""
         return int(self.native.exact_count)
 
 
 def available_outputs(artifact: Artifact) -> tuple[str, ...]:
-    """Return the outputs of a model, in the order of `OUTPUTS`."""
+    """Return the names of the outputs that a model has, in the order of `OUTPUTS`."""
     has = {
         "label": artifact.task != "regression",
         "value": artifact.has_decision_function,
@@ -337,12 +338,12 @@ def check_output(artifact: Artifact, output: str) -> None:
 
 
 def labels_of(artifact: Artifact) -> npt.NDArray[Any]:
-    """Return the labels by position: the model's, or 1 and -1 for inliers and outliers."""
+    """Return the labels by position: the model's labels, or 1 and -1 for inliers and outliers."""
     return np.array([1, -1]) if artifact.task == "one_class" else artifact.labels
 
 
 def artifact_of(model: Any) -> Artifact:
-    """Return the artifact of a path, bytes, predictor, estimator, or artifact; InputError for anything else."""
+    """Return the artifact of a path, bytes, a predictor, an estimator or an artifact; InputError for anything else."""
     if isinstance(model, (str, bytes, os.PathLike)):
         return read_artifact(model)
     artifact = getattr(model, "artifact", model)
@@ -352,13 +353,13 @@ def artifact_of(model: Any) -> Artifact:
 
 
 def open_evaluators(model: Any) -> dict[str, Evaluator]:
-    """Create evaluators with one thread each, for a model or a mapping of names to models."""
+    """Create evaluators with one thread each, for a model or for a mapping from names to models."""
     models = model if isinstance(model, Mapping) else {"model": model}
     return {str(name): Evaluator(artifact_of(one)) for name, one in models.items()}
 
 
 def with_one_index_type(rows: Any) -> Any:
-    """Give both index arrays of CSR rows the same type; arrays are returned unchanged."""
+    """Convert the two index arrays of CSR rows to the same type; arrays are returned unchanged."""
     if isinstance(rows, np.ndarray) or rows.indices.dtype == rows.indptr.dtype:
         return rows
     rows = rows.copy()
@@ -367,7 +368,7 @@ def with_one_index_type(rows: Any) -> Any:
 
 
 def pairs_in_order(values: FloatArray, order: IntArray) -> FloatArray:
-    """Reorder values of pairs from the model's labels to sorted labels; a positive value means the first label."""
+    """Reorder values of pairs from the model's labels to sorted labels; positive values mean a pair's first label."""
     if (order == np.arange(len(order))).all():
         return values
     position = {pair: k for k, pair in enumerate(class_pairs(len(order)))}

@@ -1,4 +1,4 @@
-"""Answers for rows of which some have none: the model rejects them, or the caller knows that they hold no data."""
+"""Predictions with gaps: for rows that the model rejects, and for rows that are known to hold no data."""
 
 import re
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ _CAREFUL_ROWS = 1 << 9  # batch size after the core has rejected a row of a batc
 def answers_with_gaps(
     evaluator: Evaluator, rows: Any, candidates: IntArray, outputs: Sequence[str], *, stop: bool = False
 ) -> tuple[dict[str, npt.NDArray[Any]], IntArray, dict[int, str]]:
-    """Return the answers for some of the rows, the rows that they belong to, and why the core rejects the others.
+    """Return the results for some rows, the positions of these rows, and why the core rejects the other rows.
 
-    `candidates` are the rows to answer, which must be finite where the model needs it. With `stop`, rows after the
-    first rejected one may have neither an answer nor a reason.
+    The array `candidates` holds the rows to predict, which must be finite where the model needs finite values. With
+    `stop`, rows after the first rejected row may have neither a result nor a reason.
     """
     parts, answered, reasons = [], [], {}
     start, n_at_once = 0, len(candidates)
@@ -34,7 +34,7 @@ def answers_with_gaps(
             reasons[int(left[rejected])] = reason
             if stop:
                 break
-            # Continue in small batches: the rows after a rejected one are copied and evaluated again.
+            # Continue in small batches, because the rows after a rejected row are copied and evaluated again.
             start, n_at_once = start + rejected + 1, _CAREFUL_ROWS
         if start >= len(candidates):
             break
@@ -45,7 +45,7 @@ def answers_with_gaps(
 def _until_rejected(
     evaluator: Evaluator, rows: Any, outputs: Sequence[str]
 ) -> tuple[dict[str, npt.NDArray[Any]], int | None, str]:
-    """Return the answers for rows before the first that the core rejects, its position, and the reason."""
+    """Return the results for the rows before the first row that the core rejects, its position, and the reason."""
     try:
         return evaluator.answers(rows, outputs), None, ""
     except InputError as error:
@@ -53,6 +53,6 @@ def _until_rejected(
         if place is None:
             raise
         row, reason = int(place[1]), re.sub(r"\s*\brow \d+(?: of X)?:?", "", str(error), count=1).strip()
-        # An earlier row may also be bad if there are several threads.
+        # With several threads, an earlier row may also be invalid.
         before = _until_rejected(evaluator, rows[:row], outputs)
         return before if before[1] is not None else (before[0], row, reason)
