@@ -1,1 +1,1 @@
-"""Intermediate representation of models: frozen, validated data and its definition."""
+"""Intermediate representation: models as frozen, validated data, with their definitions."""

@@ -1,4 +1,4 @@
-"""Compensated sums of products, as accurate as in twice the working precision (Ogita, Rump and Oishi 2005, Dot2)."""
+"""Compensated sums of products, with twice the working precision (Ogita, Rump and Oishi 2005, Dot2)."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ import numpy.typing as npt
 from approxsvm.ir.constants import UNIT64
 
 FloatArray = npt.NDArray[np.float64]
-# Veltkamp's constant splits 53 bits into two halves whose products are exact.
+# Veltkamp's constant splits a number of 53 bits into two halves; products of halves are exact.
 _SPLITTER = 2.0**27 + 1.0
-# Splitting a larger number overflows.
+# For larger numbers, the splitting overflows.
 _LARGEST = 2.0**995
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded sum and its rounding error: s + error == a + b exactly (Knuth)."""
+    """Return the rounded sum and the rounding error of the sum: s + error == a + b exactly (Knuth)."""
     s = a + b
     b_part = s - a
     return s, (a - (s - b_part)) + (b - b_part)
 
 
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the rounded product and its rounding error, exact unless a number over- or underflows (Dekker)."""
+    """Return the rounded product and its rounding error; the error is exact without overflow or underflow (Dekker)."""
     p = a * b
     a_high, a_low = _halves(a)
     b_high, b_low = _halves(b)
@@ -30,7 +30,7 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a @ b and a bound on its error, which is infinite where splitting a number would overflow."""
+    """Return a @ b and a bound on the error of a @ b, which is infinite if splitting a number would overflow."""
     n_terms = a.shape[1]
     total, lost, absolute_sum = np.zeros((3, a.shape[0], b.shape[1]))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
@@ -41,7 +41,8 @@ def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
             lost += rest + carry
             absolute_sum += np.abs(product)
         result = total + lost
-        # |result - exact| <= u |result| + gamma_m^2 sum |a b|, here twice; products may underflow.
+        # |result - exact| <= u |result| + gamma_m^2 sum |a b|. The bound has twice the second term; products may
+        # underflow.
         rounding = (n_terms + 4) * UNIT64
         error = 1.01 * (UNIT64 * np.abs(result) + 2.0 * rounding**2 * absolute_sum) + (n_terms + 1) * 2.0**-1070
     fits = (np.abs(a).max(axis=1, initial=0.0) < _LARGEST)[:, np.newaxis] & (np.abs(b).max(initial=0.0) < _LARGEST)
@@ -49,7 +50,7 @@ def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def norms_above(rows: Any) -> FloatArray:
-    """Return upper bounds of the Euclidean norms of rows, shape (n_rows,); scales rows whose squares leave float64.
+    """Return upper bounds on the Euclidean norms of rows, shape (n_rows,); rows with extreme numbers are scaled first.
 
     Sparse rows stay sparse.
     """
@@ -59,7 +60,7 @@ def norms_above(rows: Any) -> FloatArray:
             return np.zeros(rows.shape[0])
         scaled = rows / largest
         sparse_norms = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1), np.float64).ravel())
-        return np.asarray(largest * (sparse_norms * (1.0 + (rows.shape[1] + 8) * UNIT64) + 2.0**-500))  # underflow
+        return np.asarray(largest * (sparse_norms * (1.0 + (rows.shape[1] + 8) * UNIT64) + 2.0**-500))  # for underflow
     norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     extreme = np.flatnonzero(~((norms > 1e-140) & (norms < np.inf)))
     if len(extreme):
@@ -67,7 +68,7 @@ def norms_above(rows: Any) -> FloatArray:
         exponents = np.frexp(np.abs(part).max(axis=1, initial=0.0))[1]
         scaled = np.ldexp(part, -exponents[:, np.newaxis])
         norms[extreme] = np.ldexp(np.linalg.norm(scaled, axis=1), exponents)
-    # Add one denormal unit, because square roots of denormal squares are inaccurate.
+    # Add one subnormal unit, because square roots of subnormal squares are inaccurate.
     above: FloatArray = norms * (1 + (rows.shape[1] + 4) * UNIT64) + (norms > 0) * 2.0**-1074
     return above
 

@@ -1,4 +1,4 @@
-"""Compilation record: the candidate plans and their predicted costs."""
+"""Record of a compilation: the candidate plans and their predicted costs."""
 
 from dataclasses import dataclass
 
@@ -7,36 +7,37 @@ from dataclasses import dataclass
 class TriedPlan:
     """A candidate plan."""
 
-    name: str  # to display
-    # Predicted cost of a row relative to the exact engine's, in calls of the requested size; None if not predicted.
+    name: str  # name to display
+    # Predicted cost per row in calls of the requested size, relative to the exact engine; None if not predicted.
     share_of_exact: float | None = None
-    certified: float | None = None  # share of held-out rows decided before the exact engine
-    # Measured on the held-out rows in one call, center assignment included; None if the plan was not run.
+    certified: float | None = None  # fraction of the held-out rows whose labels are determined before the exact engine
+    # Measured on the held-out rows in one call, including the assignment to centers; None if the plan was not run.
     seconds_per_row: float | None = None
     chosen: bool = False  # whether this plan was built
-    share_alone: float | None = None  # as share_of_exact, for calls of one row
-    # Estimated seconds of one core, by counts of multiply-adds, for the sums that only this plan needed: for its trial
-    # and, if it was chosen, for building it.
+    share_alone: float | None = None  # same as share_of_exact, but for calls of one row
+    # Estimated seconds on one core, from counts of multiply-adds, for the sums that only this plan needed: for the
+    # trial of the plan and, if the plan was chosen, for building it.
     work: float = 0.0
-    # Least seconds per row in the race of compile(measure=True), in calls of the requested size and in calls of one
-    # row; None without a race, or if the plan took no part or was not timed in such calls.
+    # Smallest number of seconds per row in the timed comparison of compile(measure=True), in calls of the requested
+    # size and in calls of one row; None if there was no comparison, or if this plan was not timed in calls of that
+    # size.
     raced: float | None = None
     raced_alone: float | None = None
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """Record of how a model was compiled. The artifact does not contain it, so a loaded model has none."""
+    """Record of how a model was compiled. Artifacts do not contain the record, so a loaded model has no record."""
 
-    seconds: float  # compile time, including reading the source
-    options: tuple[tuple[str, str], ...]  # options that differ from their defaults, as Python source
-    n_sample_rows: int | None  # None if the support vectors were used instead
+    seconds: float  # compile time, including the time for reading the source
+    options: tuple[tuple[str, str], ...]  # options that differ from the defaults, as Python source
+    n_sample_rows: int | None  # None if the support vectors were used as sample rows
     # Plans of the model, or of each member of an ensemble; empty for polynomial kernels and Taylor features.
     plans: tuple[tuple[TriedPlan, ...], ...]
 
     @property
     def race(self) -> dict[str, float]:
-        """Seconds per row of the plans that were raced, by name; empty without a race."""
+        """Seconds per row of each plan in the timed comparison, by name; empty if there was no comparison."""
         several = len(self.plans) > 1
         return {
             f"member {k}: {plan.name}" if several else plan.name: plan.raced

@@ -16,14 +16,14 @@ from approxsvm.ir.schema import MAX_PHASE
 
 @dataclass(frozen=True, eq=False)
 class CosineModel(FeatureModel):
-    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j), for a classification or regression."""
+    """f_k(z) = intercept_k + sum_j coef_kj cos(frequencies_j . z + phases_j), for classification or regression."""
 
     frequencies: FloatArray  # shape (n_terms, n_features)
-    phases: FloatArray  # shape (n_terms,); at most 8 in absolute value, which allows 0 to 2 pi
+    phases: FloatArray  # shape (n_terms,); absolute values at most 8, so that 0 to 2 pi is allowed
     coef: FloatArray  # shape (n_decisions, n_terms), or (n_terms,) for one function
     intercept: FloatArray  # shape (n_decisions,)
     kind = kernel = "cosine"
-    # Values of a kernel without these parameters.
+    # Kernel parameters that this model does not have.
     gamma = 0.0
     degree = 0
 
@@ -56,14 +56,15 @@ class CosineModel(FeatureModel):
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """Return twice the bound of backends/onnx/exact_graph.py: (n_features + 8) u S ||z|| + (n_terms + 40) u A1.
 
-        The phase is added to an angle last, so it is rounded once: at most 8 u A1, which is among the 40 u A1.
+        The phase is added last to the argument, so it is rounded once: an error of at most 8 u A1, included in the 40 u
+        A1.
         """
         angle_error = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
         sum_error = (self.n_terms + 40) * self.scale + np.abs(values)
         return np.asarray(2.0 * UNIT64 * (angle_error + sum_error) + 2.0**-1000)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of values by the slope of every cosine."""
+        """Bound the change of the values by the slopes of all cosines."""
         return np.minimum(self.slope * errors, 2.0 * self.scale)
 
     @property
@@ -77,7 +78,7 @@ class CosineModel(FeatureModel):
 
     @property
     def all_moduli(self) -> FloatArray:
-        """A1 of each function, the absolute sum of its coefficients, rounded up; may be infinite."""
+        """A1 of each function, the sum of the absolute values of its coefficients, rounded up; may be infinite."""
         with np.errstate(over="ignore"):
             return np.asarray(np.abs(self.coef).sum(axis=1) * self._up)
 
@@ -85,7 +86,7 @@ class CosineModel(FeatureModel):
     def all_slopes(self) -> FloatArray:
         """S of each function, the sum of |coef_kj| times the norms of frequencies_j, rounded up; may be infinite.
 
-        If a row moves by e, the function changes by at most e S.
+        If a row moves by e, the value of the function changes by at most e S.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             slopes = np.abs(self.coef) @ norms_above(self.frequencies) * self._up + 2.0**-1000
@@ -93,29 +94,29 @@ class CosineModel(FeatureModel):
 
     @property
     def scale(self) -> float:
-        """The largest A1."""
+        """Largest A1 of all functions."""
         return float(self.all_moduli.max())
 
     @property
     def slope(self) -> float:
-        """The largest S."""
+        """Largest S of all functions."""
         return float(self.all_slopes.max())
 
     @property
     def _up(self) -> float:
-        """Factor that makes a rounded sum of n_terms terms, added in any order, an upper bound of the exact sum."""
+        """Factor that turns a rounded sum of n_terms terms, in any order, into an upper bound on the exact sum."""
         return 1.0 + (self.n_terms + 8) * 2.0 * UNIT64
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, that the definition takes per row."""
+        """Multiply-adds, and calls of functions like exp, for evaluating the definition at one row."""
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return fields scaled by a factor, without intercepts, and the absolute sum that multiplies `rounding`."""
+        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`."""
         coef = self.coef * factor
         return {"coef": coef}, float(np.abs(coef).sum(axis=1).max())
 
     def negated(self) -> "CosineModel":
-        """Return the two-class model with swapped labels: every value changes its sign."""
+        """Return the two-class model with swapped labels, whose values have the opposite signs."""
         return replace(self, coef=-self.coef, intercept=-self.intercept, labels=self.labels[::-1])

@@ -1,6 +1,6 @@
-"""Common base of linear models on feature maps: their functions share the features, and have no support vectors.
+"""Base class of linear models on feature maps, whose functions share the features and have no support vectors.
 
-Each subclass adds its parameters and its definition, with a bound on its rounding.
+Each subclass adds its parameters, its definition, and a bound on the rounding error of the definition.
 """
 
 from dataclasses import dataclass, field
@@ -18,10 +18,10 @@ from approxsvm.ir.outputs import Outputs
 
 @dataclass(frozen=True, eq=False)
 class FeatureModel:
-    """Fields common to feature models."""
+    """Fields that all feature models have."""
 
     task: Task
-    # With two labels, a positive value means the first. With more, there is one function per label.
+    # With two labels, a positive value means the first label. With more labels, there is one function for each label.
     labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0), kw_only=True)
     source: str = field(default="arrays", kw_only=True)  # origin of the model, to display
     # As in KernelModel; the length of `value_error` is the number of functions
@@ -31,7 +31,7 @@ class FeatureModel:
     value_error: FloatArray = field(default_factory=lambda: np.zeros(1), kw_only=True)
     row_dtypes: RowDtypes = field(default=SAME, kw_only=True)
 
-    # Attributes shared with KernelModel.
+    # Attributes that KernelModel also has.
     kind: ClassVar[str]
     kernel: ClassVar[str]
     n_sv = 0
@@ -53,33 +53,33 @@ class FeatureModel:
         return len(self.value_error)
 
     def values(self, mapped: FloatArray) -> FloatArray:
-        """Compute decision values from the definition, term by term, as `Definition.values`."""
+        """Compute decision values from the definition, term by term; see `Definition.values`."""
         raise NotImplementedError
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the rounding error, as `Definition.rounding` in reference/definition.py."""
+        """Bound the rounding error; see `Definition.rounding` in reference/definition.py."""
         raise NotImplementedError
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of the values if rows move by `errors`."""
+        """Bound the change of the values if each row moves by at most its distance in `errors`."""
         raise NotImplementedError
 
     @property
     def spread(self) -> float:
-        """Twice `scale`, because values are within `scale` of the intercept."""
+        """Twice `scale`, because values differ from the intercept by at most `scale`."""
         return 2.0 * self.scale
 
     @property
     def scale(self) -> float:
-        """Largest A1, or its substitute."""
+        """Largest A1, or a substitute for A1."""
         raise NotImplementedError
 
     @property
     def n_features(self) -> int:
-        """Number of columns of the rows that the feature map takes."""
+        """Number of columns that the feature map accepts."""
         raise NotImplementedError
 
     @property
     def n_raw_features(self) -> int:
-        """Number of columns of the rows that the source takes, before its input map."""
+        """Number of columns that the source accepts, before the input map."""
         return self.n_features if self.input_map is None else self.input_map.n_raw_features

@@ -1,12 +1,13 @@
-"""Input maps: from raw rows to the rows of the kernel, by a selection of columns and then the steps of the source.
+"""Input maps from raw rows to the rows of the kernel: a selection of columns, followed by the source's steps.
 
-ir/ops defines the steps. Nothing is folded: scaling and lookup steps compute in float64, in this order, the same
-operations as scikit-learn's transformers on dense float64 rows. So a mapped row equals the source's row bit for bit, up
-to the first op of another kind. Only the core maps rows (cpp/include/approxsvm/artifact/ops), as predictors do.
+The steps are defined in ir/ops. Steps are not merged with the model: scaling and lookup steps compute the same
+operations in float64, in the same order, as scikit-learn's transformers for dense float64 rows. Therefore a mapped row
+equals the source's row bit for bit, up to the first op of another kind. Only the core maps rows
+(cpp/include/approxsvm/artifact/ops), also for predictors.
 
-Two functions bound rounding. `mapped_with_errors` bounds, row by row, the distance from the function with the same
-parameters over the real numbers; lookups see the source's float64 numbers if all steps before them are the source's bit
-for bit. `source_rounding` bounds the distance of the source's float64 arithmetic from that function.
+Two functions bound rounding errors. `mapped_with_errors` bounds, for each row, the distance from the function with the
+same parameters over the real numbers; lookups receive the source's float64 numbers if all earlier steps reproduce the
+source bit for bit. `source_rounding` bounds the distance between the source's float64 arithmetic and that function.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,27 +27,28 @@ from approxsvm.ir.ops.lookup import SAME, TextChange
 from approxsvm.ir.ops.op import NO_NAN, IntArray, packed_map
 from approxsvm.ir.schema import DOMAINS, names_of
 
-# Maximum number of entries made dense at a time.
+# Maximum number of entries of sparse rows that are converted to dense rows at a time.
 _PIECE_NUMBERS: Final = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class InputMap:
-    """Map of one raw row. Build it with `identity` or `selection` and the ``then`` methods."""
+    """Map of one raw row. Build a map with `identity` or `selection` and the ``then`` methods."""
 
-    n_raw_features: int  # columns of raw rows
-    columns: IntArray  # shape (n_selected,); raw column of each selected feature
+    n_raw_features: int  # number of columns of raw rows
+    columns: IntArray  # shape (n_selected,); position of the raw column of each selected feature
     ops: tuple[Op, ...] = ()
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
-    by_column: bool = False  # whether the source checks raw columns one by one (raw_columns.py)
-    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain their codes
-    # Raw columns that a step of the source validates, used or not: it rejects infinity there, and NaN unless the value
-    # is true. A finished map keeps only the checks that its features do not imply (`with_few_checks`).
+    by_column: bool = False  # whether the source checks raw columns separately (raw_columns.py)
+    texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain codes
+    # Raw columns that a step of the source validates, used or not: the step rejects infinity in the column, and also
+    # NaN unless the mapped value is True. A finished map keeps only the checks that its features do not imply
+    # (`with_few_checks`).
     checked: Mapping[int, bool] = field(default_factory=dict)
-    # Only while reading a pipeline: whether the source's rows are sparse at this point, for dense and sparse raw rows.
+    # Only while a pipeline is read: whether the source's rows are sparse at this step, for dense and sparse raw rows.
     is_sparse: bool = False
     stays_sparse: bool = True
-    is_unsorted: bool = False  # only while reading: whether a step left entries of sparse rows out of order
+    is_unsorted: bool = False  # only while a pipeline is read: whether a step left entries of sparse rows out of order
 
     def __post_init__(self) -> None:
         n = len(self.columns)
@@ -62,7 +64,7 @@ class InputMap:
 
     @classmethod
     def identity(cls, n_features: int, feature_names: tuple[str, ...] | None = None) -> "InputMap":
-        """Return the map that changes nothing."""
+        """Return the map that leaves rows unchanged."""
         return cls(n_features, np.arange(n_features), (), feature_names)
 
     @classmethod
@@ -74,7 +76,7 @@ class InputMap:
 
     @classmethod
     def concatenate(cls, maps: "Sequence[InputMap]") -> "InputMap":
-        """Concatenate the features of all `maps`, which take the same raw rows."""
+        """Concatenate the features of all `maps`, which accept the same raw rows."""
         first = maps[0]
         if any(m.n_raw_features != first.n_raw_features for m in maps):
             raise ModelFormatError(f"the maps take {[m.n_raw_features for m in maps]} raw features")
@@ -85,7 +87,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # Maps wait at an op until all maps with an op of that kind have reached it.
+            # A map waits at an op until all maps with an op of that kind have reached their ops.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):
@@ -104,7 +106,7 @@ class InputMap:
 
     @property
     def multiplies(self) -> bool:
-        """True if features are multiplied by each other."""
+        """True if the map multiplies features by each other."""
         return any(isinstance(op, Monomials) for op in self.ops)
 
     @property
@@ -113,7 +115,7 @@ class InputMap:
         return not (self.ops or self.by_column) and np.array_equal(self.columns, np.arange(self.n_raw_features))
 
     def then_op(self, op: Op) -> "InputMap":
-        """Append an op of all features, unless it changes nothing."""
+        """Append an op of all features, unless the op changes nothing."""
         if op.n_features != self.n_features:
             raise ModelFormatError(
                 f"a step of the input map takes {op.n_features} features, but gets {self.n_features}"
@@ -121,7 +123,7 @@ class InputMap:
         return self.then_part(op)
 
     def then_part(self, op: Op) -> "InputMap":
-        """Append an op of some features, unless it changes nothing."""
+        """Append an op of some features, unless the op changes nothing."""
         if op.is_identity:
             return self
         merged = op.merged(self.ops[-1]) if self.ops else None
@@ -130,7 +132,7 @@ class InputMap:
         return replace(self, ops=(*self.ops, op))
 
     def then_affine(self, **parts: Any) -> "InputMap":
-        """Append an `Affine` step of numbers or arrays: one for all features, or one per feature."""
+        """Append an `Affine` step with numbers or arrays: one number for all features, or one number per feature."""
         return self.then_op(Affine.of(self.n_features, **parts))
 
     def then_select(self, features: npt.ArrayLike) -> "InputMap":
@@ -141,7 +143,7 @@ class InputMap:
         for k, op in reversed(list(enumerate(self.ops))):
             before = n - op.n_outputs + op.n_features
             found = _selected_of(op, selected)
-            if found is None:  # all of the map up to this op is needed
+            if found is None:  # the whole map up to this op is needed
                 picked = Lookup.picks(n, selected)
                 return replace(self, ops=(*self.ops[: k + 1], *([] if picked.is_identity else [picked]), *kept))
             some, selected = found
@@ -150,7 +152,7 @@ class InputMap:
         return replace(self, columns=self.columns[selected], ops=tuple(kept))
 
     def then(self, other: "InputMap") -> "InputMap":
-        """Append another map, whose raw rows are this one's mapped rows."""
+        """Append another map, whose raw rows are the mapped rows of this map."""
         if other.n_raw_features != self.n_features:
             raise ModelFormatError(f"a map of {other.n_raw_features} features cannot follow one of {self.n_features}")
         if other.texts and self.ops:
@@ -169,12 +171,12 @@ class InputMap:
         return chosen
 
     def looked_at(self, *, takes_nan: bool) -> "InputMap":
-        """Return the map before an op that rejects infinity in each feature, and NaN unless `takes_nan`."""
+        """Return the map followed by a check that rejects infinity in each feature, and NaN unless `takes_nan`."""
         checks = ({column: takes_nan or self._takes_nan(k)} for k, column in enumerate(self.columns.tolist()))
         return replace(self, checked=_all_checks([self.checked, *checks]))
 
     def with_few_checks(self) -> "InputMap":
-        """Return the map without checks that used columns imply anyway."""
+        """Return the map without the checks that the use of a column implies."""
         refused = set(self.columns.tolist()) - set(replace(self, checked={}).columns_of_nan().tolist())
         used = set(self.columns.tolist())
         few = {
@@ -185,36 +187,37 @@ class InputMap:
     def apply(self, rows: Any) -> FloatArray:
         """Map raw rows, dense or sparse, which must be finite in the used columns.
 
-        Raises InputError if a mapped number exceeds float64 or an op rejects one; the message names the row.
+        Raises InputError if a mapped number exceeds float64 or an op rejects a number; the message names the row.
         """
         return self._checked(rows, self._run(rows))
 
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
-        """Map as `apply` does, and bound each row's distance from the function over the real numbers.
+        """Map as `apply` does, and bound the distance of each row from the function over the real numbers.
 
-        With `exactly`, projections round once: slow, for rows whose error matters.
+        With `exactly`, each result of a projection is rounded once: slow, for rows whose error matters.
         """
         mapped = self._run(rows, exactly=exactly)
         return self._checked(rows, mapped), mapped.distances
 
     def source_rounding(self, rows: Any) -> FloatArray:
-        """Bound the distance of the source's float64 arithmetic from the function over the real numbers, per row.
+        """Bound, for each row, the distance of the source's float64 arithmetic from the function over the real numbers.
 
-        Both start from the source's rows before the first op that is not the source's bit for bit.
+        Both computations start from the source's rows before the first op that does not reproduce the source bit for
+        bit.
         """
         first = next((k for k, op in enumerate(self.ops) if not op.as_source), None)
         if first is None:
             return np.zeros(rows.shape[0])
         first_part = replace(self, ops=self.ops[:first])
         rest = InputMap(first_part.n_features, np.arange(first_part.n_features), self.ops[first:])
-        mapped = first_part._run(rows)  # NaN may pass, on the way to the step that replaces it
+        mapped = first_part._run(rows)  # NaN may pass until the step that replaces it
         self._check_domain(mapped)
         result = rest._run(mapped.values, counts_source=True)
         rest._checked(mapped.values, result)
         return result.distances
 
     def takes(self, rows: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return which raw rows, dense float64, `apply` would accept, shape (n_rows,)."""
+        """Return whether `apply` would accept each raw row, dense float64, shape (n_rows,)."""
         seen = rows[:, self.columns_looked_at]
         taking = np.isin(self.columns_looked_at, self.columns_of_nan())
         mapped = self._run(rows)
@@ -223,7 +226,7 @@ class InputMap:
 
     @property
     def columns_looked_at(self) -> IntArray:
-        """Raw columns that are used or validated, ascending."""
+        """Raw columns that are used or validated, in increasing order."""
         looked_at = np.concatenate([self.columns, np.array(list(self.checked), np.intp)])
         return np.flatnonzero(np.bincount(looked_at))  # np.union1d would import numpy.ma
 
@@ -234,9 +237,9 @@ class InputMap:
         return np.array([j for j in self.columns_looked_at.tolist() if j not in refused], np.intp)
 
     def columns_looked_up(self) -> IntArray:
-        """Return the raw columns whose unchanged numbers a lookup uses: categories, bins, missing values."""
+        """Return the raw columns whose numbers enter a lookup unchanged: categories, bins, missing values."""
         result: set[int] = set()
-        origin = self.columns  # the raw column that a feature holds; -1 for none
+        origin = self.columns  # raw column that a feature holds; -1 for no raw column
         for op in self.ops:
             before = origin[op.first : op.end]
             if isinstance(op, Lookup):
@@ -263,7 +266,7 @@ class InputMap:
         return False
 
     def with_texts(self, texts: Mapping[int, TextColumn]) -> "InputMap":
-        """Return the same function of rows with the codes of `texts`, which include all that this map knows."""
+        """Return the same function of rows with the codes of `texts`, which must include all strings of this map."""
         changed: dict[int, TextChange] = {
             k: (self.texts[column].texts, texts[column].texts)
             for k, column in enumerate(self.columns.tolist())
@@ -281,7 +284,7 @@ class InputMap:
         return replace(self, ops=tuple(ops), texts=texts)
 
     def reached(self, column: int, number: float) -> tuple[float, ...]:
-        """Follow a number in a raw column through lookups, wherever it is used; REFUSED if it is rejected."""
+        """Follow a number in a raw column through all lookups that use the column; REFUSED if a lookup rejects it."""
         at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
         ends: list[float] = []
         for op in self.ops:
@@ -295,9 +298,9 @@ class InputMap:
         return (*ends, *(x for _, x in at))
 
     def preimage(self, mapped: FloatArray) -> FloatArray | None:
-        """Return raw rows whose images are about `mapped`, in place of sample rows; None unless the map only scales.
+        """Return raw rows whose images approximate `mapped`, as sample rows; None unless the map only scales.
 
-        Unused columns are zero. The map may reject these rows if it uses a column twice.
+        Unused columns are zero. The map may reject these rows if the map uses a column twice.
         """
         x = mapped
         for op in reversed(self.ops):
@@ -309,7 +312,7 @@ class InputMap:
         return raw
 
     def packed(self) -> bytes:
-        """Return the section of an artifact (models/FORMAT.md, "input_map")."""
+        """Return the content of the section "input_map" of an artifact (models/FORMAT.md)."""
         return packed_map(self.n_raw_features, self.columns, self.ops, self.by_column, self.checked)
 
     def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> "_Mapped":
@@ -332,12 +335,12 @@ class InputMap:
         return _Mapped(values, distances, has_left, outside, refused)
 
     def _selected(self, rows: Any) -> FloatArray:
-        """Copy the selected columns to dense float64."""
+        """Return the selected columns, copied to dense float64."""
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
     def _checked(self, rows: Any, mapped: "_Mapped") -> FloatArray:
-        """Return the mapped rows; raise InputError if one has left float64 or the domain of an op."""
+        """Return the mapped rows; raise InputError if a row has left float64 or the domain of an op."""
         self._check_domain(mapped)
         if not mapped.has_left.any():
             return mapped.values
@@ -360,15 +363,16 @@ class _Mapped(NamedTuple):
 
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
-    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that might hide it
+    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that could hide this
     outside: npt.NDArray[np.bool_]  # whether an op rejects a number
-    refused: tuple[int, int, float, float] | None  # first such row: row, kind of op, number, limit
+    refused: tuple[int, int, float, float] | None  # first such row: position, kind of op, number, limit
 
 
 def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None:
-    """Return ops that make a selection of the row after `op`, from a selection of the row before it.
+    """Return ops whose result is a selection of the row after `op`, and the selection of the row before `op`.
 
-    A run of outputs becomes an op. Return None if `op` cannot be split so, or may refuse a feature that is left out.
+    Each run of selected outputs becomes an op. Returns None if `op` cannot be split in this way, or if `op` may reject
+    a feature that is left out.
     """
     ops: list[Op] = []
     before: list[int] = []
@@ -393,7 +397,7 @@ def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None
 
 
 def _all_checks(several: Iterable[Mapping[int, bool]]) -> dict[int, bool]:
-    """Combine checks: NaN is accepted if every check accepts it."""
+    """Combine checks: NaN is accepted only if every check of the column accepts NaN."""
     together: dict[int, bool] = {}
     for checks in several:
         for column, takes_nan in checks.items():
@@ -407,7 +411,7 @@ def same_texts(maps: Sequence[InputMap]) -> list[InputMap]:
     for one in maps:
         for column, known in one.texts.items():
             before = union.get(column, known)
-            # A member whose rows had no None does not know None, although the source was fitted on some.
+            # A member whose rows contained no None does not know None, even if the source was fitted on rows with None.
             null = NONE if NONE in (before.null, known.null) else before.null
             union[column] = replace(before.with_texts(known.texts), null=null)
     return [one.with_texts(union) for one in maps] if union else list(maps)

@@ -1,4 +1,4 @@
-"""Kernel models, the common form of all models with support vectors: sums of kernels as the source computes them."""
+"""Kernel models, the common representation of models with support vectors: sums of kernels as in the source."""
 
 from __future__ import annotations
 
@@ -26,35 +26,37 @@ if TYPE_CHECKING:
 class KernelModel:
     """Decision functions that share support vectors: f(z) = sum_i a_i K(x_i, z) + intercept.
 
-    The kernel K is Gaussian, exp(-gamma ||x_i - z||^2); or polynomial if `degree` is 1 to 6,
-    (gamma x_i.z + coef0)^degree, including the linear kernel; or tanh(gamma x_i.z + coef0) if `is_sigmoid`.
+    The kernel K is Gaussian, exp(-gamma ||x_i - z||^2); or polynomial if `degree` is 1 to 6, (gamma x_i.z +
+    coef0)^degree, which includes the linear kernel; or tanh(gamma x_i.z + coef0) if `is_sigmoid`.
 
-    Decision values keep the orientation of LIBSVM: for the pair of classes (i, j), i < j, a positive value votes
-    for ``labels[i]`` and any other for ``labels[j]``. Alternatively there is one function per class
-    (``outputs.decision_shape == "each"``) or per target; such functions use all support vectors.
+    Decision values have LIBSVM's orientation: for the pair of classes (i, j), i < j, a positive value is a vote for
+    ``labels[i]`` and any other value is a vote for ``labels[j]``. Alternatively there is one function for each class
+    (``outputs.decision_shape == "each"``) or for each target; such functions use all support vectors.
 
-    Arrays of other types are converted, so a least-squares machine, for example, is
-    ``KernelModel("regression", support_vectors=X, dual_coef=alpha, intercept=b, gamma=0.1)``.
+    Arrays of other types are converted. For example, a least-squares SVM is ``KernelModel("regression",
+    support_vectors=X, dual_coef=alpha, intercept=b, gamma=0.1)``.
 
     Parameters
     ----------
     task : {"classification", "regression", "one_class"}
         Meaning of the decision values.
     support_vectors : array or sparse matrix of shape (n_sv, n_features)
-        The x_i, grouped by class in the order of `labels` if there are more than two classes. Stored as float64
-        ndarray or csr_array.
+        The vectors x_i, grouped by class in the order of `labels` if there are more than two classes. The array is
+        stored as a float64 ndarray or csr_array.
     dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
-        LIBSVM's block: for the pair (i, j), the support vectors of class i use row j - 1, those of class j row i.
-        One row of coefficients if there are at most two classes, and one per function of all support vectors.
+        Layout of LIBSVM's `sv_coef`: for the pair (i, j), the support vectors of class i use row j - 1, and the support
+        vectors of class j use row i. With at most two classes, one row; if each function uses all support vectors, one
+        row for each function.
     intercept : array of shape (n_decisions,), or a number
-        One number per pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or one per class or target.
+        One number for each pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or for each class or
+        target.
     gamma : float
-        The resolved kernel parameter; at least 0 for the Gaussian.
+        The kernel parameter as a number; at least 0 for the Gaussian kernel.
     labels : array of shape (n_classes,), optional
-        Class labels in the model's order, of any dtype: with two classes, a positive value means the first. Empty
+        Class labels in the model's order, of any dtype: with two classes, a positive value means the first class. Empty
         unless the task is classification.
     n_support : array of shape (n_classes,), optional
-        Support vectors per class. May be empty unless there are functions of pairs of classes.
+        Number of support vectors of each class. May be empty unless there are decision functions of pairs of classes.
     source : str
         Origin of the model, to display: "libsvm c_svc", "sklearn SVC", ...
     feature_names : tuple of str, optional
@@ -66,19 +68,19 @@ class KernelModel:
     input_map : InputMap, optional
         Map from raw rows to rows of `n_features` columns. Default: raw rows are used unchanged.
     value_error : array of shape (n_decisions,), optional
-        Bound, at any row, on the difference between these decision functions and the source's over the real numbers,
-        from rounding while reading the source. Default: zero. Part of every bound.
+        Bound, for every row, on the difference between these decision functions and the source's functions over the
+        real numbers, caused by rounding while the source is read. Default: zero. Part of all error bounds.
     degree : int
-        Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian.
+        Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian kernel.
     coef0 : float
         Constant of a polynomial or sigmoid kernel.
     coef_error : float
-        Bound on the relative error of `dual_coef`, for polynomial kernels: the larger the kernel, the larger its
-        effect.
+        Bound on the relative error of `dual_coef`, for polynomial kernels. The effect of this error grows with the
+        kernel.
     is_sigmoid : bool
         Whether the kernel is tanh(gamma x_i.z + coef0).
     row_dtypes : RowDtypes
-        Dtypes of rows that change the source's answers.
+        Dtypes of rows that change the source's predictions.
 
     Raises
     ------
@@ -108,10 +110,10 @@ class KernelModel:
     row_dtypes: RowDtypes = SAME
 
     def __post_init__(self) -> None:
-        """Convert and validate once, so that nothing needs to check again."""
+        """Convert and validate the fields once, so that no other code needs to check them."""
         self._convert()
         widest = max(self.n_features, self.n_raw_features)
-        if widest > MAX_FEATURES:  # check before allocating: sparse rows only claim this width
+        if widest > MAX_FEATURES:  # check before allocating: sparse rows only declare this width
             raise UnsupportedModelError(f"the model has {widest} features, but at most {MAX_FEATURES} are supported")
         n_sv = self.n_sv
         n_classes = len(self.labels)
@@ -190,7 +192,7 @@ class KernelModel:
 
     @property
     def is_polynomial(self) -> bool:
-        """True for polynomial kernels, including the linear one."""
+        """True for polynomial kernels, including the linear kernel."""
         return self.degree > 0
 
     @property
@@ -200,12 +202,12 @@ class KernelModel:
 
     @property
     def kind(self) -> str:
-        """Name of the compilation path, which depends on the kernel alone."""
+        """Name of the compilation path, which depends only on the kernel."""
         return self.kernel
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, that the definition takes per row."""
+        """Multiply-adds, and calls of functions like exp, for evaluating the definition at one row."""
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property
@@ -230,7 +232,7 @@ class KernelModel:
 
     @property
     def n_raw_features(self) -> int:
-        """Number of columns of the rows that the source takes, before its input map."""
+        """Number of columns that the source accepts, before the input map."""
         return self.n_features if self.input_map is None else self.input_map.n_raw_features
 
     @property
@@ -239,7 +241,7 @@ class KernelModel:
         return len(self.intercept)
 
     def coefficients(self, decision: int) -> FloatArray:
-        """Return the coefficients a_i of one decision function: 0 for support vectors of classes outside its pair."""
+        """Return the coefficients a_i of one decision function, 0 for support vectors of classes outside the pair."""
         if not self.has_pairs:
             row: FloatArray = self.dual_coef[decision]
             return row
@@ -256,7 +258,7 @@ class KernelModel:
         with np.errstate(over="ignore"):
             if not self.has_pairs:
                 return np.asarray(np.abs(self.dual_coef).sum(axis=1))
-            # Sum the coefficients of each class's support vectors against each other class.
+            # For each pair of classes, add the sums over the support vectors of the first and of the second class.
             absolute = np.hstack([np.abs(self.dual_coef), np.zeros((len(self.dual_coef), 1))])
             starts = np.cumsum(self.n_support) - self.n_support
             sums = np.where(self.n_support > 0, np.add.reduceat(absolute, starts, axis=1), 0.0)
@@ -269,10 +271,10 @@ class KernelModel:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return fields scaled by a factor, without intercepts, and the absolute sum that multiplies `rounding`.
+        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`.
 
-        Gaussians and sigmoids are at most 1. For polynomials, `rounding` adds to coef_error, because its effect grows
-        with the kernel.
+        Values of Gaussian and sigmoid kernels are at most 1. For polynomial kernels, `rounding` is added to coef_error,
+        because the effect of the rounding grows with the kernel.
         """
         dual_coef = self.dual_coef * factor
         if not self.is_polynomial:
@@ -281,9 +283,9 @@ class KernelModel:
         return {"dual_coef": dual_coef, "coef_error": coef_error}, 0.0
 
     def negated(self) -> KernelModel:
-        """Return the two-class model with swapped labels: every value changes its sign.
+        """Return the two-class model with swapped labels, whose values have the opposite signs.
 
-        A value of exactly 0 then votes for the other class, so use this only for models that do not label by votes.
+        A value of exactly 0 then votes for the other class, so this is only for models that do not predict by votes.
         """
         return replace(
             self,
@@ -302,7 +304,7 @@ def _float64(values: Any, name: str) -> FloatArray:
 
 
 def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
-    """Convert rows to float64: sparse ones to canonical CSR form, all others to a contiguous array."""
+    """Convert rows to float64: sparse rows to canonical CSR form, all other rows to a contiguous array."""
     if hasattr(rows, "tocsr"):
         from scipy.sparse import csr_array
 
@@ -311,7 +313,7 @@ def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
         sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
         sparse.sort_indices()
         twice = np.flatnonzero(np.diff(sparse.indices) == 0) + 1
-        twice = np.setdiff1d(twice, sparse.indptr)  # duplicates within a row only
+        twice = np.setdiff1d(twice, sparse.indptr)  # only duplicates within a row
         if len(twice):
             row = int(np.searchsorted(sparse.indptr, twice[0], side="right")) - 1
             raise ModelFormatError(

@@ -1,9 +1,9 @@
-"""Outputs of a source: the label rule and the parameters of its probabilities.
+"""Outputs of a source: the rule for labels and the parameters of probabilities.
 
-Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ...,
-(1, 2), ...; a value above 0 votes for the first class of the pair, any other value for the second. Classes are indices
-in the model's label order. The core evaluates outputs (runtime.evaluator.native_outputs); the tests' oracle in extended
-precision is tests/zoo/class_numbers.py.
+Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ..., (1,
+2), ... A positive value is a vote for the first class of the pair, any other value is a vote for the second class.
+Classes are positions in the model's order of labels. The core evaluates outputs (runtime.evaluator.native_outputs); the
+tests' oracle in extended precision is tests/zoo/class_numbers.py.
 """
 
 import math
@@ -24,7 +24,7 @@ DecisionShape = Literal["ovo", "ovr", "each"]
 
 _SHAPES: Final[tuple[DecisionShape, ...]] = get_args(DecisionShape)
 
-# Rules based on probabilities, and rules with a threshold.
+# Label rules that use probabilities, and label rules that use a threshold.
 BY_PROBABILITY: Final = ("probability", "probability_threshold")
 BY_THRESHOLD: Final = ("value_threshold", "probability_threshold")
 
@@ -36,7 +36,7 @@ def class_pairs(n_classes: int) -> tuple[tuple[int, int], ...]:
 
 
 def count_classes(n_pairs: int) -> int:
-    """Return the number of classes with `n_pairs` pairs; 1 if there are none."""
+    """Return the number of classes that have `n_pairs` pairs; 1 if `n_pairs` is 0."""
     n_classes = round((1 + math.sqrt(1 + 8 * n_pairs)) / 2)
     if n_classes * (n_classes - 1) // 2 != n_pairs:
         raise ModelFormatError(f"{n_pairs} decision values are not one per pair of classes")
@@ -44,10 +44,10 @@ def count_classes(n_pairs: int) -> int:
 
 
 class Probability:
-    """A kind of probabilities: the task it belongs to, and its storage."""
+    """A kind of probabilities: the task of its models, and the format in which it is stored."""
 
-    kind: ClassVar[str]  # name in schema.inc
-    task: ClassVar[Task]  # task of the models that may have it
+    kind: ClassVar[str]  # name of the kind in schema.inc
+    task: ClassVar[Task]  # task of the models that may have these probabilities
     has_values: ClassVar[bool] = True  # whether the source also has decision values
     of_labels: ClassVar[bool] = False  # whether rows have a probability for each label
 
@@ -62,11 +62,11 @@ class Probability:
 
     @classmethod
     def read(cls, reader: Any, facts: tuple[int, ...], n_classes: int) -> "Probability":
-        """Read the output of `stored` from a SectionReader."""
+        """Read from a SectionReader the numbers that `stored` has written."""
         return cls()
 
     def check(self, n_classes: int) -> None:
-        """Raise ModelFormatError unless the parameters fit `n_classes`."""
+        """Raise ModelFormatError unless the parameters fit a model with `n_classes` classes."""
 
 
 class ClassProbability(Probability):
@@ -77,14 +77,14 @@ class ClassProbability(Probability):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseSigmoid(ClassProbability):
-    """LIBSVM's probabilities: a sigmoid per pair of classes, coupled when there are several."""
+    """LIBSVM's probabilities: a sigmoid for each pair of classes; with more than two classes, they are coupled."""
 
     # shape (n_pairs,); P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of
     # model files
     prob_a: FloatArray
     prob_b: FloatArray
-    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng even for two classes, and stops up to 0.005
-    # away from the sigmoid; LIBSVM itself (3.37) returns the sigmoid.
+    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng even for two classes, and the result differs
+    # from the sigmoid by up to 0.005; LIBSVM itself (3.37) returns the sigmoid.
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
 
@@ -116,10 +116,10 @@ class PairwiseSigmoid(ClassProbability):
 class LaplaceNoise(Probability):
     """LIBSVM's probability model of regression: target = predicted value + z with density exp(-|z|/sigma)/(2 sigma).
 
-    ``svm-predict -b 1`` prints sigma on its standard output and changes nothing in the output file.
+    ``svm-predict -b 1`` prints sigma on the standard output; the output file is the same as without ``-b 1``.
     """
 
-    sigma: float  # probA of the model file; above 0
+    sigma: float  # probA of the model file; positive
     kind, task = "laplace_noise", "regression"
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ class LaplaceNoise(Probability):
 class DensityMarks(Probability):
     """LIBSVM's probability of being normal, for one-class models: a step function of the decision value."""
 
-    marks: FloatArray  # shape (10,); prob_density_marks of the model file, ascending
+    marks: FloatArray  # shape (10,); prob_density_marks of the model file, non-decreasing
     kind, task, of_labels = "density_marks", "one_class", True
     n_marks: ClassVar[int] = limit("n_density_marks")
 
@@ -159,7 +159,7 @@ class DensityMarks(Probability):
 
 @dataclass(frozen=True)
 class SigmoidCalibrator:
-    """1 / (1 + exp(slope f + intercept)), scikit-learn's method='sigmoid'."""
+    """1 / (1 + exp(slope f + intercept)), scikit-learn's method="sigmoid"."""
 
     slope: float
     intercept: float
@@ -168,16 +168,16 @@ class SigmoidCalibrator:
         _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
 
     def stored(self) -> list[Any]:
-        """Return a knot count of 0, then the parameters."""
+        """Return a number of knots of 0, then the parameters."""
         return [bytes(8), self.slope, self.intercept]
 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibrator:
-    """A monotone piecewise linear function, constant outside its knots: scikit-learn's method='isotonic'."""
+    """A monotone piecewise linear function, constant outside the knots: scikit-learn's method="isotonic"."""
 
-    # shape (n_knots,); `knots` ascend strictly, `heights` do not descend; heights are probabilities, up to
-    # scikit-learn's rounding
+    # shape (n_knots,); `knots` are strictly increasing, `heights` are non-decreasing; the heights are probabilities, up
+    # to scikit-learn's rounding
     knots: FloatArray
     heights: FloatArray
 
@@ -192,12 +192,12 @@ class IsotonicCalibrator:
             raise ModelFormatError("the isotonic calibrator is not monotone, or its knots do not ascend")
         if self.heights[0] < 0 or self.heights[-1] > 1 + MAX_EXCESS:
             raise ModelFormatError(f"the isotonic calibrator goes from {self.heights[0]} to {self.heights[-1]}")
-        # Interpolation must round relative to its result.
+        # The rounding error of an interpolation must be relative to the result.
         if not ((slopes >= np.finfo(np.float64).tiny) & (slopes < np.inf)).all():
             raise ModelFormatError("the isotonic calibrator is too steep or too flat for float64")
 
     def stored(self) -> list[Any]:
-        """Return the knot count, the knots and the heights."""
+        """Return the number of knots, the knots and the heights."""
         return [len(self.knots).to_bytes(8, "little"), self.knots, self.heights]
 
 
@@ -210,17 +210,17 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestCalibration(ClassProbability):
-    """One calibrator per class (one for two classes), normalised: scikit-learn's sigmoid and isotonic methods."""
+    """One calibrator per class (one for two classes), normalized: scikit-learn's methods sigmoid and isotonic."""
 
     # Calibrators are in the order of the model's labels. Two classes have one calibrator, for the class `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
-    # With two classes, the class whose probability is calibrated; its decision value is the model's if `positive` is 0
-    # and the negated one if it is 1 (scikit-learn's orientation for its support vector machines). With more classes,
-    # the replacement of probabilities that are all 0: equal ones if `positive` is 1; if it is 0 they stay 0, as in
-    # OneVsRestClassifier.
+    # With two classes, the class whose probability is calibrated; the calibrator's input is the model's decision value
+    # if `positive` is 0, and the negated value if `positive` is 1 (scikit-learn's orientation for support vector
+    # machines). With more classes, the treatment of probabilities that are all 0: if `positive` is 1, equal
+    # probabilities replace them; if `positive` is 0, they stay 0, as in OneVsRestClassifier.
     positive: int = 1
-    # Input of the calibrators of several classes: one-vs-rest scores, or (as in scikit-learn, though it means little)
-    # the values of the first n_classes pairs
+    # Input of the calibrators if there are several classes: one-vs-rest scores, or the values of the first n_classes
+    # pairs (as in scikit-learn, although these values mean little)
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
@@ -249,10 +249,10 @@ class OneVsRestCalibration(ClassProbability):
 
 @dataclass(frozen=True)
 class TemperatureCalibration(ClassProbability):
-    """softmax(inverse_temperature * scores), scikit-learn's method='temperature'; two classes have scores (-f, f)."""
+    """softmax(inverse_temperature * scores), scikit-learn's method="temperature"; two classes have scores (-f, f)."""
 
-    inverse_temperature: float  # above 0, at most MAX_INVERSE_TEMPERATURE: doubled, it stays finite
-    positive: int = 1  # as for `OneVsRestCalibration`
+    inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that its double is finite
+    positive: int = 1  # as in `OneVsRestCalibration`
     kind = "temperature_calibration"
 
     def __post_init__(self) -> None:
@@ -281,7 +281,7 @@ SOFTMAX: Final = TemperatureCalibration(1.0)
 
 @dataclass(frozen=True)
 class MembersMean(ClassProbability):
-    """Probabilities of an ensemble: the sums of its members' times weights, divided by the total of the weights."""
+    """Probabilities of an ensemble: weighted sums of the members' probabilities, divided by the total weight."""
 
     total: float  # at least 2^-900
     kind = "members_mean"
@@ -300,14 +300,14 @@ class MembersMean(ClassProbability):
 
 @dataclass(frozen=True)
 class GaussianDensity(Probability):
-    """Values that are means of Gaussian kernels: densities up to a factor (density.py computes the logarithm)."""
+    """Values that are means of Gaussian kernels: densities up to a factor (density.py computes logarithms)."""
 
     kind, task = "gaussian_density", "regression"
 
 
 @dataclass(frozen=True)
 class SignAlone(Probability):
-    """Labels by the sign of a latent function: there are no decision values, and probabilities are not read."""
+    """Labels by the sign of a latent function: there are no decision values and no probabilities."""
 
     kind, task, has_values = "sign_alone", "classification", False
 
@@ -332,18 +332,19 @@ class Outputs:
     """Outputs that the source derives from decision values."""
 
     probability: Probability | None = None  # kind of probabilities; None if the source has none
-    # How `predict` chooses a label: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear models), or
-    # largest probability, ties going to the first class (CalibratedClassifierCV). With two classes, or inlier and
-    # outlier, possibly a threshold: the label is `threshold_label` if its value, or its probability, is at least that.
+    # Rule by which `predict` chooses a label: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear
+    # models), or largest probability, where ties go to the first class (CalibratedClassifierCV). With two classes, or
+    # with inlier and outlier, there may be a threshold: the label is `threshold_label` if the value, or the
+    # probability, is at least the threshold.
     label_rule: LabelRule = "votes"
-    # Result of decision_function for more than two classes: values of pairs, one-vs-rest scores computed from them, or,
-    # if the model has a function per class, the values of these, which are also the scores. For labels of members,
-    # "ovr" means that each says whether a row is in one of several classes; for votes, that the source has vote shares
-    # as probabilities, and decision values.
+    # Result of decision_function for more than two classes: values of pairs; one-vs-rest scores computed from these
+    # values; or, if the model has a function for each class, the values of the functions, which are also the scores. If
+    # members produce labels, "ovr" means that each label states whether a row is in one of several classes; if members
+    # vote, "ovr" means that the source has decision values, and fractions of the votes as probabilities.
     decision_shape: DecisionShape = "ovo"
-    is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the targets of the source
+    is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the source's targets
     threshold: float | None = None  # for label rules with a threshold
-    threshold_label: int = 0  # label of values at or above the threshold; the other label belongs to lower values
+    threshold_label: int = 0  # label of values at or above the threshold; lower values have the other label
 
     def __post_init__(self) -> None:
         if self.label_rule not in get_args(LabelRule):
@@ -361,11 +362,11 @@ class Outputs:
 
     @property
     def of_each_class(self) -> bool:
-        """True if there is a decision function for each of several classes, rather than for each pair."""
+        """True if there is a decision function for each of several classes, instead of one for each pair."""
         return self.decision_shape == "each"
 
     def check(self, task: str, n_classes: int) -> None:
-        """Raise ModelFormatError unless these outputs fit a model of this task with `n_classes`."""
+        """Raise ModelFormatError unless these outputs fit a model of this task with `n_classes` classes."""
         probability = self.probability
         if probability is not None and probability.task != task:
             raise ModelFormatError(f"a {task} model cannot have probabilities by {type(probability).__name__}")

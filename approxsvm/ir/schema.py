@@ -12,7 +12,7 @@ _LIMITS: Final = _SCHEMA["limits"]
 Task = Literal["classification", "regression", "one_class"]
 Mode = Literal["approximate", "certified", "exact"]
 
-# First fields of every file; later formats keep them at these offsets.
+# First fields of every file; later versions of the format keep these fields at the same offsets.
 IDENTITY: Final = {
     "magic": int(_LIMITS["magic_number"]),
     "version": int(_LIMITS["format_version"]),
@@ -37,27 +37,27 @@ LEAST_COEFFICIENT: Final = float(_LIMITS["least_coefficient"])
 MOST_COEFFICIENT: Final = float(_LIMITS["most_coefficient"])
 SECTION_IDS: Final = _SCHEMA["sections"]
 LAYOUTS: Final = _SCHEMA["layouts"]
-# Domain conditions of steps that do not accept every number; error messages append the number.
+# Conditions on the domains of steps that do not accept every number; error messages append the number.
 DOMAINS: Final = _SCHEMA["domains"]
 
 
 def padded(content: bytes) -> bytes:
-    """Append zeros up to a multiple of eight bytes."""
+    """Append zero bytes up to a multiple of eight bytes."""
     return content + bytes(-len(content) % 8)
 
 
 def limit(name: str) -> int:
-    """Return another limit by name."""
+    """Return a limit by its name."""
     return int(_LIMITS[name])
 
 
 def names_of(enumeration: str) -> tuple[str, ...]:
-    """Return the enumerators of artifact/schema.inc in the order of their numbers, starting at 0."""
+    """Return the names in an enumeration of artifact/schema.inc, in the order of their numbers from 0."""
     return tuple(_SCHEMA["enumerations"][enumeration])
 
 
 def number_of(enumeration: str, name: str) -> int:
-    """Return the number of an enumerator."""
+    """Return the number of a name in an enumeration."""
     names = names_of(enumeration)
     if name not in names:
         raise ImportError(
@@ -82,7 +82,7 @@ def array_type(tag: str) -> np.dtype[np.void]:
 
 
 def offset_of(tag: str, field: str) -> int:
-    """Return the offset of a record's field in bytes."""
+    """Return the offset in bytes of a record's field."""
     before = _SCHEMA["records"][tag][: fields_of(tag).index(field)]
     return struct.calcsize("<" + "".join(f"{n}{code}" for _, code, n in before))
 
@@ -90,7 +90,7 @@ def offset_of(tag: str, field: str) -> int:
 HEADER: Final = record("header")
 SECTION: Final = record("entry")
 POLYNOMIAL_HEADER: Final = tuple(name for name, _ in LAYOUTS["polynomial"])
-FORM_HEADER: Final = fields_of("form")  # fields before the coefficients of a form
+FORM_HEADER: Final = fields_of("form")  # fields before the coefficients of a quadratic form
 DECISION_NUMBERS: Final = array_type("decisions")
 EXPANSION_NUMBERS: Final = array_type("expansions")
 TASKS: Final = cast(tuple[Task, ...], names_of("task"))
@@ -101,5 +101,5 @@ NO_LABELS, INT64, FLOAT64, TEXT = map(names_of("label_kind").index, ("none", "in
 
 
 def aligned(n: int) -> int:
-    """Round n up to a multiple of the alignment."""
+    """Round n up to a multiple of `ALIGNMENT`."""
     return -(-n // ALIGNMENT) * ALIGNMENT

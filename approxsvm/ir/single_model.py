@@ -1,9 +1,10 @@
-"""Union of all model kinds except ensembles."""
+"""Union of all kinds of models except ensembles."""
 
 from approxsvm.ir.cosine_model import CosineModel
 from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.taylor_model import TaylorModel
 
-# Sums of terms that are not kernels at support vectors; artifacts store the terms unchanged (artifact/terms.py).
+# Models that are sums of other terms than kernels at support vectors; artifacts store the terms unchanged
+# (artifact/terms.py).
 TermsModel = CosineModel
 SingleModel = KernelModel | TaylorModel | TermsModel

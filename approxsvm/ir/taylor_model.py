@@ -21,11 +21,11 @@ MAX_TAYLOR_DEGREE: Final = 6
 class TaylorModel(FeatureModel):
     """f(z) = intercept + exp(-gamma ||z||^2) sum_alpha weights_alpha sqrt((2 gamma)^|alpha| / alpha!) z^alpha."""
 
-    # weights[k] belong to the monomials of degree k, from 0 to at most 6, in the order of
-    # itertools.combinations_with_replacement; their number for degree 1 is the number of columns.
+    # weights[k] are the weights of the monomials of degree k, from 0 to at most 6, in the order of
+    # itertools.combinations_with_replacement; the number of weights for degree 1 is the number of columns.
     weights: tuple[FloatArray, ...]
     intercept: FloatArray  # shape (1,)
-    gamma: float  # above 0
+    gamma: float  # positive
     kind = "taylor"
     kernel = "gaussian"
 
@@ -60,12 +60,12 @@ class TaylorModel(FeatureModel):
         return (values + self.intercept)[:, np.newaxis]
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the rounding of features and sum: s has n_features roundings in the Gaussian, and s phi_k(s) < 8."""
+        """Bound the rounding of features and sum: n_features roundings of s in the Gaussian, where s phi_k(s) < 8."""
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
         return np.asarray(roundings * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of values as for Gaussians (expansion/taylor_features.py)."""
+        """Bound the change of the values as for a Gaussian kernel (expansion/taylor_features.py)."""
         return np.asarray(self.scale * np.minimum(gaussian_slope(self.gamma) * errors, 1.0))
 
     @property
@@ -74,17 +74,17 @@ class TaylorModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, of the definition per row; a feature costs about one call."""
+        """Multiply-adds, and calls of functions like exp, for evaluating one row; a feature costs about one call."""
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:
-        """Return fields scaled by a factor, without intercepts, and the absolute sum that multiplies `rounding`."""
+        """Return the scaled fields without intercepts, and the sum of absolute values that multiplies `rounding`."""
         weights = tuple(part * factor for part in self.weights)
         return {"weights": weights}, sum(float(np.abs(part).sum()) for part in weights)
 
     @cached_property
     def norms(self) -> FloatArray:
-        """Norms N_k of the weights of each degree from 0 to 8, rounded up."""
+        """Norms N_k of the weights of each degree k from 0 to 8, rounded up."""
         norms = np.zeros(LAST_NORM_DEGREE + 1)
         with np.errstate(over="ignore", under="ignore"):
             norms[: self.degree + 1] = [_norm_above(weights) for weights in self.weights]
@@ -98,16 +98,16 @@ class TaylorModel(FeatureModel):
 
     @property
     def scale(self) -> float:
-        """sqrt(e) W, rounded up, which replaces A1 of a kernel sum (expansion/taylor_features.py)."""
+        """sqrt(e) W, rounded up, which replaces the A1 of a kernel sum (expansion/taylor_features.py)."""
         return self.total * 1.6488
 
     def negated(self) -> "TaylorModel":
-        """Return the two-class model with swapped labels: every value changes its sign."""
+        """Return the two-class model with swapped labels, whose values have the opposite signs."""
         weights = tuple(-part for part in self.weights)
         return replace(self, weights=weights, intercept=-self.intercept, labels=self.labels[::-1])
 
 
 def _norm_above(numbers: FloatArray) -> float:
-    """Return the Euclidean norm, rounded up; scaling to unit size prevents overflow."""
+    """Return the Euclidean norm, rounded up; the numbers are scaled to prevent overflow."""
     unit = 2.0 ** min(int(np.frexp(np.abs(numbers).max())[1]), 1023)
     return float(np.linalg.norm(numbers / unit)) * unit * (1.0 + (len(numbers) + 8) * UNIT64) + 2.0**-1000

@@ -1,1 +1,1 @@
-"""Ensembles of models, and kernels that their members share."""
+"""Ensembles of models, and kernels that members of an ensemble share."""

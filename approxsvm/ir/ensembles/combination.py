@@ -1,4 +1,4 @@
-"""Combinations: how the columns of an ensemble's members become its values."""
+"""Combinations: the rule by which the columns of an ensemble's members become the ensemble's values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Combination:
-    """The columns that members give, and the matrix that turns them into values.
+    """Columns that the members produce, and a matrix that multiplies these columns to give the ensemble's values.
 
     Parameters
     ----------
     columns : str
-        "numbers": the values of a regression, and the probabilities of a classifier's labels, or their scores if it has
-        no probabilities. "votes": 1 for the label that a classifier predicts, and 0 for its other labels. "labels": the
-        label itself, and for each value of a regression the second of two labels if it is above 0.
+        "numbers": the values of a regression, and the probabilities of a classifier's labels, or the scores of a
+        classifier without probabilities. "votes": 1 for the label that a classifier predicts, and 0 for its other
+        labels. "labels": the predicted label or, for each value of a regression, the second of two labels if the value
+        is positive, and the first otherwise.
     weights : array of shape (n_values, n_columns), optional
-        Without weights, the columns are the values, or the labels.
+        Matrix that multiplies the columns. If it is missing, the columns are the values, or the labels.
     addends : array of shape (n_values,), optional
-        Initial values of the sums, 0 by default.
+        Initial values of the sums, by default 0.
     """
 
     columns: Columns = "numbers"
@@ -47,19 +48,19 @@ class Combination:
             raise ModelFormatError("weights and addends must be finite numbers")
 
     def n_columns_of(self, member: Any) -> int:
-        """Return the number of columns of a member: a model or its artifact."""
+        """Return the number of columns of a member, which is a model or the artifact of a model."""
         if member.task == "regression":
             return int(member.n_decisions)
         return 1 if self.columns == "labels" else len(member.labels)
 
     def parts(self, members: Sequence[Any]) -> list[FloatArray]:
-        """Return the weights of each member's columns, (n_values, its number of columns)."""
+        """Return the weights of each member's columns, (n_values, number of columns of the member)."""
         assert self.weights is not None
         ends = np.cumsum([self.n_columns_of(member) for member in members])
         return np.split(self.weights, ends[:-1], axis=1)
 
     def by_column(self) -> tuple[FloatArray, IntArray, IntArray]:
-        """Return the weights that are not 0, column by column; where each column starts; the value of each weight."""
+        """Return the non-zero weights column by column, the starts of the columns, and the value for each weight."""
         assert self.weights is not None
         columns, values = np.nonzero(self.weights.T)
         starts = np.searchsorted(columns, np.arange(self.weights.shape[1] + 1))
@@ -67,13 +68,13 @@ class Combination:
 
 
 def label_positions(labels: npt.NDArray[Any], members: Sequence[Any]) -> list[IntArray]:
-    """Return, for each member, the positions of its labels among `labels`; a regression has both, by its sign."""
+    """Return the positions of each member's labels in `labels`; for the sign of a regression, of the two labels."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     return [np.array([places[label] for label in one.labels.tolist()] or [0, 1], np.int64) for one in members]
 
 
 def of_labels(columns: Columns, members: Sequence[SingleModel], labels: Any, weights: Sequence[float]) -> Combination:
-    """Return the sum for each of `labels` over classifiers that know some of them, with a weight for each member."""
+    """Return the weighted sum over the members for each of `labels`; a classifier may know only some of the labels."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     known = [(label, weight) for one, weight in zip(members, weights, strict=True) for label in one.labels.tolist()]
     matrix = np.zeros((len(places), len(known)))

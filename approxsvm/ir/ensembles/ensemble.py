@@ -1,4 +1,4 @@
-"""Ensembles: several models whose answers are combined into one."""
+"""Ensembles: several models whose predictions are combined into one prediction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,19 +17,19 @@ from approxsvm.ir.single_model import SingleModel
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Models of the same raw columns, and the rule that combines their answers.
+    """Models of the same raw columns, and the rule that combines the models' predictions.
 
-    Members give columns (see `Combination`): numbers, votes or labels. Weighted sums of numbers, or the numbers
-    themselves, are values. `outputs` turns values into answers, as in a single model:
+    Each member produces columns (see `Combination`): numbers, votes or labels. The values are weighted sums of numbers,
+    or the numbers themselves. `outputs` derives predictions from the values, as in a single model:
 
-    * a sum, or several targets, of regressions;
-    * the value of a classifier of two `classes`, by a threshold or by probabilities;
-    * functions of several `classes`, one for each (``decision_shape="each"``) or one for each pair;
-    * one sum of probabilities for each class, whose mean gives the label (``outputs.probability`` is a `MembersMean`):
-      CalibratedClassifierCV, soft votes, bags.
+    * a sum of regressions, or several targets of regressions;
+    * the value of a classifier of two `classes`, labeled by a threshold or by probabilities;
+    * decision functions of several `classes`, one for each class (``decision_shape="each"``) or one for each pair;
+    * one sum of probabilities for each class; the label is the class with the largest mean (``outputs.probability`` is
+    a `MembersMean`): CalibratedClassifierCV, soft votes, bags.
 
-    If the members vote, the label has the largest sum of votes, ties going to the first class. If they give labels,
-    these are the answers, one for each target.
+    If the members vote, the predicted label has the largest sum of votes, and ties go to the first class. If the
+    members produce labels, these are the predictions, one for each target.
 
     Parameters
     ----------
@@ -38,12 +38,13 @@ class Ensemble:
         Origin of the models, to display.
     outputs : Outputs, optional
     combination : Combination, optional
-        Default of regressions: their values side by side. Default of classifiers: the mean of their probabilities.
+        Default for regressions: their values side by side. Default for classifiers: the mean of their probabilities.
     classes : array of labels, optional
-        For functions of classes, the labels in the order of the functions; for targets, all labels of any member; for
-        one sum, the two labels; for votes and means, all labels if not every member knows them all.
+        For decision functions of classes, the labels in the order of the functions; for targets, all labels of any
+        member; for one sum, the two labels; for votes and means, all labels if some members do not know all of them.
     real_weights : tuple of Fraction, optional
-        For a mean or a sum, the exact weights and addend before rounding, in case the ensemble is nested in another.
+        For a mean or a sum, the exact weights and addend before rounding; needed if the ensemble is nested in another
+        one.
 
     Raises
     ------
@@ -113,7 +114,7 @@ class Ensemble:
 
     @property
     def task(self) -> Task:
-        """Task of every member, or "classification" if `classes` is given."""
+        """Task of the members, or "classification" if `classes` is given."""
         return self.members[0].task if self.classes is None else "classification"
 
     @property
@@ -123,7 +124,7 @@ class Ensemble:
 
     @property
     def of_targets(self) -> bool:
-        """True if the members' labels are stacked, one per target."""
+        """True if the members' labels are predictions for several targets."""
         return self.combination.columns == "labels"
 
     @property
@@ -133,7 +134,7 @@ class Ensemble:
 
     @property
     def averages(self) -> bool:
-        """True if the probabilities are the mean of the members'."""
+        """True if the ensemble's probabilities are the means of the members' probabilities."""
         return isinstance(self.outputs.probability, MembersMean)
 
     @property
@@ -143,12 +144,12 @@ class Ensemble:
 
     @property
     def asks_for_signs(self) -> bool:
-        """True if members' values are only needed as closely as a label requires, or exactly."""
+        """True if members' values are needed only as precisely as the label requires, or exactly."""
         return self.task == "classification" and self.n_decisions > 0 and not self.outputs.of_each_class
 
     @property
     def n_values(self) -> int:
-        """Number of values from which answers are computed; 0 for targets."""
+        """Number of values from which predictions are computed; 0 for targets."""
         if self.of_targets:
             return 0
         weights = self.combination.weights
@@ -173,8 +174,8 @@ class Ensemble:
 def mean_of(
     members: Sequence[SingleModel], labels: npt.NDArray[Any], weights: Sequence[float]
 ) -> tuple[Outputs, Combination]:
-    """Return the outputs and the combination of a mean of probabilities; members may know only some of the labels."""
+    """Return the outputs and the combination for mean probabilities; a member may know only some of the labels."""
     if not all(weight >= 0 for weight in weights):
         raise ModelFormatError(f"weights of a mean must be at least 0, got {list(weights)}")
-    *_, total = accumulate(weights)  # one by one, as in the source
+    *_, total = accumulate(weights)  # added one by one, as in the source
     return Outputs(MembersMean(total), "probability"), of_labels("numbers", members, labels, weights)

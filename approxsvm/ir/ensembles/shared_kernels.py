@@ -1,4 +1,4 @@
-"""Merges machines with the same kernel and input map into one model that evaluates each kernel once."""
+"""Merging of models with the same kernel and input map into one model that evaluates each kernel value once."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from approxsvm.ir.ops.affine import AFFINE_PARTS
 
 
 def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
-    """Merge similar machines into one regression with a value per machine."""
+    """Merge similar models into one regression that has a value for each model."""
     rows, where = shared_rows(machines, sums=False)
     dual_coef = np.zeros((len(machines), rows.shape[0]))
     for row, at, machine in zip(dual_coef, where, machines, strict=True):
@@ -29,7 +29,7 @@ def of_functions(machines: Sequence[KernelModel]) -> KernelModel:
 
 
 def difference(machines: Sequence[KernelModel]) -> str:
-    """Return the difference that prevents a merge, for a message; empty if machines can be merged."""
+    """Return the difference that prevents merging, for a message; empty if the models can be merged."""
     first = machines[0]
     for machine in machines[1:]:
         for key in ("kernel", "degree", "gamma", "coef0"):
@@ -56,16 +56,16 @@ def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
 
 def _same_op(one: Any, other: Any) -> bool:
     if not (isinstance(one, Affine) and isinstance(other, Affine) and one.first == other.first):
-        return False  # other steps are not compared
+        return False  # steps of other kinds are not compared
     parts = [(getattr(one, name), getattr(other, name)) for name in AFFINE_PARTS]
     return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in parts)
 
 
 def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[Any, list[Any]]:
-    """Return the support vectors of all machines without duplicates, and the positions of each machine's vectors.
+    """Return the distinct support vectors of all models, and the positions of each model's support vectors.
 
-    Sparse rows, and rows that one machine holds twice, are not merged. Rows of polynomial kernels are not merged if
-    coefficients will be summed: coef_error is relative to the sum, and is multiplied by the kernel's size.
+    Sparse rows are not merged, nor are duplicates within one model. Rows of polynomial kernels are not merged if
+    coefficients will be summed, because `coef_error` is relative to the sum and is multiplied by the kernel's size.
     """
     stacked = [machine.support_vectors for machine in machines]
     ends = np.cumsum([rows.shape[0] for rows in stacked])
@@ -84,7 +84,7 @@ def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[
         seen: dict[bytes, int] = {}
         at = []
         for k in positions_of_machine.tolist():
-            row = (dense[k] + 0.0).tobytes()  # -0.0 is 0.0
+            row = (dense[k] + 0.0).tobytes()  # makes -0.0 equal to 0.0
             seen[row] = seen.get(row, -1) + 1
             if (row, seen[row]) not in positions:
                 positions[row, seen[row]] = len(kept)

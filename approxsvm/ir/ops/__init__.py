@@ -1,4 +1,4 @@
-"""The kinds of ops that make up an input map, one per file."""
+"""Kinds of ops in an input map, one file for each kind."""
 
 from typing import Final
 
@@ -15,7 +15,7 @@ from approxsvm.ir.ops.power import Power as Power
 from approxsvm.ir.ops.projection import Projection as Projection
 from approxsvm.ir.schema import number_of
 
-# Ops that come next in parallel maps are placed in this order.
+# Order of the kinds of ops when parallel maps are concatenated.
 OPS: Final[tuple[type[Op], ...]] = (
     Lookup,
     Affine,
@@ -28,5 +28,5 @@ OPS: Final[tuple[type[Op], ...]] = (
     Projection,
     Normalizer,
 )
-# Sorted by their numbers in artifacts.
+# Kinds of ops, sorted by their numbers in artifacts.
 OP_KINDS: Final = tuple(sorted(OPS, key=lambda op: number_of("op_kind", op.kind)))

@@ -13,13 +13,13 @@ from approxsvm.ir.ops.op import IntArray, Op, Stored, check
 
 @dataclass(frozen=True, eq=False)
 class Affine(Op):
-    """Affine map clip((x - subtract) * multiply / divide + add, low, high), per feature, operation by operation."""
+    """Affine map clip((x - subtract) * multiply / divide + add, low, high) of each feature, operation by operation."""
 
     kind = "affine"
     by_feature = as_source = True
 
     n_features: int
-    # shape (n_features,); None where the operation does nothing; limits may be infinite
+    # shape (n_features,); None if the operation does nothing; limits may be infinite
     subtract: FloatArray | None = None
     multiply: FloatArray | None = None
     divide: FloatArray | None = None
@@ -47,7 +47,7 @@ class Affine(Op):
 
     @classmethod
     def of(cls, n_features: int, first: int = 0, **parts: Any) -> "Affine":
-        """Build an op from numbers or arrays, one for all features or one per feature; neutral parts are dropped."""
+        """Build an op from numbers or arrays, one for all features or one per feature; neutral arrays are dropped."""
         arrays = {}
         for name, value in parts.items():
             numbers = np.asarray(value, dtype=np.float64)
@@ -81,7 +81,7 @@ class Affine(Op):
         return Affine(len(features), **chosen, first=self.first), features
 
     def preimage(self, y: FloatArray) -> FloatArray:
-        """Return inputs that give approximately `y`; features multiplied by 0 may take any number."""
+        """Return inputs that are mapped to approximately `y`; for a feature times 0, any input is possible."""
         x = y if self.add is None else y - self.add
         if self.divide is not None:
             x = x * self.divide
@@ -91,12 +91,12 @@ class Affine(Op):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Affine]":
-        """Combine all ops: scalers are fast on whole rows, and features in between stay exact."""
+        """Combine all ops into one op, which is fast on whole rows and leaves the features in between unchanged."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod
     def covering(cls, ops: "Sequence[Affine]", first: int, end: int) -> "Affine":
-        """Return one op of the features from `first` to `end` that equals `ops` on separate features of a row."""
+        """Return one op on the features from `first` to `end` that equals `ops` on separate features of a row."""
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [(op, values) for op in ops if (values := getattr(op, name)) is not None]
@@ -107,7 +107,7 @@ class Affine(Op):
         return cls(end - first, **parts, first=first)
 
     def stored(self) -> Stored:
-        """Return a bit mask of the arrays present, and those arrays."""
+        """Return a bit mask of the arrays that are present, and these arrays."""
         arrays = [getattr(self, name) for name in AFFINE_PARTS]
         present = sum(1 << k for k, values in enumerate(arrays) if values is not None)
         return present, [values for values in arrays if values is not None]

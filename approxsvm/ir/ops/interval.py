@@ -1,4 +1,4 @@
-"""Intervals that numbers are wrapped into, or outside which they are refused: periodic and bounded splines."""
+"""Intervals: numbers outside are wrapped into the interval or rejected, as in periodic and bounded splines."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class Interval(PerFeature):
 
     rule: str
     low: FloatArray  # shape (n_features,)
-    second: FloatArray  # shape (n_features,); the length, above 0, or high
+    second: FloatArray  # shape (n_features,); the length, which is positive, or `high`
 
     def __post_init__(self) -> None:
         self.check_numbers()

@@ -9,7 +9,7 @@ from approxsvm.ir.ops.op import IntArray, Op, Stored, adjacent
 
 @dataclass(frozen=True, eq=False)
 class InverseNormal(Op):
-    """Quantile map p -> y with P(Z < y) = p for standard normal Z, after clipping p to [2^-24, 1 - 2^-24]."""
+    """Quantile map p -> y with P(Z < y) = p for a standard normal Z, after clipping p to [2^-24, 1 - 2^-24]."""
 
     kind = "inverse_normal"
     by_feature = True

@@ -12,16 +12,17 @@ from approxsvm.frames.text_columns import NONE, UNKNOWN
 from approxsvm.ir.compensated import FloatArray
 from approxsvm.ir.ops.op import NO_NAN, IntArray, Op, PerOutput, Stored, check, check_source
 
-# Texts of a column: those whose positions were its codes before, and those whose positions are its codes now.
+# Strings of a column: the strings whose positions were the old codes, and the strings whose positions are the new
+# codes.
 TextChange = tuple[Sequence[str], Sequence[str]]
-# Special values: the feature itself, a refused row, and a NaN for a later lookup to replace.
+# Special values: the feature itself, a rejected row, and a NaN that a later lookup replaces.
 SAME = np.inf
 REFUSED = np.nan
 GIVES_NAN = -np.inf
 
 
 class Steps(NamedTuple):
-    """A step function: values[k] for edges[k - 1] <= x < edges[k], and the value for NaN."""
+    """A step function: values[k] for edges[k - 1] <= x < edges[k], and a value for NaN."""
 
     edges: FloatArray
     values: FloatArray
@@ -36,17 +37,17 @@ class Steps(NamedTuple):
 
     @classmethod
     def equal(cls, numbers: Any, values: Any, otherwise: float, nan: float = REFUSED) -> "Steps":
-        """Return values[k] where x equals numbers[k], which ascend, and `otherwise` elsewhere."""
+        """Return values[k] if x equals numbers[k], which must be increasing, and `otherwise` for any other x."""
         if len(numbers) == 0:
             return cls.of([], [otherwise], nan)
-        numbers = np.asarray(numbers, np.float64) + 0.0  # no number is -0 from here on
+        numbers = np.asarray(numbers, np.float64) + 0.0  # replaces -0 by 0
         edges = np.stack([numbers, np.nextafter(numbers, np.inf)], axis=1).ravel()
         between = np.stack([values, np.full(len(numbers), otherwise)], axis=1).ravel()
-        fresh = np.append(edges[1:] > edges[:-1], True)  # False where two numbers are adjacent floats
+        fresh = np.append(edges[1:] > edges[:-1], True)  # False between two adjacent floats
         return cls.of(edges[fresh], np.append(otherwise, between[fresh]), nan)
 
     def at(self, x: npt.ArrayLike) -> FloatArray:
-        """Evaluate at `x`; values may be SAME or REFUSED."""
+        """Evaluate the step function at `x`; the result may be SAME or REFUSED."""
         x = np.asarray(x, np.float64)
         values = self.values[np.searchsorted(self.edges, x, side="right")]
         return np.where(np.isnan(x), self.nan, values)
@@ -69,7 +70,7 @@ class Steps(NamedTuple):
         return self.nan if np.isinf(nan) else REFUSED
 
     def refusing(self, other: "Steps") -> "Steps":
-        """Return this function, restricted to the numbers that `other` accepts."""
+        """Return this function restricted to the numbers that `other` accepts."""
         edges = np.union1d(self.edges, other.edges)
         starts = np.append(-np.finfo(np.float64).max, edges)
         return Steps.of(edges, np.where(np.isnan(other.at(starts)), REFUSED, self.at(starts)), self.nan)
@@ -77,7 +78,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(PerOutput):
-    """Step functions: output k is steps[k] at feature source[k]; build with `of`."""
+    """Step functions: output k is steps[k] of the feature source[k]; build a lookup with `of`."""
 
     kind = "lookup"
     as_source = hides_infinity = True
@@ -114,21 +115,21 @@ class Lookup(PerOutput):
 
     @property
     def gives_nan(self) -> bool:
-        """Whether some number maps to NaN, which models/FORMAT.md cannot express."""
+        """Whether some number is mapped to NaN, which models/FORMAT.md cannot express."""
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
 
     def refusing_nan(self) -> "Lookup":
-        """Return this lookup with NaN refused, for use where no later lookup replaces it."""
+        """Return this lookup with NaN rejected, for maps without a later lookup that replaces NaN."""
         kept = (one._replace(values=np.where(one.values == GIVES_NAN, REFUSED, one.values)) for one in self.steps)
         return replace(self, steps=tuple(kept))
 
     def follow(self, feature: int, number: float) -> list[tuple[int, float]]:
-        """Return the outputs of a feature, and the value that each takes when the feature is `number`."""
+        """Return the outputs that depend on a feature, with the value of each output if the feature is `number`."""
         found = ((int(k), float(self.steps[k].at(number))) for k in np.flatnonzero(self.source == feature))
         return [(k, number if value == SAME else value) for k, value in found]
 
     def of_texts(self, codes: Mapping[int, TextChange]) -> "tuple[Lookup, dict[int, TextChange]]":
-        """Return the lookup adapted to new string codes, and the outputs that then carry those codes."""
+        """Return the lookup for new string codes, and the outputs that consist of these codes."""
         sources = list(zip(self.source.tolist(), self.steps, strict=True))
         steps = tuple(_of_texts(steps, *codes[j]) if j in codes else steps for j, steps in sources)
         given = {k: codes[j] for k, (j, steps) in enumerate(sources) if j in codes and (steps.values == SAME).any()}
@@ -139,7 +140,7 @@ class Lookup(PerOutput):
         return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
 
     def select(self, features: IntArray) -> "tuple[Lookup, IntArray]":
-        """Return the lookup of some outputs; rows refused by other outputs of the same features stay refused."""
+        """Return the lookup of some outputs; rows rejected by another output of the same features still are."""
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
         for j in used.tolist():
@@ -150,7 +151,7 @@ class Lookup(PerOutput):
         return Lookup(len(used), np.searchsorted(used, self.source[features]), tuple(kept), first=self.first), used
 
     def merged(self, before: Op) -> "Lookup | None":
-        """Merge this lookup with the one before: a composition of lookups is a lookup."""
+        """Merge this lookup with the preceding lookup `before`: a composition of lookups is a lookup."""
         if not isinstance(before, Lookup):
             return None
         first, end = min(self.first, before.first), max(self.end, before.first + before.n_outputs)
@@ -158,7 +159,7 @@ class Lookup(PerOutput):
         return self.covering([self], first, end)._after(wide)
 
     def _after(self, before: "Lookup") -> "Lookup | None":
-        """Return the composition of two lookups that start with the same feature."""
+        """Return the composition of two lookups that start at the same feature."""
         is_lost = ~np.isin(np.arange(before.n_features), before.source[self.source])
         if (before.may_refuse() & is_lost).any():
             return None
@@ -172,7 +173,7 @@ class Lookup(PerOutput):
         return Lookup.of(before.n_features, columns, self.first)
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is refused, or several may be."""
+        """Return the only output that may be NaN; `NO_NAN` if none may; None if NaN is rejected or several may be."""
         outputs = np.flatnonzero(self.source == feature)
         nan = np.array([self.steps[k].nan for k in outputs])
         passes = outputs[np.isinf(nan)]
@@ -182,12 +183,12 @@ class Lookup(PerOutput):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Lookup]":
-        """Combine all ops: exports support a single lookup at the start, which then also passes on what is between."""
+        """Combine all ops into one, because exports support only one lookup at the start; features in between pass."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod
     def covering(cls, ops: "Sequence[Lookup]", first: int, end: int) -> "Lookup":
-        """Return one lookup of the features from `first` to `end` that equals `ops` on separate features of a row."""
+        """Return one lookup on the features from `first` to `end` that equals `ops` on separate features of a row."""
         columns, at = [], first
         for op in ops:
             columns += [(j - first, _ITSELF) for j in range(at, op.first)]
@@ -227,7 +228,7 @@ _ITSELF = Steps.of([], [SAME], SAME)
 
 
 def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
-    """Translate a step function of old string codes to new codes; codes that pass through are also translated."""
+    """Translate a step function of old string codes to new codes; codes that are results are translated, too."""
     place = {text: float(k) for k, text in enumerate(old)}
     numbers = np.array([NONE, *range(len(new))], np.float64)
     before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])

@@ -7,10 +7,10 @@ from approxsvm.errors import ModelFormatError
 from approxsvm.ir.ops.op import IntArray, Op, Stored
 
 NORMS = ("l1", "l2", "max")
-# Whether the source's rows are sparse where it normalizes them: as raw rows are, never, or always.
+# Whether the source normalizes sparse rows: if the raw rows are sparse, never, or always.
 ROWS = ("as raw", "dense", "sparse")
-# scikit-learn replaces smaller norms by 1, which avoids 0 / 0; in sparse rows it replaces only 0. Sparse raw rows with
-# a norm in between are rejected, because it is unknown whether the source would get them as sparse rows.
+# scikit-learn replaces smaller norms by 1 to avoid 0 / 0; in sparse rows, only a norm of 0 is replaced. Sparse raw rows
+# with a norm in between are rejected, because the source might receive them as dense rows.
 LEAST_NORM = 10.0 * 2.0**-52
 LEAST_NORM_OF_SPARSE_ROWS = 2.0**-1074
 
@@ -37,11 +37,11 @@ class Normalizer(Op):
 
     @property
     def least(self) -> float:
-        """Smallest norm that exports divide by: they take dense rows."""
+        """Smallest norm by which exported models divide; exported models take dense rows."""
         return LEAST_NORM_OF_SPARSE_ROWS if self.rows == "sparse" else LEAST_NORM
 
     def select(self, features: IntArray) -> None:
-        """Return None: a norm needs all features."""
+        """Return None, because the norm needs all features."""
         return
 
     def stored(self) -> Stored:

@@ -1,4 +1,4 @@
-"""PiecewisePolynomial polynomials of a single feature: splines and quantile interpolation."""
+"""Piecewise polynomials of a single feature: splines and quantile interpolation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ MAX_DEGREE = 7
 
 
 class Pieces(NamedTuple):
-    """A piecewise polynomial: coefs[i] in powers of x - origins[i] for edges[i - 1] <= x < edges[i]."""
+    """A piecewise polynomial: coefs[i] times the powers of x - origins[i] for edges[i - 1] <= x < edges[i]."""
 
     edges: FloatArray  # (n_pieces - 1,)
     origins: FloatArray  # (n_pieces,)
-    coefs: FloatArray  # (n_pieces, degree + 1), ascending powers; each is rounded once
+    coefs: FloatArray  # (n_pieces, degree + 1), for increasing powers; each coefficient is rounded once
 
 
 @dataclass(frozen=True, eq=False)
 class PiecewisePolynomial(PerOutput):
-    """PiecewisePolynomial polynomials: output k is pieces[k] at feature source[k]; all pieces store the same degree."""
+    """Piecewise polynomials: output k is pieces[k] at feature source[k]; all pieces have the same stored degree."""
 
     kind = "piecewise_polynomial"
     hides_infinity = True
@@ -58,7 +58,7 @@ class PiecewisePolynomial(PerOutput):
         return self.pieces[0].coefs.shape[1] - 1 if self.pieces else 0
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the output of a feature that has exactly one: it is NaN when the feature is."""
+        """Return the output that depends on a feature if there is only one: this output is NaN if the feature is."""
         outputs = np.flatnonzero(self.source == feature)
         return int(outputs[0]) if len(outputs) == 1 else None
 
