@@ -1,34 +1,35 @@
-"""Error bounds of expansions, derived from the norms of their parts.
+"""Error bounds of expansions, derived from the norms of the parts of an expansion.
 
-The decision function without its intercept lies in the reproducing kernel Hilbert space of the kernel. Expanded about a
-center, it splits into orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma ||xt_i||^2)):
+The decision function without its intercept lies in the reproducing kernel Hilbert space of the kernel. Its expansion
+about a center consists of orthogonal parts of degree k = 0, 1, ... (xt_i = x_i - center, w_i = a_i exp(-gamma
+||xt_i||^2)):
 
     N_k^2 = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^k,        sum_k N_k^2 = sum_ij a_i a_j K(x_i, x_j) = W^2.
 
-The part of degree k at u = z - center is at most N_k phi_k(s) in modulus, where s = 2 gamma ||u||^2 and
-phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy-Schwarz in the k-fold tensor product). phi_k^2 is a Poisson probability, so
-the parts beyond degree m together are at most T sqrt(P(m+1, s)), where T^2 = W^2 - sum_{k<=m} N_k^2 and P is the
-regularised incomplete gamma function. Nothing here can overflow. For a single degree, a sharper number can replace N_k.
-With
+The absolute value of the part of degree k at u = z - center is at most N_k phi_k(s), where s = 2 gamma ||u||^2 and
+phi_k(s) = exp(-s/2) sqrt(s^k / k!) (Cauchy-Schwarz in the k-fold tensor product). Because phi_k^2 is a Poisson
+probability, the sum of the parts beyond degree m is at most T sqrt(P(m+1, s)), where T^2 = W^2 - sum_{k<=m} N_k^2 and P
+is the regularized incomplete gamma function. None of these numbers can overflow. For a single degree, a smaller number
+can replace N_k. With
 
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
-N_k may be replaced by the square root of the largest eigenvalue of G_k. Better still, N_k sqrt(s) may be replaced by
+N_k may be replaced by the square root of the largest eigenvalue of G_k. A still smaller bound replaces N_k sqrt(s) by
 the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the direction of the row
-and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with
-G = sum_k 2^(3-k) G_k, Cauchy-Schwarz gives
+and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G = sum_k 2^(3-k)
+G_k, Cauchy-Schwarz gives
 
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
 
-The second step is nearly an equality where the parts halve from degree to degree, which is roughly where rows first
-remain undecided. The predictor's table uses the eigenvalues; at degree 2, rows that the table leaves undecided are
-tested with the form. For a huge model with many features, a single pass over the Gram matrix computes G but no G_k
-(stack.py). All G_k are positive semi-definite, so G >= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G
-bounds the largest eigenvalue of G_k.
+The second inequality is nearly an equality if the absolute values of the parts halve from degree to degree, which is
+roughly the case at the distance at which the first rows remain undecided. The predictor's table uses the eigenvalues;
+at degree 2, rows that remain undecided by the table are tested with the form. For a huge model with many features, a
+single pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G >= 2^(3-k)
+G_k, and 2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
 
-Support vectors far from the center put their energy into parts of high degree. These hardly matter near the center, but
-T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
+Support vectors far from the center contribute mostly to parts of high degree. Near the center these parts are small,
+but T includes them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
 
     sum_{k>m} |part k| <= T_theta exp((1 / theta - 1) s / 2) sqrt(P(m+1, s / theta)),
     T_theta^2 = sum_{k>m} theta^k N_k^2 = W_theta^2 - sum_{k<=m} theta^k N_k^2,
@@ -36,69 +37,73 @@ T counts them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k i
     W_theta^2 = sum_ij w_i w_j exp(2 gamma theta xt_i.xt_j) = sum_ij at_i at_j K_ij^theta,
     at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2).
 
-The contracted norm is thus also the norm of a kernel sum, with coefficients that decay with the distance from the
-center (kernel_sums.py). Each center uses whichever computed theta gives the smallest bound at the distances of its
-rows. The triangle inequality over the support vectors bounds it without a pass over the kernel matrix:
+The contracted norm W_theta is thus also the norm of a kernel sum, with coefficients that decay with the distance of the
+support vectors from the center (kernel_sums.py). For each center, the computed theta with the smallest bound at the
+distances of the center's rows is used. The triangle inequality over the support vectors bounds T_theta without a pass
+over the kernel matrix:
 
     T_theta <= sum_i |w_i| sqrt(sum_{k>m} (theta r_i)^k / k!) = sum_i |at_i| sqrt(P(m+1, theta r_i)),
     r_i = 2 gamma ||xt_i||^2.
 
-Parts of opposite sign do not cancel in this sum, so it is some ten times T_theta. On slices with few varying features,
-m can be so high that even this hardly adds to the bound.
+Parts of opposite sign do not cancel in this sum, so the sum is about ten times T_theta. On slices with few varying
+features, m can be so high that even this sum adds little to the bound.
 
-The norms come from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from the
-moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
-M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with itself.
+The norms are computed from powers of the Gram matrix (gram.py) or, for many centers of a model with few features, from
+the moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
+M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with its transpose.
 
-One-hot encoded categories put all rows on a few slices, that is, planes on which all but the varying features are
+With one-hot encoded categories, all rows lie on a few slices: planes on which all features except the varying ones are
 constant. On the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
     sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
 
-is again a sum of RBF kernels, in fewer dimensions, and all of the above holds for it. Its norm there is at most W, and
-its coefficients carry factors that suppress the support vectors of other categories. For a row at distance r from the
-slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the nearest point of the slice.
+is again a sum of RBF kernels, in fewer dimensions, so all the statements above hold for this sum. The norm of the sum
+on the slice is at most W, and its coefficients contain factors that suppress the support vectors of other categories.
+For a row at distance r from the slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the
+nearest point of the slice.
 
-Every number is rounded up. Let u64 = 2^-53. A sum of products whose longest path has n operations has an error of at
-most n u64 (1 + small) times the absolute sum. For a double sum over the blocks of a Gram matrix, the path P is two
-blocks plus the number of pairs of blocks.
+Every number is rounded up. Let u64 = 2^-53. If the longest path of a sum of products has n operations, the error of the
+sum is at most n u64 (1 + small) times the sum of absolute values. For a double sum over the blocks of a Gram matrix,
+the path P is two blocks plus the number of pairs of blocks.
 
-* Weights w_i: exp turns the error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative one. Beyond
-  an argument of 745, exp is 0, and the true w_i, even times ||xt_i||^8, is too small to matter. With
-  g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for
-  every gamma. On a slice, a weight is the product of two such factors, with an error of (n_features + 8) g u64, and R^2
-  is the sum of the largest squared norms of both parts.
+* Weights w_i: exp turns the absolute error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative
+  error. Beyond an argument of 745, exp is 0, and the true w_i is negligible, even times ||xt_i||^8. With g = max(1,
+  min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every gamma.
+  On a slice, a weight is the product of two such factors, with an error of (n_features + 8) g u64, and R^2 is the sum
+  of the largest squared norms of the varying and of the fixed part.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, and the double sum
-  give an error of kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of moduli, which is at most
-  ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of its parts; its product and six additions are
-  included in the 60.
-* N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv, a weight and k factors, and squaring doubles
-  its error. The result is kappa with P = 2 n_sv + 2, times the same sum of moduli. The sum over the C moments adds
-  C u64 N_k^2.
-* Moments of dropped degrees, which only norms need, may be computed in float32, in blocks of at most 512 rows that are
-  added up in float64. With two roundings for each of k factors, one for the weight, and the sum, a moment's error is at
-  most (520 + 2 k) u32 times its sum of absolute values, plus what underflows: 2^-126 for each of 2 k + 2 operations,
-  times powers of features, at most R = min(39, max r_i^(1/2)), as weights with a larger r_i are 0. The moments of a
-  degree, with weights 1 / alpha!, thus have an error of norm E <= 1.001 (520 + 2 k) u32 sqrt(moduli) + n_sv 2^-110
-  max(1, R)^k, where moduli is the sum above, and there are at most 2^22 moments. N_k^2 is the squared norm of these
-  moments, and G_k the square of a matrix of norm N_k, so 2 N_k E + E^2 is added to the error of both.
-* W^2: a kernel value comes from the cancelled distance; the error of its argument is at most e = (n_features + 4)
-  max(1, 4 gamma R^2) u64. Up to e = 2^-10, the error of the sum is at most (P + 60) u64 + 1.001 e times sum_ij |a_i
-  a_j| K_ij. Beyond that, the sum is useless (two equal support vectors may get K = 0), and A1 = sum |a_i| >= W replaces
-  it. K is its eighth root squared three times, which has a relative error of at most 23 u64 (part of the 60);
-  exp(-708), the smallest root, is far below the rest.
+  give an error of kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of absolute values, which is at
+  most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of the G_k; the product and six additions that
+  form G are included in the 60.
+* N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv operations, a weight and k factors, and
+  squaring doubles its error. The result is kappa with P = 2 n_sv + 2, times the same sum of absolute values. Summing
+  the squares of the C moments adds C u64 N_k^2 to the error.
+* Moments of dropped degrees, which are needed only for norms, may be computed in float32, in blocks of at most 512
+  rows; the sums of the blocks are added in float64. With two roundings for each of k factors, one for the weight, and
+  the rounding of the sum, a moment's error is at most (520 + 2 k) u32 times the sum of absolute values, plus the
+  underflow error: 2^-126 for each of 2 k + 2 operations, times powers of features, which are at most R = min(39, max
+  r_i^(1/2)) because weights with a larger r_i are 0. The moments of a degree, with weights 1 / alpha!, thus have an
+  error of norm E <= 1.001 (520 + 2 k) u32 sqrt(moduli) + n_sv 2^-110 max(1, R)^k, where moduli is the sum of absolute
+  values above, and there are at most 2^22 moments. N_k^2 is the squared norm of these moments, and G_k the square of a
+  matrix of norm N_k, so 2 N_k E + E^2 is added to the errors of N_k^2 and G_k.
+* W^2: a kernel value is computed from a distance with cancellation; the error of the argument of exp is at most e =
+  (n_features + 4) max(1, 4 gamma R^2) u64. If e is at most 2^-10, the error of the sum is at most (P + 60) u64 + 1.001
+  e times sum_ij |a_i a_j| K_ij. If e is larger, the sum is useless (two equal support vectors may get K = 0), and A1 =
+  sum |a_i| >= W replaces W. K is its eighth root squared three times, which has a relative error of at most 23 u64
+  (part of the 60); exp(-708), the smallest root, is negligible.
 * W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
-  (n_features + 4) g u64. The error is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is itself an upper
-  bound. kernel_sums.py has already added the errors of float32, but for the rounding of the at_i.
-* The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, x^k / k! and, by the geometric series, for x < k+1
-  x^k / k! exp(-x) / (1 - x / (k+1)). Used up to x = 0.9 (k+1), the sum has a relative error below (n_sv + 2000
-  (n_features + 8)) u64. What underflows is at most A1 2^-480.
-* T^2 is a difference: an upper bound of W^2 minus lower bounds of the N_k^2, and never below 0.
-* T_theta is multiplied by a factor that grows with s, so squares that underflow must be covered: A1 2^-480 is added.
-* The coefficients of the expansion carry float64 errors, at most kappa (with P = n_sv and k their degree) relative to
-  each support vector's part. The parts of one support vector up to any degree together are at most |a_i| in size,
-  because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1 is added to
-  every bound.
+  (n_features + 4) g u64. The error of W_theta^2 is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is
+  itself an upper bound on W_theta^2. kernel_sums.py has already added the float32 errors, except the errors from
+  rounding the at_i.
+* The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, at most x^k / k! and, by the geometric series, for
+  x < k+1 at most x^k / k! exp(-x) / (1 - x / (k+1)). If the last bound is used up to x = 0.9 (k+1), the sum has a
+  relative error below (n_sv + 2000 (n_features + 8)) u64. The underflow error is at most A1 2^-480.
+* T^2 is a difference: an upper bound on W^2 minus lower bounds on the N_k^2, and at least 0.
+* T_theta is multiplied by a factor that grows with s, so the underflow of squares must be included: A1 2^-480 is added.
+* The coefficients of the expansion have float64 errors, at most kappa (with P = n_sv and k their degree) relative to
+  the part of each support vector. The sum of the parts of one support vector up to any degree is at most |a_i| in
+  absolute value, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1
+  is added to every bound.
 """
 
 from __future__ import annotations
@@ -119,34 +124,36 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
-# Maximum number of features: with more, the matrices G_k would be too large, and the plain norms are used.
+# Maximum number of features with matrices G_k; with more features, the matrices are too large, and norms are not
+# sharpened.
 MAX_FEATURES_SHARPENED: Final = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Certificates:
-    """Upper bounds that determine the error bounds of the expansions of one decision function.
+    """Upper bounds from which the error bounds of the expansions of one decision function are computed.
 
     With s = 2 gamma ||z - center||^2, phi_k(s) = exp(-s/2) sqrt(s^k / k!) and m + 1 = `first_remainder_degree`, the
     error of a center's expansion, before `coefficient_errors` is added, is at most
 
         sum_{degree < k <= m} norms[k] phi_k(s) + remainder exp((1 / theta - 1) s / 2) sqrt(gammainc(m + 1, s / theta)),
 
-    where the last term, which grows without limit if theta < 1, is capped at total sqrt(gammainc(m + 1, s)).
-    Arrays have n_centers rows.
+    The last term, which grows without limit if theta < 1, is never more than total sqrt(gammainc(m + 1, s)). Arrays
+    have n_centers rows.
     """
 
     norms: FloatArray  # (n_centers, 9): N_0 ... N_8, sharpened for dropped degrees; 0 for degrees of the remainder
-    remainders: FloatArray  # T_theta, the contracted norm of the remaining degrees
-    first_remainder_degree: int  # lowest degree covered by the remainder
+    remainders: FloatArray  # T_theta, the contracted norm of the degrees in the remainder
+    first_remainder_degree: int  # lowest degree in the remainder
     contractions: FloatArray  # theta
-    coefficient_errors: FloatArray  # bound on the effect of the coefficients' float64 rounding on any value
+    coefficient_errors: FloatArray  # bound on the change of any value by the coefficients' float64 rounding
     total: float  # W, the norm of the whole decision function
     sum_moduli: float  # A1 = sum |a_i|
-    # G as a quadratic form in sqrt(2 gamma) (z - center), coefficients in the order of the monomials; None unless the
-    # degree is 2 and G is known.
+    # G as a quadratic form in sqrt(2 gamma) (z - center), with coefficients in the order of the monomials; None unless
+    # the degree is 2 and G is known.
     directions: FloatArray | None = None
-    # Norm of each form's rounding error (infinite if the form is unknown and zero), and trace, rounded up.
+    # Norm of the rounding error of each form (infinite if the form is unknown and zero), and trace of each form,
+    # rounded up.
     direction_errors: FloatArray = field(default_factory=lambda: np.zeros(0))
     direction_traces: FloatArray = field(default_factory=lambda: np.zeros(0))
 
@@ -156,10 +163,10 @@ class CenterSums:
     """Unrounded sums over the support vectors about one center, with coefficients divided by `unit`."""
 
     degree_sq: FloatArray  # (first_remainder_degree,): N_k^2
-    spectra: dict[int, FloatArray]  # G_k of the degrees to be sharpened
-    direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last of `degree_sq`
-    path: int  # longest path of additions of these sums
-    terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` covers them
+    spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
+    direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last degree of `degree_sq`
+    path: int  # longest path of additions in these sums
+    terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` includes them
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E, 0 for sums in float64
     tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded
@@ -168,7 +175,7 @@ class CenterSums:
 
     @cached_property
     def sharpened_sq(self) -> dict[int, float]:
-        """Upper bounds of the largest eigenvalue of each G_k."""
+        """Upper bounds on the largest eigenvalue of each G_k."""
         return {k: _largest_eigenvalue(matrix) for k, matrix in self.spectra.items()}
 
 
@@ -182,13 +189,13 @@ def certificates(
     n_varying: int,
     directions: bool,
 ) -> Certificates:
-    """Round every sum up, compute the remainders, and choose a contraction for each center.
+    """Round all sums up, compute the remainders, and choose a contraction for each center.
 
-    `degree` is the highest degree that is kept, `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row,
-    and the expansions are in `n_varying` features. With `directions`, G is kept, and every center must have one.
+    `degree` is the highest kept degree; `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row; and the
+    expansions are in `n_varying` features. With `directions`, G is kept, and the sums of every center must include G.
     """
-    # On a slice, each coefficient goes through one more exp, and at most four operations are added to the
-    # features' own.
+    # On a slice, each coefficient is multiplied by one more exp, which adds at most four operations to those of the
+    # features.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)
@@ -206,7 +213,7 @@ def certificates(
                 for k in range(known)
             ]
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
-            largest = math.inf  # largest eigenvalue of G, if it must bound those of all G_k: G >= 2^(3-k) G_k
+            largest = math.inf  # largest eigenvalue of G, if it must bound the G_k: G >= 2^(3-k) G_k
             if sums.direction is not None and not sums.spectra:
                 largest = _largest_eigenvalue(sums.direction) + direction_slack
             for k, slack in enumerate(slacks):
@@ -250,7 +257,7 @@ def _remainders(
     radii_sq: FloatArray,
     typical_s: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return T_theta for the best theta of each center, and that theta."""
+    """Return T_theta and theta for each center, with the theta that gives the smallest bound."""
     degrees = np.arange(kept_sq.shape[1])
     argument_error = (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64
     remainders, thetas = np.full(len(kept_sq), total), np.ones(len(kept_sq))
@@ -263,7 +270,7 @@ def _remainders(
                 slack = _kappa(0, kernel.path, d, radius_sq) + 1.001 * argument_error
                 if argument_error <= 2.0**-10:
                     rounded = _root(float(kernel.contracted_sq[c, column]) + slack * moduli**2)
-                    upper = min(upper, rounded + 1.01 * UNIT32 * moduli)  # at_i in float32
+                    upper = min(upper, rounded + 1.01 * UNIT32 * moduli)  # rounding of at_i to float32
                 upper = min(upper, moduli) if math.isfinite(moduli) else upper
             kept = float((theta**degrees * kept_sq[c]).sum()) * (1 - 1e-14)
             remainder = min(_root(max(upper**2 * (1 + 1e-14) - kept, 0.0)), upper)
@@ -277,23 +284,23 @@ def _remainders(
 
 
 def _times(bounds: FloatArray, unit: float) -> FloatArray:
-    """Return bounds times a power of two, rounded up where they underflow."""
+    """Return bounds times a power of two, rounded up if the products underflow."""
     return np.maximum(bounds * unit, np.where(bounds > 0.0, np.finfo(float).smallest_subnormal, 0.0))
 
 
 def float32_error(degree: int, moduli_sq: float, n_sv: int, max_r: float) -> float:
-    """Return E of the moments of a degree, from the absolute sum, rounded up, and the largest r_i."""
+    """Return E of the moments of a degree, from the sum of absolute values, rounded up, and the largest r_i."""
     rounding = 1.001 * (MOST_ROWS + 8 + 2 * degree) * UNIT32 * math.sqrt(moduli_sq)
     return rounding + n_sv * 2.0**-110 * math.sqrt(min(max(1.0, max_r), 39.0**2)) ** degree
 
 
 def _of_square(error: float, square: float) -> float:
-    """Return the error of a square whose root has this error."""
+    """Return the error of a square, given the error of its root."""
     return error * (2.0 * math.sqrt(max(square, 0.0)) + error) * (1.0 + 1e-9) if error > 0.0 else 0.0
 
 
 def tails_of(coef: FloatArray, r: FloatArray, first: int) -> FloatArray:
-    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, unrounded; r holds the 2 gamma ||xt_i||^2."""
+    """Return sum_i |at_i| sqrt(P(first, theta r_i)) for each theta, unrounded; `r` holds r_i = 2 gamma ||xt_i||^2."""
     sums = np.zeros(len(CONTRACTIONS))
     for column, theta in enumerate(CONTRACTIONS):
         x = theta * r
@@ -305,16 +312,16 @@ def tails_of(coef: FloatArray, r: FloatArray, first: int) -> FloatArray:
 
 
 def _keep_direction(form: FloatArray, spectrum: FloatArray) -> None:
-    """Pack a symmetric matrix as coefficients of monomials."""
+    """Pack a symmetric matrix as the coefficients of monomials."""
     packed = 2.0 * spectrum[np.triu_indices(len(spectrum))]
     packed[np.cumsum([0, *range(len(spectrum), 1, -1)])] = np.diag(spectrum)
     form[:] = packed
 
 
 def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, unit: float) -> tuple[float, float]:
-    """Return the error and trace of a direction.
+    """Return the error and trace of a direction's quadratic form.
 
-    Both are infinite, and the form is set to zero, if they are unknown or the squares are too small.
+    If the form is unknown, or its squares are too small, error and trace are infinite, and the form is set to zero.
     """
     error = slack * unit * unit
     trace = float(np.abs(np.diag(spectrum)).sum()) * unit * unit * (1 + 1e-9) + error
@@ -327,7 +334,7 @@ def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, uni
 def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
     """Return the smallest tolerance that float64 arithmetic can guarantee for decision values, with a rounding margin.
 
-    `row_error` is the largest Euclidean distance of a row from the exact one.
+    `row_error` is the largest Euclidean distance between a transformed row and the exact row.
     """
     definition = GaussianDefinition(model)
     rounding = definition.of_sum + 32.0 * UNIT64 * float(np.abs(model.intercept).max())
@@ -336,7 +343,7 @@ def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
 
 
 def _growth(radius_sq: float) -> float:
-    """Return the factor by which exp's argument error grows with the squared radius; infinite for NaN (an overflow)."""
+    """Return the factor by which the error of exp's argument grows with the squared radius; infinite for NaN."""
     return radius_sq if radius_sq > 1.0 else 1.0 if radius_sq <= 1.0 else math.inf
 
 
@@ -346,7 +353,7 @@ def _kappa(degree: int, path: int, n_features: int, radius_sq: float) -> float:
 
 
 def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli: float) -> float:
-    """Return W, rounded up, or A1 if rounding swamps the distances between support vectors."""
+    """Return W, rounded up, or A1 if rounding errors exceed the distances between support vectors."""
     upper = sum_moduli * (1 + 1e-12)
     if not argument_error <= 2.0**-10:
         return upper
@@ -354,12 +361,12 @@ def _total_norm(kernel: KernelSums, path: int, argument_error: float, sum_moduli
 
 
 def _root(x: float) -> float:
-    """Return the square root, rounded up; infinite for NaN, which comes from an overflow."""
+    """Return the square root, rounded up; infinite for NaN, which results from an overflow."""
     return math.sqrt(max(x, 0.0)) * (1 + 4 * UNIT64) if math.isfinite(x) else math.inf
 
 
 def _largest_eigenvalue(symmetric: FloatArray) -> float:
-    """Return an upper bound of the largest eigenvalue of a positive semi-definite matrix."""
+    """Return an upper bound on the largest eigenvalue of a positive semi-definite matrix."""
     if not np.isfinite(symmetric).all():
         return math.inf
     return float(np.linalg.eigvalsh(symmetric)[-1]) + 64 * len(symmetric) * UNIT64 * float(np.linalg.norm(symmetric))

@@ -1,4 +1,4 @@
-"""One decision function of a model, prepared for expansion, with scaled coefficients and support vectors in blocks."""
+"""One decision function of a model, prepared for expansion: scaled coefficients, and support vectors in blocks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
-# Sparse support vectors of at most this size are made dense once instead of in every pass.
+# Sparse support vectors with at most this many elements are converted to dense rows once, not in every pass.
 _DENSE_ELEMENTS = 1 << 25
-# Most numbers of a dense block of larger ones.
+# Maximum number of elements in a dense block of larger matrices.
 _BLOCK_ELEMENTS = 1 << 21
-# Maximum share of non-zeros at which an inner product of sparse rows costs less than one of dense rows.
+# Maximum fraction of non-zeros at which an inner product of sparse rows costs less than an inner product of dense rows.
 _SPARSE_SHARE = 1 / 16
 _ROWS = 512
 
@@ -24,7 +24,7 @@ _ROWS = 512
 class DecisionFunction:
     """The sum of a_i K(x_i, z) over the support vectors with a_i != 0, in an order with at most one change of sign."""
 
-    half_sq_offset = 0.0  # gamma times the largest squared distance of a support vector to the slice; 0 without one
+    half_sq_offset = 0.0  # gamma times the largest squared distance from a support vector to the slice, if any
 
     def __init__(self, model: KernelModel, decision: int) -> None:
         coef = model.coefficients(decision)
@@ -41,12 +41,13 @@ class DecisionFunction:
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors
-        # Whether an inner product of sparse rows is cheaper than one of dense rows. Slices inherit it: dense rows are
-        # taken from their mean, and a slice's distances must not exceed the whole function's (certificate.py).
+        # Whether an inner product of sparse rows is cheaper than one of dense rows. Slices have the same value, because
+        # dense rows are shifted by their mean, and distances in a slice must not exceed those of the whole function
+        # (certificate.py).
         n_dense = vectors.shape[0] * vectors.shape[1]
         self.is_sparse = not isinstance(vectors, np.ndarray) and vectors.nnz <= _SPARSE_SHARE * n_dense
         self._varying: Any = None
-        # A power of two above every |a_i|, so that sums of squares cannot overflow; 1 without support vectors.
+        # A power of two larger than every |a_i|, so that sums of squares cannot overflow; 1 without support vectors.
         self.unit = 2.0 ** min(int(np.frexp(np.abs(coef).max(initial=0.0))[1]), 1023)
         self.coef: FloatArray = coef / self.unit
         self.gamma = model.gamma
@@ -54,16 +55,16 @@ class DecisionFunction:
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
-        """Restrict the function to the slice through the center on which only the `varying` columns, ascending, vary.
+        """Restrict the function to the slice through the center on which only the columns `varying`, increasing, vary.
 
-        It is again a sum of RBF kernels: the distance of a support vector to the slice becomes a factor of its
-        coefficient.
+        The restriction is again a sum of RBF kernels: the distance from a support vector to the slice becomes a factor
+        of its coefficient.
         """
         fixed = np.setdiff1d(np.arange(self.n_features), varying)
         half_sq_offset = np.empty(self.n_sv)
         found = copy(self)
         found._vectors = self._columns(varying)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: rejected by the writer
             for first, block in self.blocks_about(center, _ROWS):
                 off = block[:, fixed]
                 half_sq_offset[first : first + len(block)] = self.gamma * np.einsum("ij,ij->i", off, off)
@@ -73,13 +74,13 @@ class DecisionFunction:
         return found
 
     def _columns(self, varying: npt.NDArray[np.intp]) -> Any:
-        """Return the varying columns of the support vectors, which every slice shares."""
+        """Return the varying columns of the support vectors, which all slices share."""
         if self._varying is None:
             self._varying = self._vectors[:, varying]
         return self._varying
 
     def sparse_rows(self, first: int, last: int) -> Any:
-        """Return support vectors first, ..., last - 1 as sparse rows, if `is_sparse`."""
+        """Return support vectors first, ..., last - 1 as sparse rows; only if `is_sparse`."""
         return self._vectors[first:last]
 
     def rows(self, first: int, last: int) -> FloatArray:
@@ -88,7 +89,7 @@ class DecisionFunction:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield blocks of at most `n_rows` support vectors less the center, each with the position of its first."""
+        """Yield blocks of at most `n_rows` support vectors minus the center, each with the position of its first."""
         point = center.astype(np.float64)
         if not isinstance(self._vectors, np.ndarray):
             n_rows = max(1, min(n_rows, _BLOCK_ELEMENTS // self.n_features))

@@ -1,4 +1,4 @@
-"""Norms of the parts of an expansion from powers of the Gram matrix, computed block by block."""
+"""Norms of the parts of an expansion, from powers of the Gram matrix that are computed block by block."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import LAST_NORM_DEGREE
 
-# Highest degree with a separate norm.
+# Highest degree for which a separate norm is computed.
 LAST_DEGREE: Final = LAST_NORM_DEGREE
-# Ratio of the weights of successive degrees in G, the weighted sum of the G_k from degree 3 on.
+# Ratio between the weights of successive degrees in G, which is the weighted sum of the G_k from degree 3 on.
 DIRECTION_CONTRACTION: Final = 0.5
-# Weight of power k - 1 of the Gram matrix in G.
+# Weight of each power k - 1 of the Gram matrix in G.
 _SERIES: Final = np.array(
     [0.0, 0.0, *(DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) for k in range(3, LAST_DEGREE + 1)), 0.0]
 )
 
-# A matrix over pairs of support vectors: a power of the Gram matrix, named by its degree, or their series.
+# Matrix over pairs of support vectors: a power of the Gram matrix, named by its degree, or the series of powers.
 _Matrix: TypeAlias = int | Literal["direction"]
 
 Argument = TypeVar("Argument")
@@ -33,22 +33,22 @@ Result = TypeVar("Result")
 
 
 class InOrder(Protocol):
-    """Protocol of maps of a function over arguments, in parallel or not, that keep the order of the arguments."""
+    """Protocol of functions that map a function over arguments, in parallel or not, in the order of the arguments."""
 
     def __call__(
         self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /
     ) -> Iterable[tuple[Argument, Result]]:
-        """Yield each argument with its result."""
+        """Yield each argument together with its result."""
 
 
 def one_by_one(
     function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterable[tuple[Argument, Result]]:
-    """Map without threads."""
+    """Map a function over arguments without threads."""
     return ((argument, function(argument)) for argument in arguments)
 
 
-# Number of multiply-adds from which on only a single pass is made over the Gram matrix.
+# From this number of multiply-adds on, only one pass is made over the Gram matrix.
 _MANY_PRODUCTS: Final = 4e11
 
 
@@ -59,7 +59,7 @@ def is_huge(n_sv: int, n_features: int) -> bool:
 
 def _block_side(n_features: int) -> int:
     """Return the side of the square blocks of the Gram matrix, small enough for a cache."""
-    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows profit from larger products
+    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows benefit from larger products
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +67,15 @@ class GramSums:
     """Unrounded double sums over the support vectors about one center."""
 
     degree_sq: FloatArray  # (9,): N_k^2
-    spectra: dict[int, FloatArray]  # G_k of the degrees to be sharpened
+    spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_{k=3}^8 2^(3-k) G_k
-    kernel_sq: float  # sum_ij a_i a_j K_ij; NaN, like the next sum, if not requested
+    kernel_sq: float  # sum_ij a_i a_j K_ij; if not requested, this sum and the next are NaN
     kernel_moduli_sq: float  # sum_ij |a_i a_j| K_ij
     half_sq_radius: float  # gamma max ||x_i - center||^2
 
 
 def sum_path(n_sv: int, n_features: int) -> int:
-    """Return the longest path of additions in a double sum over the Gram matrix: two blocks, then all pairs of them."""
+    """Return the longest path of additions in a double sum over the Gram matrix: two blocks and all pairs of blocks."""
     side = _block_side(n_features)
     n_blocks = -(-n_sv // side)
     return 2 * min(n_sv, side) + n_blocks * (n_blocks + 1) // 2
@@ -90,10 +90,10 @@ def gram_sums(
     progress: Callable[[float], None],
     with_kernel: bool = False,
 ) -> GramSums:
-    """Compute the sums in one pass over the Gram matrix; they do not depend on `in_order`.
+    """Compute the sums in one pass over the Gram matrix; the results do not depend on `in_order`.
 
     `sharpened` holds the degrees whose G_k is computed, `directed` requests G, and `with_kernel` requests the sums over
-    the kernel. `progress` receives the share of the work done.
+    the kernel. `progress` is called with the completed fraction of the work.
     """
     n_sv, d = function.n_sv, function.n_features
     degree_sq, kernel_sq, kernel_moduli_sq, radius = np.zeros(LAST_DEGREE + 1), 0.0, 0.0, 0.0
@@ -166,17 +166,17 @@ class _Pair:
     degree_sq: FloatArray
     kernel_sq: float
     kernel_moduli_sq: float
-    products: dict[_Matrix, FloatArray]  # each matrix of pairs times the weighted support vectors of the second block
+    products: dict[_Matrix, FloatArray]  # products of matrices of pairs with the second block's weighted rows
 
 
 class Workspace(threading.local):
-    """Block-sized matrices that each thread allocates once: fresh memory costs more than the arithmetic."""
+    """Block-sized matrices that each thread allocates once, because allocation costs more than the arithmetic."""
 
     def __init__(self) -> None:
         self._numbers: dict[str | int, npt.NDArray[Any]] = {}
 
     def matrix(self, name: str | int, n_rows: int, n_columns: int, dtype: npt.DTypeLike = np.float64) -> Any:
-        """Return the matrix of that name, with undefined values."""
+        """Return the matrix with a given name; its values are undefined."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
             self._numbers[name] = np.empty(size, dtype)
@@ -184,7 +184,7 @@ class Workspace(threading.local):
 
 
 def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: Workspace) -> _Pair:
-    """Compute the contribution of one block of the Gram matrix."""
+    """Compute the contribution of one block of the Gram matrix to the sums."""
 
     def matrix(name: str | int) -> Any:
         return workspace.matrix(name, len(left.rows), len(right.rows))

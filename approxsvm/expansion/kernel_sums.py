@@ -1,30 +1,32 @@
 """Double sums over the kernel matrix of the support vectors, computed block by block.
 
-`KernelSums.total_sq` is W^2 = sum_ij a_i a_j K_ij. The contracted energy of a center is the same sum with the kernel
-K^theta and coefficients that decay with the distance from the center (used in certificate.py):
+`KernelSums.total_sq` is W^2 = sum_ij a_i a_j K_ij. The contracted energy W_theta^2 of a center is the same sum with the
+kernel K^theta and with coefficients that decay with the distance from the center (used in certificate.py):
 
     W_theta^2 = sum_ij at_i at_j K_ij^theta,        at_i = a_i exp(-(1 - theta) gamma ||x_i - center||^2).
 
-Energies of many centers are products of large matrices, in float32. These would be too inaccurate for K^theta, since
-positive and negative terms nearly cancel. So the first two parts of the expansion of K^theta about the mean of the
-support vectors, or about 0 if they are sparse, are left out, and their sums are added in float64:
+The energies of many centers are computed as products of large matrices, in float32. With K^theta, such products would
+be too inaccurate, because positive and negative terms nearly cancel. Therefore the first two parts of the expansion of
+K^theta about the mean of the support vectors (about 0 if the support vectors are sparse) are subtracted, and the sums
+of these parts are added in float64:
 
     K_ij^theta = e_i e_j (1 + theta x_i.x_j) + R_ij,      e_i = exp(-theta |x_i|^2 / 2),      x scaled and shifted
     W_theta^2 = (sum_i at_i e_i)^2 + theta |sum_i at_i e_i x_i|^2 + sum_ij at_i at_j R_ij
 
-All R_ij are positive, as exp(y) >= 1 + y. Sums over positive and negative at_j are kept apart. Their difference is
-Q = sum_ij |at_i at_j| R_ij, apart from its own rounding. Errors, with u32 = 2^-24:
+All R_ij are positive, because exp(y) >= 1 + y. The sums over positive and over negative at_j are kept separate. Their
+difference is Q = sum_ij |at_i at_j| R_ij, up to rounding. The errors, with u32 = 2^-24, are:
 
-* The at_i are divided by a power of two above all |at_i| of a center, and rounded to float32. That changes W_theta by
-  at most sum |at_i - rounded| <= 1.01 u32 sum |at_i|, since each kernel function has norm 1; certificate.py adds it.
-  All else is about the rounded at_i.
-* R_ij is rounded from float64, and sums over the columns of a block are in float32. The error is at most 1.001
-  (ROWS + 4) u32 Q, and Q itself has this relative error. Sums of blocks and over rows are in float64.
-* What underflows in float32 changes the terms at_j R_ij by at most 2^-124 in units of the largest |at_i|, and thus
-  W_theta^2 by at most n_sv 2^-120 (sum |at_i|)^2.
-* The errors of K^theta are bounded in certificate.py. Each e_i e_j (1 + theta x_i.x_j) is at most 1 in size, as
-  exp(-b) (1 + b) <= 1, where b = theta (|x_i|^2 + |x_j|^2) / 2 >= theta |x_i.x_j|. Rounding of b, of products and of
-  sums, here and in the other two terms, adds up to at most (8 n_sv + 16 (n_features + 8)) u64 (sum |at_i|)^2.
+* The at_i are divided by a power of two larger than all |at_i| of a center, and rounded to float32. The rounding
+  changes W_theta by at most sum |at_i - rounded| <= 1.01 u32 sum |at_i|, because each kernel function has norm 1;
+  certificate.py adds this error. All statements below are about the rounded at_i.
+* R_ij is rounded from float64, and sums over the columns of a block are in float32. The error is at most 1.001 (ROWS +
+  4) u32 Q, and Q itself has this relative error. Blocks and rows are summed in float64.
+* Underflow in float32 changes the terms at_j R_ij by at most 2^-124 in units of the largest |at_i|, and thus W_theta^2
+  by at most n_sv 2^-120 (sum |at_i|)^2.
+* The errors of K^theta are bounded in certificate.py. The absolute value of each e_i e_j (1 + theta x_i.x_j) is at most
+  1, because exp(-b) (1 + b) <= 1, where b = theta (|x_i|^2 + |x_j|^2) / 2 >= theta |x_i.x_j|. The roundings of b, of
+  products and of sums, here and in the other two terms, add up to at most (8 n_sv + 16 (n_features + 8)) u64 (sum
+  |at_i|)^2.
 """
 
 from __future__ import annotations
@@ -46,20 +48,20 @@ from approxsvm.ir.constants import CONTRACTIONS, KERNEL_BLOCK_COLUMNS, UNIT32, U
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.system.threads import all_threads
 
-# Rows of the kernel matrix at a time.
+# Number of rows of the kernel matrix that are computed at a time.
 ROWS: Final = 256
-# Above this number of support vectors, energies are computed only for theta = 1/2. It is best or nearly so for most
-# centers: at nine in ten, remainders are at most 1.06 times the smallest (measured). For a few centers 1 is best, which
-# costs nothing.
+# Above this number of support vectors, energies are computed only for theta = 1/2. For most centers, 1/2 is best or
+# nearly best: for nine in ten, the remainder is at most 1.06 times the smallest one (measured). For a few centers theta
+# = 1 is best, which needs no energies.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
-# Most bytes of a group of centers' coefficients at_i.
+# Maximum size of the coefficients at_i of a group of centers.
 _GROUP_BYTES: Final = 384 << 20
-# Centers whose products are computed together. BLAS rounds products of other shapes differently, so with this fixed
-# number a center's energies depend neither on the other centers nor on earlier passes.
+# Number of centers whose products are computed together. BLAS rounds products of other shapes differently, so with a
+# fixed number the energies of a center depend neither on the other centers nor on earlier passes.
 _CENTERS_TOGETHER: Final = 16
 
-# Work in multiply-adds of a large matrix product (some 4e10 per second and core): for a pair of support vectors, and
-# for each contraction of each center.
+# Work in multiply-adds of a large matrix product (about 4e10 per second and core): for each pair of support vectors,
+# and for each contraction of each center.
 _PAIR_WORK: Final = 30.0
 _CONTRACTION_WORK: Final = 1.2
 
@@ -69,21 +71,21 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class KernelSums:
-    """Unrounded sums, with coefficients divided by `unit`; the caller bounds their error."""
+    """Unrounded sums, with coefficients divided by `unit`; the caller bounds the errors of these sums."""
 
     total_sq: float  # sum_ij a_i a_j K_ij
     moduli_sq: float  # sum_ij |a_i a_j| K_ij
     values: FloatArray  # (n_sv,): decision values at the support vectors, without intercept; empty if not needed
-    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 and errors of float32; `total_sq` first
+    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 and its float32 errors; `total_sq` first
     faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
-    sq_radius: float  # gamma times the largest squared norm used in a distance
+    sq_radius: float  # gamma times the largest squared norm from which a distance is computed
     path: int  # longest path of additions
 
 
 def mapped_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """Map with threads, in order; only a few results wait at a time, as each may be large."""
+    """Map a function over arguments with threads, in order; few results are kept waiting, because each may be large."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
     most = 2 * all_threads()
     for argument in arguments:
@@ -97,7 +99,7 @@ def mapped_in_order(
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPoint:
-    """A center and the function to expand about it, either the whole function or its restriction to a slice."""
+    """A center and the function to expand about it: either the whole function or its restriction to a slice."""
 
     function: DecisionFunction
     center: npt.NDArray[np.float32]
@@ -111,18 +113,19 @@ def kernel_sums(
     contracted: bool,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """Walk over the upper triangle of the kernel matrix of `function`, once for each group of centers.
+    """Iterate over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
-    `point_of` returns the expansion point of a center by number. All points share the support vectors of `function`,
-    but each has its own coefficients. Without `contracted`, the energies for contractions below 1 stay infinite; with
-    very many support vectors, those for contractions below 1/2 do. `progress` receives the share of the work done.
+    `point_of` returns the expansion point of a center, given its number. All points share the support vectors of
+    `function`, but each point has its own coefficients. Without `contracted`, the energies for contractions below 1
+    stay infinite; with very many support vectors, the energies for contractions below 1/2 do. `progress` is called with
+    the completed fraction of the work.
     """
     shape = n_centers, len(CONTRACTIONS)
     roots = CONTRACTIONS[1 : 2 if is_large(function.n_sv) else None]
     contractions = roots if contracted else ()
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (4 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
-    starts = range(0, max(1, n_centers), group)  # one walk even without centers, for `values`
+    starts = range(0, max(1, n_centers), group)  # one pass even without centers, for `values`
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
@@ -148,24 +151,24 @@ def is_large(n_sv: int) -> bool:
 
 
 def pass_work(n_sv: float, n_features: int) -> float:
-    """Return the work of a pass over half of the kernel matrix without centers."""
+    """Return the work for a pass over half of the kernel matrix without centers."""
     return 0.5 * n_sv**2 * (1.5 * n_features + _PAIR_WORK)
 
 
 def energy_work(n_sv: float) -> float:
-    """Return the additional work of a pass for each center."""
+    """Return the additional work for each center in a pass."""
     return 0.5 * n_sv**2 * _CONTRACTION_WORK * (1 if is_large(int(n_sv)) else len(CONTRACTIONS) - 1)
 
 
 def _sum_path(n_sv: int) -> int:
-    """Return the longest path of additions in the double sums: within and over the blocks, in both directions."""
+    """Return the longest path of additions in the double sums: within blocks and over blocks, in both directions."""
     return 2 * (min(n_sv, ROWS) + -(-n_sv // ROWS))
 
 
 class _Rows:
-    """Scaled support vectors, a block at a time; rows of zeros fill up the last block.
+    """Scaled support vectors, one block at a time; the last block is padded with rows of zeros.
 
-    Vectors with few non-zeros stay sparse. All others are shifted by their mean.
+    Vectors with few non-zeros stay sparse. All other vectors are shifted by their mean.
     """
 
     def __init__(self, function: DecisionFunction) -> None:
@@ -201,21 +204,22 @@ class _Rows:
         return scaled
 
     def gram(self, left: Any, right: Any, out: FloatArray) -> FloatArray:
-        """Compute the inner products of two blocks, (n_left, n_right)."""
+        """Compute the inner products between the rows of two blocks, (n_left, n_right)."""
         return (left @ right.T).toarray(out=out) if self.function.is_sparse else np.matmul(left, right.T, out=out)
 
 
 class _Faded:
-    """Coefficients at_i of `_CENTERS_TOGETHER` centers for one theta, in float32 and in units of each center.
+    """Coefficients at_i of `_CENTERS_TOGETHER` centers for one theta, in float32 and in the unit of each center.
 
-    `first` is the first center, and `column` the position of theta. Coefficients of missing centers are 0.
+    `first` is the number of the first center, and `column` the position of theta. Coefficients of missing centers are
+    0.
     """
 
     def __init__(self, theta: float, column: int, first: int, n_padded: int) -> None:
         self.theta, self.column, self.first = theta, column, first
         self.unit = np.ones(_CENTERS_TOGETHER)
         self.coef = np.zeros((_CENTERS_TOGETHER, n_padded), np.float32)
-        self.moduli: FloatArray = np.zeros(_CENTERS_TOGETHER)  # sum_i |at_i|, in units
+        self.moduli: FloatArray = np.zeros(_CENTERS_TOGETHER)  # sum_i |at_i|, in the unit of each center
 
     def fill(self, c: int, coef: FloatArray) -> None:
         """Set the coefficients of a center."""
@@ -224,7 +228,7 @@ class _Faded:
         self.moduli[c] = np.abs(coef).sum() / self.unit[c]
 
     def energies(self, sums: FloatArray, moduli: FloatArray, linear: FloatArray, n_sv: int) -> FloatArray:
-        """Return W_theta^2, rounded up, from sums of at_i at_j R_ij, their absolute values, and at_i e_i (1, x_i)."""
+        """Return W_theta^2, rounded up, from the sums of at_i at_j R_ij, |at_i at_j| R_ij and at_i e_i (1, x_i)."""
         sums = sums + linear[:, 0] ** 2 + self.theta * np.einsum("ij,ij->i", linear[:, 1:], linear[:, 1:])
         single = 1.002 * (ROWS + 4) * UNIT32 * moduli
         n_features = linear.shape[1] - 1
@@ -240,7 +244,7 @@ def _faded(
     point_of: Callable[[int], ExpansionPoint],
     contractions: tuple[float, ...],
 ) -> list[_Faded]:
-    """Compute the coefficients at_i for each of these contractions, a few centers at a time."""
+    """Compute the coefficients at_i for each of these contractions, for a few centers at a time."""
     starts = range(0, len(numbers), _CENTERS_TOGETHER)
     faded = [_Faded(theta, k, first, n_padded) for k, theta in enumerate(contractions) for first in starts]
     if not faded:
@@ -267,12 +271,12 @@ def _walk(
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
     """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads.
 
-    Kernel values come from the same root with and without centers, so that W has the same bits.
+    Kernel values are computed from the same root with and without centers, so that W is bit for bit the same.
     """
     moduli_sq = 0.0
     values = np.zeros(rows.n_padded)
     d = rows.function.n_features
-    sums = [np.zeros((2, _CENTERS_TOGETHER)) for _ in faded]  # of at_i at_j R_ij, and of their absolute values
+    sums = [np.zeros((2, _CENTERS_TOGETHER)) for _ in faded]  # sums of at_i at_j R_ij, and of their absolute values
     linear = [np.zeros((_CENTERS_TOGETHER, 1 + d)) for _ in faded]
     workspace = Workspace()
 
@@ -284,7 +288,7 @@ def _walk(
             own, others = np.zeros(n_left), np.zeros(rows.n_padded - first)
             row_sums = np.empty(n_left)
             modulus = 0.0
-            # Products with half of the matrix, before and after the change of sign
+            # Products with the two halves of the matrix, before and after the change of sign
             products = [np.zeros((2, _CENTERS_TOGETHER, n_left)) for _ in faded]
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)

@@ -1,7 +1,8 @@
-"""Monomials of several variables in lexicographic order, and their weighted sums over support vectors.
+"""Monomials of several variables in lexicographic order, and weighted sums of monomials over support vectors.
 
 The monomials of degree k in x_1 ... x_d are in the order of itertools.combinations_with_replacement. In this order, the
-monomials that begin with x_i are x_i times a suffix of those of degree k - 1: those that begin with x_i or later.
+monomials that begin with x_i are x_i times a suffix of the monomials of degree k - 1, namely those that begin with x_i
+or a later variable.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray
 
-# Approximate number of bytes of the tails of a block of support vectors, small enough for a cache.
+# Approximate size in bytes of the tails of a block of support vectors, small enough for a cache.
 _BLOCK_BYTES = 1 << 21
 _LEAST_ROWS, MOST_ROWS = 64, 512
-# Most tails of a row, of degree 2 and above 2, unless the tails are its features; most heads of a matrix product.
+# Maximum number of tails of a row, for degree 2 and for higher degrees, unless the tails are the features; maximum
+# number of heads in a matrix product.
 _MOST_TAILS = (1 << 11, 1 << 10)
 _MOST_HEADS = 128
-# Features in which the heads of a product may end: a single feature, or the last one of several. More features would
-# waste products, while fewer would leave the products small.
+# Number of features in which the heads of a product may end: if the head is a single feature, and otherwise. With more
+# features, products would be computed in vain; with fewer features, the matrix products would be small.
 _FEATURES = 16
 _SHARE_OF_FEATURES, _LEAST_FEATURES, _MOST_FEATURES = 8, 4, 32
 
@@ -39,14 +41,14 @@ def n_higher(n_features: int, degree: int) -> int:
 
 
 def suffix_start(n_features: int, degree: int, feature: int) -> int:
-    """Return the position of the first monomial of this degree that begins with `feature` or later."""
+    """Return the position of the first monomial of this degree that begins with `feature` or a later feature."""
     return n_monomials(n_features, degree) - n_monomials(n_features - feature, degree)
 
 
 @lru_cache(maxsize=16)
 def inverse_factorials(n_features: int, degree: int) -> FloatArray:
-    """Return 1 / (alpha_1! alpha_2! ...) of every monomial; times degree!, this is the monomial's multiplicity."""
-    # run: multiplicity of the first variable of each monomial.
+    """Return 1 / (alpha_1! alpha_2! ...) of every monomial; times degree!, this is the multiplicity of the monomial."""
+    # The array `run` holds the power of the first variable in each monomial.
     inverse, run = np.ones(n_features), np.ones(n_features)
     for k in range(2, degree + 1):
         starts = [suffix_start(n_features, k - 1, i) for i in range(n_features)]
@@ -63,13 +65,13 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """Return half of the degree, rounded up, or less, so that the monomials of some hundred rows stay in a cache."""
+    """Return half of the degree, rounded up, or less, so that the monomials of some hundred rows fit into a cache."""
     half = (degree + 1) // 2
     return max((k for k in range(1, half + 1) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]), default=1)
 
 
 def rows_of_moments(n_features: int, degree: int, dtype: npt.DTypeLike = np.float64) -> int:
-    """Return the most support vectors in a block for :func:`moments`."""
+    """Return the maximum number of support vectors in a block for :func:`moments`."""
     tail = _tail_degree(n_features, degree)
     fitting = _BLOCK_BYTES // (n_monomials(n_features, tail) * np.dtype(dtype).itemsize)
     return min(max(fitting, _LEAST_ROWS), MOST_ROWS) if tail > 1 else MOST_ROWS
@@ -82,12 +84,12 @@ def moments(
     least: int = 0,
     dtype: npt.DTypeLike = np.float64,
 ) -> list[FloatArray]:
-    """Compute weighted sums of every monomial of degree `least` to `degree` over rows, one array for each degree.
+    """Compute weighted sums over rows of every monomial of degree `least` to `degree`, one array for each degree.
 
-    `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` at a time.
-    A block's sums are computed in `dtype` and added up in float64. A monomial is a head times a tail that begins where
-    the head ends or later. The tails of a block of rows are kept; heads that end in neighbouring features are
-    multiplied by the tails of the first of these in one matrix product.
+    `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` rows at a
+    time. The sums over a block are computed in `dtype` and added in float64. A monomial is a head times a tail that
+    begins with the last feature of the head or a later one. The tails of a block of rows are kept. Heads that end in
+    neighboring features are multiplied, in one matrix product, by the tails of the first of these features.
     """
     d, last_tail = n_features, _tail_degree(n_features, degree)
     sums = {k: np.zeros(n_monomials(d, k)) for k in range(least, min(last_tail, degree) + 1)}
@@ -112,7 +114,7 @@ def moments(
 
 
 class _Heads:
-    """Accumulator of the products of all heads of one degree and the tails that may follow them."""
+    """Accumulator of the products of all heads of one degree with the tails that may follow these heads."""
 
     def __init__(self, n_features: int, degree: int, tail: int) -> None:
         self.d, self.tail = n_features, tail
@@ -120,7 +122,7 @@ class _Heads:
         self.products = [np.zeros((len(group), self._n_tails(int(group[:, -1].min())))) for group in self.groups]
 
     def add(self, columns: FloatArray, weighted: FloatArray, tails: FloatArray) -> None:
-        """Add a block of rows: their features, these times the weights, and their monomials of the tail degree."""
+        """Add a block of rows, given as features, features times the weights, and monomials of the tail degree."""
         for group, product in zip(self.groups, self.products, strict=True):
             heads = weighted[group[:, 0]]
             for features in group.T[1:]:
@@ -128,7 +130,7 @@ class _Heads:
             product += heads @ tails[len(tails) - product.shape[1] :].T
 
     def moments(self) -> FloatArray:
-        """Return the products of each head with its own tails, in the order of the heads."""
+        """Return the products of each head with the tails that may follow it, in the order of the heads."""
         rows = {
             tuple(head): row[len(row) - self._n_tails(head[-1]) :]
             for group, product in zip(self.groups, self.products, strict=True)
@@ -137,13 +139,13 @@ class _Heads:
         return np.concatenate([rows[head] for head in sorted(rows)]) if rows else np.zeros(0)
 
     def _n_tails(self, feature: int) -> int:
-        """Return the number of tails that begin with this feature or later."""
+        """Return the number of tails that begin with this feature or a later one."""
         return n_monomials(self.d - feature, self.tail)
 
 
 @lru_cache(maxsize=16)
 def _groups_of_heads(n_features: int, degree: int) -> tuple[npt.NDArray[np.intp], ...]:
-    """List all monomials of a degree as rows of ascending features, in groups that end in neighbouring features."""
+    """List all monomials of a degree as rows of increasing features, in groups that end in neighboring features."""
     heads = np.array(list(combinations_with_replacement(range(n_features), degree)), np.intp).reshape(-1, degree)
     several = min(max(n_features // _SHARE_OF_FEATURES, _LEAST_FEATURES), _MOST_FEATURES)
     width = _FEATURES if degree == 1 else several
@@ -156,7 +158,7 @@ def _groups_of_heads(n_features: int, degree: int) -> tuple[npt.NDArray[np.intp]
 
 
 def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: FloatArray) -> FloatArray:
-    """Compute the monomials of one degree from those of the degree below, one row per monomial."""
+    """Compute the monomials of one degree from the monomials of the degree below, one row per monomial."""
     d, at = len(columns), 0
     for i, column in enumerate(columns):
         section = lower[suffix_start(d, degree - 1, i) :]
@@ -167,7 +169,7 @@ def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: Flo
 
 @lru_cache(maxsize=16)
 def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Return the position of x_i times monomial j of the degree below among the monomials of `degree`."""
+    """Return the positions, among the monomials of `degree`, of x_i times monomial j of the degree below."""
     d = n_features
     lower = np.zeros((1, 0), np.int64)
     for _ in range(degree - 1):  # all monomials of the degree below, as rows of sorted indices
@@ -190,7 +192,7 @@ def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
 
 
 def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
-    """Return (1 / degree!) sum_ij w_i w_j (x_i.x_j)^(degree - 1) x_i x_j' from the moments of that degree."""
+    """Return (1 / degree!) sum_ij w_i w_j (x_i.x_j)^(degree - 1) x_i x_j' from the moments of this degree."""
     unfolded = moment[_unfolding(n_features, degree)]
     gram: FloatArray = (unfolded * inverse_factorials(n_features, degree - 1)) @ unfolded.T / degree
     return 0.5 * (gram + gram.T)
@@ -198,10 +200,10 @@ def spectrum(moment: FloatArray, n_features: int, degree: int) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
-    """Return the lexicographic positions of the monomials, in storage order (models/FORMAT.md).
+    """Return the lexicographic positions of the monomials, in the order of storage (models/FORMAT.md).
 
-    Quadratic forms are stored in panels of eight rows, the triangle first; a part of higher degree is a sequence of
-    parts of the degree below, one for each first variable.
+    Quadratic forms are stored in panels of eight rows, the triangle first. A part of higher degree is stored as a
+    sequence of parts of the degree below, one for each first variable.
     """
     if degree > 2:
         parts, first = [], 0
@@ -222,5 +224,5 @@ def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
 
 
 def sq_norm(moment: FloatArray, n_features: int, degree: int) -> float:
-    """Return (1 / degree!) sum_ij w_i w_j (x_i.x_j)^degree from the moments of that degree."""
+    """Return (1 / degree!) sum_ij w_i w_j (x_i.x_j)^degree from the moments of this degree."""
     return float((moment * inverse_factorials(n_features, degree)) @ moment) if degree else float(moment[0] ** 2)

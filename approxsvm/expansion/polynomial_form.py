@@ -1,8 +1,8 @@
-"""Linear and quadratic kernels, expanded to forms without truncation error.
+"""Sums of linear and quadratic kernels, expanded to linear and quadratic forms without truncation error.
 
 The kernel (gamma x.z + coef0)^2 expands to gamma^2 (x.z)^2 + 2 gamma coef0 x.z + coef0^2, so a sum over any number of
-support vectors is a constant, a linear and a quadratic term (Claesen et al. 2014, Eq. 3.13 to 3.16). The linear kernel
-has only the first two.
+support vectors is the sum of a constant, a linear and a quadratic term (Claesen et al. 2014, Eq. 3.13 to 3.16). A sum
+of linear kernels has only a constant and a linear term.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _BLOCK_ROWS: Final = 4096
 class PolynomialForm:
     """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
 
-    The errors are bounds of the rounding in float64 sums over support vectors, including the reader's error of the
-    coefficients, for the constant, the linear term (Euclidean norm) and the quadratic term (Frobenius norm of the
-    symmetric matrix).
+    The errors are bounds on the rounding errors of float64 sums over support vectors, including the error bound of the
+    source's coefficients: for the constant, the linear term (Euclidean norm) and the quadratic term (Frobenius norm of
+    the symmetric matrix).
     """
 
     constants: FloatArray  # (n_decisions,), including the intercepts
@@ -40,13 +40,13 @@ class PolynomialForm:
 
     @property
     def is_finite(self) -> bool:
-        """Whether every number fits float64."""
+        """Whether every number fits into float64."""
         parts = (self.constants, self.linear, self.constant_errors, self.linear_errors, self.quadratic_errors)
         return all(np.isfinite(part).all() for part in (*parts, *([] if self.triangle is None else [self.triangle])))
 
 
 def is_cheaper(model: KernelModel) -> bool:
-    """Return whether evaluating the form costs less per row than the sum over support vectors."""
+    """Return whether evaluating the quadratic form costs less per row than summing over the support vectors."""
     if model.degree > MAX_FORM_DEGREE:
         return False
     numbers = sum(n_monomials(model.n_features, k) for k in range(1, model.degree + 1))
@@ -54,10 +54,10 @@ def is_cheaper(model: KernelModel) -> bool:
 
 
 def sum_up(model: KernelModel) -> PolynomialForm:
-    """Compute the form of a model with a polynomial kernel of degree 1 or 2.
+    """Compute the quadratic form of a model with a polynomial kernel of degree 1 or 2.
 
     A sum of n_sv products of up to three factors each has at most n_sv + 20 roundings, in any order. Raises
-    Raises UnsupportedModelError if the degree is higher, or if there are too many features for a form.
+    UnsupportedModelError if the degree is higher, or if there are too many features for a quadratic form.
     """
     if model.degree > MAX_FORM_DEGREE:
         raise UnsupportedModelError(
@@ -78,8 +78,8 @@ def sum_up(model: KernelModel) -> PolynomialForm:
             coefficients, quadratic = model.coefficients(k), np.zeros((d, d) if is_quadratic else (0, 0))
             for first in range(0, model.n_sv, _BLOCK_ROWS):
                 last = min(first + _BLOCK_ROWS, model.n_sv)
-                # gamma scales the vectors, as its square may overflow even if their products do not.
-                vectors: Any = model.support_vectors[first:last]  # sparse ones stay sparse in a linear form
+                # gamma scales the vectors, because gamma^2 may overflow even if the products with the vectors do not.
+                vectors: Any = model.support_vectors[first:last]  # sparse vectors stay sparse in a linear form
                 if is_quadratic:
                     vectors = model.dense_support_vectors(first, last)
                 block, a = model.gamma * vectors, coefficients[first:last]

@@ -1,7 +1,7 @@
 """Two-level search for a center near a row.
 
-A row may be expanded about any center; the choice only affects how small its bound is. So the search need not be exact,
-and rounding in it does no harm.
+A row may be expanded about any center, and the choice only affects the size of the row's bound. Therefore the search
+need not be exact, and rounding errors in it do no harm.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _BLOCK_ELEMENTS: Final = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Two-level search for a near center: the nearest group, then the nearest center in its list."""
+    """Two-level search for a nearby center: the nearest group, then the nearest center in the list of this group."""
 
     reference: npt.NDArray[np.float32]  # (n_features,): a point amid the data, subtracted before computing distances
     groups: npt.NDArray[np.float32]  # (n_groups, n_features): points of the first level
-    members: tuple[npt.NDArray[np.uint32], ...]  # centers of each group, ascending, never empty; lists may overlap
+    members: tuple[npt.NDArray[np.uint32], ...]  # centers of each group, increasing, never empty; lists may overlap
     metric: FloatArray  # (n_features,): weight of each feature's squared difference
 
 
 def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.NDArray[np.intp]:
-    """Return the position of a near center for each row (n_rows, n_features); an arbitrary one for non-finite rows."""
+    """Return the position of a nearby center for each row (n_rows, n_features); any center for non-finite rows."""
     search = Search(router.reference, router.metric)
     group = search.nearest(rows, router.groups)
     nearest = np.empty(len(group), np.intp)
@@ -47,13 +47,13 @@ def route(router: Router, centers: npt.NDArray[np.float32], rows: Rows) -> npt.N
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Search for nearest points, with weighted features and distances computed relative to a reference."""
+    """Search for nearest points, with weighted features and distances computed relative to a reference point."""
 
     reference: npt.NDArray[np.float32]
     metric: FloatArray
 
     def nearest(self, rows: Rows, points: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
-        """Return the position of the nearest point for each row, using scalar products."""
+        """Return the position of the nearest point for each row, computed with scalar products."""
         origin = self.reference.astype(np.float64)
         shifted = points.astype(np.float64) - origin
         weighted = shifted * self.metric

@@ -1,4 +1,4 @@
-"""Expansions of one decision function about many centers, with certificates, and the choice of how to compute norms."""
+"""Expansions of one decision function about many centers, with certificates, and the choice of methods for norms."""
 
 from __future__ import annotations
 
@@ -38,65 +38,65 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT64
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.system.threads import all_threads
 
-# Limits on operations (some 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher one
-# for the first such norm if it needs more.
+# Limits on operations (about 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher limit
+# for the first such norm if the usual limit is too low.
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
-# Work of one core in a second.
+# Work that one core does in a second.
 WORK_PER_SECOND: Final = 4e10
-# Moments replace powers of the Gram matrix that would be affordable if they take less work by this factor.
+# Moments replace affordable powers of the Gram matrix if the moments take less work by this factor.
 _CHEAPER: Final = 4.0
-# Energies are left out if the bound from the triangle inequality is at most this share of the other parts' bounds, for
-# large models on average over this share of the centers. Before norms are known, they are assumed to be smaller than
-# absolute sums by the last factor.
+# Energies are omitted if the bound from the triangle inequality is at most the first factor times the other parts'
+# bounds; for large models, on average over the second factor of the centers. Before norms are known, they are assumed
+# to be smaller than sums of absolute values by the third factor.
 _NEGLIGIBLE: Final = 0.03
 _USUAL: Final = 0.9
 _CANCELLED: Final = 0.1
-# Moments are computed again in float64 if the error of those in float32 exceeds this share of the largest norm.
+# Moments are recomputed in float64 if the error of the float32 moments exceeds this fraction of the largest norm.
 _IMPRECISE: Final = 0.002
-# Maximum number of moments of one center; every thread holds the moments of one center in memory.
+# Maximum number of moments of one center, because every thread holds the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
 _TYPICAL_S = 0.3
 _ROWS = 512
-# Maximum bytes of sums that are kept for further expansions.
+# Maximum size in bytes of the sums that are kept for later expansions.
 _MOST_KNOWN = 256 << 20
 
 
 class KnownSums:
-    """Cache of the sums over a model's support vectors, for further expansions about the same centers.
+    """Cache of the sums over a model's support vectors, for later expansions about the same centers.
 
-    The planner tries some of the centers at one degree after another, and finally all of them are expanded. Sums over
-    the kernel matrix are the same for all degrees, and sums about a center need not be computed again. An expansion
-    only takes sums that it would compute itself, so its last bits do not depend on earlier expansions.
+    The planner tries some centers at several degrees in turn, and finally all centers are expanded. Sums over the
+    kernel matrix are the same for all degrees, and sums about a center need not be computed again. An expansion uses
+    only cached sums that it would also compute itself, so its last bits do not depend on earlier expansions.
     """
 
     def __init__(self) -> None:
         self._of: dict[tuple[int, bytes], _OfFunction] = {}
         self.wholes: dict[int, KernelSums] = {}  # sums over the kernel matrix of all features, by decision function
-        # Estimated work so far, in the unit of `Work`: of passes for W, which all expansions need, and of other sums.
+        # Estimated work so far, in the unit of `Work`: for W, which all expansions need, and for other sums.
         self.work_of_all, self.work = 0.0, 0.0
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
-        """Return the cache of one decision function on the slices on which these columns vary."""
+        """Return the cache of one decision function, on the slices on which these columns vary."""
         return self._of.setdefault((decision, b"" if varying is None else varying.tobytes()), _OfFunction())
 
 
 class Work(NamedTuple):
-    """Estimated work of expansions, in multiply-adds of a large matrix product (some 4e10 per second and core)."""
+    """Estimated work for expansions, in multiply-adds of a large matrix product (about 4e10 per second and core)."""
 
     shared: float  # for all centers together
     of_center: float
 
 
 class _Moments(NamedTuple):
-    """Moments about a center, by degree."""
+    """Moments about one center, by degree."""
 
     sums: list[FloatArray]
-    in_float64: int  # number of degrees, from 0 on, that were added up in float64
+    in_float64: int  # number of degrees, from 0 on, whose moments were added up in float64
 
 
 class _OfFunction:
-    """Sums of one decision function by center, as bytes; for a single center, nothing is contracted."""
+    """Sums of one decision function by center, as bytes; a single center needs no contracted norms."""
 
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
@@ -105,7 +105,7 @@ class _OfFunction:
         self._n_bytes = 0
 
     def has_room(self, *arrays: FloatArray | None) -> bool:
-        """Return whether these arrays fit, and count them if they do."""
+        """Return whether these arrays fit into the cache, and count their size if they do."""
         n_bytes = sum(array.nbytes for array in arrays if array is not None)
         if self._n_bytes + n_bytes > _MOST_KNOWN:
             return False
@@ -127,18 +127,18 @@ def expand_and_certify(
     of_centers: int | None = None,
     most_work: float = USUAL_WORK,
 ) -> tuple[Expansions, Certificates]:
-    """Expand a decision function about centers, and bound the errors.
+    """Expand a decision function about centers, and bound the errors of the expansions.
 
-    `decision` is the position of the function in ``model.intercept``. The caller must limit BLAS to one thread, as this
-    function starts its own threads; the result does not depend on their number. `centers`, (n_centers, n_features) in
-    float32, may be any points, but rows should be near one of them. The bounds are optimised for `typical_s`,
-    (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`, ascending columns, the expansions are
-    for rows that agree with the center in all other features. `directions` requests the form G, which takes the
-    direction of a row into account and exists for degree 2 only. `progress` receives the share of the work done, from 0
-    to 1. `known` holds the sums of other expansions of the model, and this call adds its own. If the centers are only
-    some of a larger number, `of_centers` gives that number, and norms are computed as for all of them. With less
-    `most_work`, in the unit of `Work`, norms of fewer degrees are computed, and bounds are larger. Raises
-    Raises UnsupportedModelError if an expansion would not fit in memory.
+    `decision` is the position of the function in ``model.intercept``. The caller must limit BLAS to one thread, because
+    this function starts its own threads; the result does not depend on the number of threads. `centers`, (n_centers,
+    n_features) in float32, may be any points, but rows should be near one of them. The bounds are optimized for
+    `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`, which are increasing
+    columns, the expansions are for rows that agree with the center in all other features. `directions` requests the
+    form G, which takes the direction of a row into account and exists only for degree 2. `progress` is called with the
+    completed fraction of the work, from 0 to 1. `known` holds the sums of other expansions of the model, and this call
+    adds new sums to it. If the centers are only some of a larger number, `of_centers` gives the larger number, and
+    norms are computed as for all centers. With less `most_work`, in the unit of `Work`, norms of fewer degrees are
+    computed, and bounds are larger. Raises UnsupportedModelError if an expansion would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -172,7 +172,7 @@ def expand_and_certify(
 
     def expand(c: int) -> tuple[ExpansionPoint, _Moments]:
         here = point_of(c)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: refused when written
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: rejected by the writer
             moments = mine.moments.get((names[c], degree, last))
             if moments is None:
                 kept = taylor.moments_about(here.function, here.center, degree)
@@ -195,7 +195,7 @@ def expand_and_certify(
             return sums, moments
 
     def keep(c: int, found: CenterSums, moments: _Moments) -> None:
-        """Keep sums for further expansions."""
+        """Keep the sums for later expansions."""
         if last:
             if (names[c], degree, last) not in mine.moments:
                 known.work += of_center
@@ -221,7 +221,7 @@ def expand_and_certify(
             sums = [center_sums]
             known.work += _one_pass_work(function.n_sv, d)
         else:
-            if n_centers == 1:  # the threads share the center
+            if n_centers == 1:  # the threads share the work for this center
                 found, moments = about(0, side_by_side, lambda x: tell(0.7 * x))
                 keep(0, found, moments)
                 sums = [found]
@@ -308,7 +308,7 @@ def sum_ahead(
 def work_of(
     n_sv: float, n_features: int, n_centers: int, degree: int, *, is_sliced: bool, most_work: float = USUAL_WORK
 ) -> Work:
-    """Estimate the work of expanding a decision function about this many centers, with nothing known beforehand."""
+    """Estimate the work for expanding a decision function about `n_centers` centers, without any known sums."""
     n = int(n_sv)
     if n_centers == 1 and not is_sliced and _one_pass_only(n, n_features, degree):
         return Work(_one_pass_work(n, n_features), 0.0)
@@ -320,7 +320,7 @@ def work_of(
 
 
 def value_range(model: KernelModel, decision: int = 0) -> float:
-    """Return the largest less the smallest decision value at the support vectors; 0 if that overflows."""
+    """Return the range of the decision values at the support vectors; 0 if the range overflows."""
     function = DecisionFunction(model, decision)
     if function.n_sv == 0:
         return 0.0
@@ -338,7 +338,7 @@ def _ignore(share: float) -> None:
 
 
 def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:
-    """Return the degrees whose norm is sharpened by the largest eigenvalue: the first two that are dropped."""
+    """Return the degrees whose norms are sharpened by the largest eigenvalue: the first two that are dropped."""
     return (degree + 1, degree + 2) if n_features <= MAX_FEATURES_SHARPENED else ()
 
 
@@ -352,7 +352,7 @@ def _last_moment(n_sv: int, d: int, n_centers: int, degree: int, most_work: floa
     ]
     highest = [last for last in fitting if last <= degree + 2]
     if n_centers * gram_work <= most_work or (highest and gram_work <= _moment_work(n_sv, d, highest[0])):
-        # With several centers, the energies make up for norms of the highest degrees.
+        # With several centers, the energies compensate for missing norms of the highest degrees.
         cheap = [last for last in fitting if _CHEAPER * _moment_work(n_sv, d, last) <= gram_work]
         return cheap[-1] if n_centers > 1 and cheap and cheap[-1] >= degree + 2 else 0
     most = max(most_work, 0.25 * _one_pass_work(n_sv, d)) if n_centers == 1 else most_work
@@ -365,7 +365,7 @@ def _last_moment(n_sv: int, d: int, n_centers: int, degree: int, most_work: floa
 
 
 def _enough_moments(point: ExpansionPoint, last: int, degree: int, s: float) -> int:
-    """Return the degree of moments that probably makes energies unnecessary, if it is cheaper; otherwise `last`."""
+    """Return the degree of moments that probably makes energies unnecessary, if this is cheaper; otherwise `last`."""
     for m in range(last, LAST_DEGREE + 1):
         if m > last and not _may_replace_energies(point.function.n_sv, point.function.n_features, last, m - last):
             break
@@ -377,15 +377,15 @@ def _enough_moments(point: ExpansionPoint, last: int, degree: int, s: float) -> 
 
 
 def _may_replace_energies(n_sv: int, d: int, last: int, n_more: int = 1) -> bool:
-    """Return whether this many further degrees of moments take at most half of the work of a center's energies."""
+    """Return whether `n_more` further degrees of moments take at most half of the work for a center's energies."""
     more = _moment_work(n_sv, d, last + n_more) - _moment_work(n_sv, d, last)
     return n_monomials(d, last + n_more) <= _MOST_MOMENTS and more <= 0.5 * energy_work(n_sv)
 
 
 def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typical: FloatArray) -> list[int]:
-    """Return the centers whose bounds energies could reduce noticeably.
+    """Return the centers whose bounds the energies could reduce noticeably.
 
-    A large model, whose passes take long, does without energies if few centers, far from most rows, need them.
+    For a large model, energies are omitted if only few centers, far from most rows, need them: a pass takes long.
     """
     shares = np.array(
         [_share_of_tail(of_center, degree, s) for of_center, s in zip(sums, typical.tolist(), strict=True)]
@@ -397,7 +397,7 @@ def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typic
 
 
 def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
-    """Return the bound at a distance s from the triangle inequality, as a share of the other parts' bounds."""
+    """Return the bound from the triangle inequality at a distance s, relative to the other parts' bounds."""
     parts_sq, tail = sums.degree_sq.copy(), _tail(sums.tails, len(sums.degree_sq), s)
     if tail <= _dropped(parts_sq, degree, s):
         for k, sharpened_sq in sums.sharpened_sq.items():
@@ -413,29 +413,29 @@ def _tail(tails: FloatArray, first: int, s: float) -> float:
 
 
 def _dropped(parts_sq: FloatArray, degree: int, s: float) -> float:
-    """Return the bound at a distance s on the parts above `degree` with these N_k^2."""
-    s = min(s, 700.0)  # farther rows make no difference, and powers might overflow
+    """Return the bound at a distance s on the parts above `degree` that have these N_k^2."""
+    s = min(s, 700.0)  # greater distances make no difference, and powers could overflow
     poisson = [math.exp(-s) * s**k / math.factorial(k) for k in range(len(parts_sq))]
     return sum(math.sqrt(max(float(parts_sq[k]), 0.0) * poisson[k]) for k in range(degree + 1, len(parts_sq)))
 
 
 def _gram_work(n_sv: int, d: int, degree: int) -> float:
-    """Return the work of a center's powers of the Gram matrix."""
+    """Return the work for powers of the Gram matrix about one center."""
     return float(n_sv) ** 2 * (d * (1 + len(_sharpened(d, degree)) + (degree == 2)) + 150)
 
 
 def _moment_work(n_sv: int, d: int, last: int) -> float:
-    """Return the work of a center's moments (measured for 10 to 54 features and degrees 3 to 6)."""
+    """Return the work for moments about one center (measured for 10 to 54 features and degrees 3 to 6)."""
     return n_sv * (2.7 * n_monomials(d + 1, last) + 9_000)
 
 
 def _center_work(n_sv: int, d: int, last: int, degree: int) -> float:
-    """Return the work of a center's norms, given the result of `_last_moment`."""
+    """Return the work for the norms about one center, given the result of `_last_moment`."""
     return _moment_work(n_sv, d, last) if last else _gram_work(n_sv, d, degree)
 
 
 def _one_pass_work(n_sv: int, d: int) -> float:
-    """Return the work of one pass over the pairs of support vectors."""
+    """Return the work for one pass over the pairs of support vectors."""
     return 0.5 * float(n_sv) ** 2 * (2 * d + 150)
 
 
@@ -451,9 +451,9 @@ def _from_gram(
 
 
 def _one_pass_only(n_sv: int, d: int, degree: int) -> bool:
-    """Return whether the norms about a single center come from one pass over all pairs of support vectors.
+    """Return whether the norms about a single center are computed in one pass over all pairs of support vectors.
 
-    This is the case for huge models, unless moments of degree 4 or higher take much less work. G, which starts with
+    One pass is used for huge models, unless moments of degree 4 or higher take much less work. G, which starts with
     degree 3, then bounds each G_k.
     """
     last = max(degree + 1, 4)
@@ -518,7 +518,7 @@ def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: _
 def _moduli(point: ExpansionPoint, first: int) -> tuple[FloatArray, FloatArray, float]:
     """Return sums of absolute values and the largest ||xt_i||, rounded up, and the sums of `tails_of`, unrounded.
 
-    The first sums are (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
+    The first array holds (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
     """
     sums, tails, largest = np.zeros(LAST_DEGREE + 1), np.zeros(len(CONTRACTIONS)), 0.0
     function = point.function

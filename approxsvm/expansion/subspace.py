@@ -1,29 +1,30 @@
-"""Kernel sums on a subspace of few coordinates, and bounds of their distance from the whole decision function.
+"""Kernel sums on a low-dimensional subspace, and bounds on their distance from the whole decision function.
 
-Fix a center and an orthonormal basis P of a subspace. A row has the coordinates y = P' (z - center) sqrt(2 gamma) in
-it, and v is the residual, the rest of (z - center) sqrt(2 gamma). With y_i and v_i of the support vectors, s = ||v||^2
-and K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is the product of one on the subspace and one on the residual:
+Fix a center and an orthonormal basis P of a subspace. The coordinates of a row in the subspace are y = P' (z - center)
+sqrt(2 gamma), and the residual v is the component of (z - center) sqrt(2 gamma) orthogonal to the subspace. With y_i
+and v_i of the support vectors, s = ||v||^2 and K(y_i, y) = exp(-||y_i - y||^2 / 2), the kernel is the product of a
+kernel on the subspace and a kernel on the residual:
 
     f(z) - intercept = sum_b f_b,    f_b = exp(-s / 2) sum_i c_i K(y_i, y) (v_i.v)^b / b!,
     c_i = a_i exp(-||v_i||^2 / 2)
 
-f_0 is a kernel sum in few coordinates, with coefficients that decay with the distance of support vectors from the
-subspace. The others are bounded by Cauchy-Schwarz in the tensor product of two spaces: the space of K, where K(y, .)
-has norm 1, and the space of b-fold tensors. For b = 1, 2, 3, one factor v is left out, and the bound takes its worst
-direction:
+f_0 is a kernel sum over few coordinates, with coefficients that decay with the distance of support vectors from the
+subspace. The other f_b are bounded by Cauchy-Schwarz in the tensor product of two spaces: the space of K, where K(y, .)
+has norm 1, and the space of b-fold tensors. For b = 1, 2, 3, one factor v is excluded from Cauchy-Schwarz, and the
+bound assumes the worst direction of v:
 
     H_b = 1 / b! sum_ij c_i c_j K(y_i, y_j) (v_i.v_j)^(b-1) v_i v_j',    N_b^2 = the largest eigenvalue of H_b
     |f_b| <= N_b phi_b(s),    phi_b(s) = exp(-s/2) sqrt(s^b / b!),       b = 1, 2, 3
     sum_{b>=4} |f_b| <= T sqrt(P(4, s)),    T^2 = sum_ij c_i c_j K(y_i, y_j) (e^r - 1 - r - r^2/2 - r^3/6), r = v_i.v_j
 
-with the regularised incomplete gamma function P, as the phi_b^2 are Poisson probabilities. Together, these parts are
-never more than W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and its
-projection in the kernel's space. The function on the subspace equals the whole one where v = 0, so its norm is also at
-most W.
+P is the regularized incomplete gamma function, because the phi_b^2 are Poisson probabilities. The sum of these parts is
+at most W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and its projection in
+the kernel's space. The function on the subspace equals the whole function where v = 0, so its norm is also at most W.
 
-The basis decides how small these bounds are. It consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
-x_i x_j', added up over the functions that share the basis: the directions in which these functions vary. On handwritten
-digits, 32 such coordinates certify 71 to 92 % of the rows, while principal components of the rows certify 2 to 42 %.
+The basis determines the size of these bounds. It consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j) x_i
+x_j', added up over the functions that share the basis: the directions in which these functions vary most. For
+handwritten digits, 32 such coordinates certify 71 to 92 % of the rows, while 32 principal components of the rows
+certify 2 to 42 %.
 
 Coordinates of support vectors may be rounded to a grid, so that the core adds up inner products of 16-bit integers.
 With y~_i on the grid, the function on the subspace changes by at most E in the norm of its space, hence at any y:
@@ -32,21 +33,21 @@ With y~_i on the grid, the function on the subspace changes by at most E in the 
 
 Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqrt(2 gamma).
 
-* P is the orthonormal matrix nearest to the computed one; the computed P'P - I bounds their distance. Rows are
-  projected by the stored basis, which is in float32; its distance from P is the skew.
+* P is the orthonormal matrix nearest to the computed matrix; the computed P'P - I bounds their distance. Rows are
+  projected by the stored basis, which is in float32; the skew is the distance of the stored basis from P.
 * The error of y_i and v_i is at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
-* c_i, K and their products have the relative error of the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho). A sum
-  over all pairs adds (n_sv + 60) u64. With m_b = sum |c_i| (||v_i|| + e)^b, the error of H_b is at most (m_b^2 (g +
-  (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is its largest eigenvalue.
-* The error of r is at most 2 rho e. T^2 is W^2 minus four terms. Its error is the sum of sum_ij |a_i a_j| K(x_i, x_j)
-  and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are
+* c_i, K and their products have the relative error of the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho).
+  Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| + e)^b, the error of
+  H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its largest eigenvalue.
+* The error of r is at most 2 rho e. T^2 is W^2 minus four terms. The error of T^2 is the sum of sum_ij |a_i a_j| K(x_i,
+  x_j) and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are
   computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
-  eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and so
-  on, in total at most 64 (d + 8) u64 ||H||_F^8.
+  eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and
+  correspondingly for later products, in total at most 64 (d + 8) u64 ||H||_F^8.
 * The error of E^2 is at most 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64), from the arguments of exp
   and the four sums.
-* W^2 has the same error as in certificate.py, and A1 replaces W where rounding swamps the distances.
+* W^2 has the same error as in certificate.py, and A1 replaces W if rounding errors exceed the distances.
 """
 
 from __future__ import annotations
@@ -69,17 +70,19 @@ from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
 # Degrees in the residual that have separate norms.
 N_DEGREES: Final = 3
-# Most support vectors that a basis is computed from; the bounds are valid for any basis.
+# Maximum number of support vectors from which a basis is computed; the bounds are valid for any basis.
 _MOST_BASIS_VECTORS: Final = 3_000
-# Maximum number of support vectors: with more, or several functions, the trace of H_3 replaces its largest eigenvalue.
+# Maximum number of support vectors for eigenvalues of H_3; with more vectors, or several functions, the trace of H_3
+# replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
-# Rows of matrices over pairs of support vectors at a time.
+# Number of rows of a matrix over pairs of support vectors that are computed at a time.
 _ROWS: Final = 512
-# Smaller entries of orthonormal vectors, and coordinates, become zero: denormal numbers are slow to multiply.
+# Smaller entries of orthonormal vectors, and smaller coordinates, become zero, because subnormal numbers are slow to
+# multiply.
 _NOTHING: Final = 2.0**-64
-# Largest error of exp's argument that may be used as the relative error of its value.
+# Largest error of exp's argument that may be used as the relative error of the value of exp.
 _MOST_IN_ARGUMENT: Final = 2.0**-8
-# Value of a norm that overflows: the bound by W then applies.
+# Value of a norm that overflows; the bound by W then applies.
 _UNKNOWN: Final = 1e300
 # Largest squared norm of coordinates on the grid, in steps, that the core takes (exact/rbf_grid.hpp), and the factor by
 # which rows may be farther from the center than any support vector.
@@ -94,38 +97,39 @@ class Residual:
     """Norms of one decision function for one number of coordinates (model_view.hpp, ResidualNumbers)."""
 
     total: float  # W, the norm of the whole function
-    value_error: float  # bound on the effect of rounded coordinates and coefficients on any value
+    value_error: float  # bound on the change of any value by the rounding of coordinates and coefficients
     norms: FloatArray  # (4,): N_1, N_2, N_3 and T
     grid_error: float = 0.0  # E, a bound on the effect of the grid on any sum
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceStage:
-    """Kernel sums of the functions of a group for one number of coordinates."""
+    """Kernel sums of the functions of a group, for one number of coordinates."""
 
     n_coordinates: int
     own: npt.NDArray[np.float32]  # (n_forms, n_own): coefficients c_i of the support vectors that all functions share
-    others: npt.NDArray[np.float32]  # (n_others,): coefficients of all others, function by function
-    known: tuple[Residual, ...]  # one for each function
+    others: npt.NDArray[np.float32]  # (n_others,): coefficients of the other support vectors, function by function
+    known: tuple[Residual, ...]  # norms of each function
 
 
 @dataclass(frozen=True, eq=False)
 class SubspaceGroup:
-    """Pairs of one class, or the only decision function, on a subspace chosen for them."""
+    """Pairs of one class, or the only decision function, with a subspace for these functions."""
 
     basis: npt.NDArray[np.float32]  # (n_coordinates, n_features), as stored
-    skew: float  # distance of the basis from an orthonormal one
-    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then others of each function
+    skew: float  # distance of the stored basis from an orthonormal basis
+    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then of each function's others
     vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): coordinates in the artifact's scale
-    stages: tuple[SubspaceStage, ...]  # from few coordinates to many
+    stages: tuple[SubspaceStage, ...]  # in increasing order of the number of coordinates
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
     """Support vectors and coefficients of the functions of a group.
 
-    `own` holds the positions of the support vectors that all functions share: those of a class, or those with a
-    positive coefficient. `others` holds, for each function, the positions of its other support vectors.
+    `own` holds the positions of the support vectors that all functions share: the support vectors of a class, or those
+    with a positive coefficient. `others` holds, for each function, the positions of the function's other support
+    vectors.
     """
 
     own: npt.NDArray[np.intp]
@@ -164,7 +168,7 @@ class Lists:
 
     @property
     def counts(self) -> npt.NDArray[np.intp]:
-        """Number of own support vectors, then of the others of each function."""
+        """Number of shared support vectors, then the number of other support vectors of each function."""
         return np.array([len(self.own), *map(len, self.others)])
 
     @property
@@ -173,13 +177,13 @@ class Lists:
         return np.concatenate([self.own, *self.others])
 
     def form(self, f: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """Return the support vectors of one function, as positions among `members`, and their coefficients."""
+        """Return the support vectors of one function, as positions in `members`, and the coefficients."""
         starts = np.cumsum(self.counts)
         places = np.concatenate([np.arange(len(self.own)), np.arange(starts[f], starts[f + 1])])
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Return whether the coefficients of each list have one sign, so that a sum gives the absolute sum as well."""
+        """Return whether all coefficients in a list have one sign, so that its sum gives the absolute sum."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 
@@ -252,15 +256,15 @@ class GroupInSubspace:
             moment += (unit * unit) * (weighted.T @ (kernel @ weighted))
         moment = np.nan_to_num(moment / (np.abs(moment).max() or 1.0))
         _, vectors = linalg.eigh(moment + moment.T, subset_by_index=(d - n_coordinates, d - 1))
-        # Orthonormal to a few units in the last place, whatever the eigenvalues.
+        # The QR factor is orthonormal to a few units in the last place, whatever the eigenvalues are.
         basis: FloatArray = np.linalg.qr(vectors[:, ::-1])[0]
         return basis
 
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
-        """Compute coefficients and norms in the first coordinates; the result does not depend on `in_order`.
+        """Compute coefficients and norms for the first coordinates; the result does not depend on `in_order`.
 
         Returns None if float32 cannot hold the coefficients, or if support vectors are so far from the center that
-        rounding swamps their distances.
+        rounding errors exceed the distances between them.
         """
         lists, k = self.lists, n_coordinates
         y, v, fading = self._split(k)
@@ -304,7 +308,7 @@ class GroupInSubspace:
         return SubspaceStage(k, own, others, known)
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
-        """Return the only function on the subspace of a stage, without intercept, as a model in its coordinates."""
+        """Return the only function on the subspace of a stage, without its intercept, as a model of the coordinates."""
         y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
         return KernelModel(
@@ -317,13 +321,13 @@ class GroupInSubspace:
         )
 
     def _split(self, n_coordinates: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return coordinates and residuals of the support vectors, and the factors that residuals give coefficients."""
+        """Return coordinates and residuals of the support vectors, and the residuals' factors of coefficients."""
         y = self._y[:, :n_coordinates]
         v = self._x - y @ self.basis[:, :n_coordinates].T
         return y, v, np.exp(-0.5 * np.einsum("ij,ij->i", v, v))
 
     def projected(self, rows: FloatArray, n_coordinates: int) -> FloatArray:
-        """Compute the first coordinates of rows that are given relative to the center."""
+        """Compute the first coordinates of rows, which are given relative to the center."""
         coordinates: FloatArray = rows @ self.basis[:, :n_coordinates]
         return coordinates
 
@@ -333,7 +337,7 @@ class GroupInSubspace:
         return float(np.einsum("ij,ij->i", y, y).mean())
 
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
-        """Return the group as the artifact holds it, with the coordinates of the last stage."""
+        """Return the group in the format of the artifact, with the coordinates of the last stage."""
         k = stages[-1].n_coordinates
         vectors = self._stored(self._y[:, :k], input_scale / self._scale)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
@@ -341,10 +345,11 @@ class GroupInSubspace:
     def judged(
         self, stage: SubspaceStage, rows: FloatArray, expanded: tuple[FloatArray, FloatArray] | None = None
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield each function's values, without the intercept, and approximate error bounds.
+        """Yield the values of each function, without the intercept, and approximate error bounds.
 
-        Rows are relative to the center. float32 rounding is only estimated, so the bounds show which stages pay but
-        prove nothing. `expanded`, an expansion of the function on the subspace with its bounds, can replace the sums.
+        Rows are relative to the center. The bounds only estimate float32 rounding, so they show which stages are
+        worthwhile but prove nothing. `expanded`, an expansion of the function on the subspace with its bounds, can
+        replace the sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale
@@ -382,7 +387,7 @@ def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) ->
     half_sq = 0.5 * np.einsum("ij,ij->i", points, points)
     distance_sq = 0.0
     for first in range(0, 2 * n, _ROWS):
-        mine, later = slice(first, first + _ROWS), slice(first, None)  # pairs of a strip with later ones count twice
+        mine, later = slice(first, first + _ROWS), slice(first, None)  # pairs with later strips count twice
         kernel = points[mine] @ points[later].T
         kernel -= half_sq[mine, np.newaxis]
         kernel -= half_sq[later]
@@ -395,7 +400,7 @@ def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) ->
 
 
 class _Pairs:
-    """Sums over all pairs of support vectors of one function, strip by strip, and norms computed from them."""
+    """Sums over all pairs of support vectors of one function, strip by strip, and norms computed from these sums."""
 
     def __init__(
         self,
@@ -415,9 +420,9 @@ class _Pairs:
         self._off, self._in_argument = off, in_argument
 
     def sum_up(self, n_sharp: int, in_order: InOrder) -> None:
-        """Compute the sums, with matrices for the first `n_sharp` degrees; they do not depend on `in_order`."""
+        """Compute the sums, with matrices for the first `n_sharp` degrees; the results do not depend on `in_order`."""
         n_sv, d = self._v.shape
-        # Rotate the residuals to a smaller basis, if they span less than the whole space: inner products stay the same.
+        # Rotate the residuals to a smaller basis if they do not span the whole space; inner products stay the same.
         u = np.asarray(np.linalg.qr(self._v.T, mode="r")).T if n_sv < 0.7 * d else self._v
         self._rotated = 0.0 if u is self._v else 8.0 * d * n_sv * UNIT64
         self._matrices = np.zeros((n_sharp, u.shape[1], u.shape[1]))
@@ -439,7 +444,8 @@ class _Pairs:
                 np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
                 kernel *= self._faded[mine, np.newaxis]
                 kernel *= self._faded
-                # The tail's terms are e^r times faded coefficients, which may underflow, so it is a difference.
+                # Terms of the tail are e^r times coefficients that may underflow, so the tail is computed as a
+                # difference.
                 tail = total_sq - float((kernel * (1.0 + r * (1.0 + r * (0.5 + r / 6.0)))).sum())
                 matrices = np.empty_like(self._matrices)
                 for b in range(len(matrices)):
@@ -457,7 +463,7 @@ class _Pairs:
         self._matrices = 0.5 * (self._matrices + self._matrices.transpose(0, 2, 1))
 
     def total(self) -> float:
-        """Return W, rounded up, or A1 if rounding swamps the distances between support vectors."""
+        """Return W, rounded up, or A1 if rounding errors exceed the distances between support vectors."""
         moduli = float(np.abs(self._coef).sum())
         rotated = self._rotated * 4.0 * float(self._half_v.max(initial=0))
         error = self._in_argument + (len(self._coef) + 60) * UNIT64 + rotated
@@ -465,7 +471,7 @@ class _Pairs:
         return self._unit * min(upper, moduli) * (1 + 1e-12)
 
     def norms(self) -> FloatArray:
-        """Return N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` on overflow."""
+        """Return N_1, N_2, N_3 and T, rounded up; `_UNKNOWN` for a norm that overflows."""
         n_sv, found = len(self._coef), []
         lengths = np.sqrt(2.0 * self._half_v) * (1 + 1e-9)
         off = self._off + self._rotated * float(lengths.max(initial=0.0))

@@ -4,9 +4,9 @@ With xt_i = x_i - center, u = z - center and w_i = a_i exp(-gamma ||xt_i||^2),
 
     sum_i a_i K(x_i, z) = exp(-gamma ||u||^2) sum_i w_i exp(2 gamma xt_i.u),
 
-and the exponential on the right is replaced by its Taylor polynomial 1 + x + x^2 / 2 + ... (Claesen et al. 2014,
-Eq. 3.8, has degree 2 and the origin as center). The kernel does not change when both arguments are shifted, so any
-center works; one near the data is best.
+where the exponential on the right is replaced by its Taylor polynomial 1 + x + x^2 / 2 + ... (Claesen et al. 2014, Eq.
+3.8, uses degree 2 and the origin as center). The kernel does not change if both arguments are shifted by the same
+vector, so the center may be any point; a center near the data is best.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
 CenterChoice = Literal["mean", "origin"]
 
-# Support vectors are made dense this many bytes at a time.
+# Size in bytes of the blocks in which support vectors are converted to dense rows.
 _BLOCK_BYTES = 64 << 20
-# Maximum number of features: with more, the quadratic term alone would take more than 1 GB while compiling.
+# Maximum number of features; with more, the quadratic term alone would take more than 1 GB of memory in `compile`.
 MAX_FEATURES_DEGREE_2 = 11_585
 
 
 @dataclass(frozen=True, eq=False)
 class Expansions:
-    """One decision function about each of n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
+    """One decision function about n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
 
     ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), holds the coefficients of the monomials of
-    degree k in u = z - center, in lexicographic order. The coefficient of u_i u_j, i < j, is twice an element of the
-    paper's matrix M.
+    degree k in u = z - center, in lexicographic order. For i < j, the coefficient of u_i u_j is twice an element of the
+    matrix M of Claesen et al. 2014.
     """
 
-    constants: FloatArray  # (n_centers,): the parts of degree 0
+    constants: FloatArray  # (n_centers,): parts of degree 0
     parts: tuple[FloatArray, ...]
     max_sv_norms: FloatArray  # (n_centers,): max ||x_i - center|| over the support vectors, rounded up
 
 
 def check_size(n_features: int, degree: int) -> None:
-    """Raise UnsupportedModelError for an expansion that would not fit in memory."""
+    """Raise UnsupportedModelError if an expansion would not fit in memory."""
     if degree == 2 and n_features > MAX_FEATURES_DEGREE_2:
         raise UnsupportedModelError(
             f"degree 2 needs a {n_features} x {n_features} matrix; "
@@ -75,7 +75,7 @@ def moments_about(
         for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree, dtype)):
             rows = block * function.scale
             weights = function.coef[first : first + len(rows)] * np.exp(-0.5 * np.einsum("ij,ij->i", rows, rows))
-            if not weights.all():  # underflow; the powers of such rows may overflow
+            if not weights.all():  # weights underflow; powers of such rows could overflow
                 rows, weights = rows[weights != 0.0], weights[weights != 0.0]
             if len(rows):
                 yield rows, weights
@@ -84,7 +84,7 @@ def moments_about(
 
 
 def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[FloatArray]:
-    """Compute the coefficients in u from the moments, one array for each degree from 0 on."""
+    """Compute the coefficients of monomials in u from the moments, one array for each degree from 0 on."""
     coefficients = []
     for k, moment in enumerate(sums):
         part = moment * inverse_factorials(function.n_features, k) if k > 1 else moment.copy()
@@ -97,11 +97,11 @@ def coefficients_of(function: DecisionFunction, sums: list[FloatArray]) -> list[
 def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.float32]:
     """Return the mean of the support vectors, or the origin, as float32.
 
-    Raises UnsupportedModelError if the mean does not fit float32.
+    Raises UnsupportedModelError if the mean does not fit into float32.
     """
     if choice == "origin" or model.n_sv == 0:
         return np.zeros(model.n_features, np.float32)
-    scale = 1.0 / model.n_sv  # scaled before summing: the sum itself may overflow
+    scale = 1.0 / model.n_sv  # rows are scaled before the sum, which could overflow
     if isinstance(model.support_vectors, np.ndarray):
         mean: FloatArray = np.sum([(rows * scale).sum(axis=0) for _, rows in _dense_blocks(model)], axis=0)
     else:
@@ -118,14 +118,14 @@ def choose_center(model: KernelModel, choice: CenterChoice) -> npt.NDArray[np.fl
 
 
 def _dense_blocks(model: KernelModel) -> Iterator[tuple[int, FloatArray]]:
-    """Yield blocks of the support vectors as dense rows, each with the position of its first."""
+    """Yield blocks of the support vectors as dense rows, each with the position of its first vector."""
     block = max(1, _BLOCK_BYTES // (8 * model.n_features))
     for first in range(0, model.n_sv, block):
         yield first, model.dense_support_vectors(first, min(first + block, model.n_sv))
 
 
 def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """Return the largest ||x_i - center|| and the largest ||x_i||, rounded up; infinite on overflow."""
+    """Return the largest ||x_i - center|| and the largest ||x_i||, rounded up; infinite after an overflow."""
     if model.n_sv and not isinstance(model.support_vectors, np.ndarray):
         return _sparse_sv_norms(model, center)
     largest = [0.0, 0.0]
@@ -138,7 +138,7 @@ def sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float
 
 
 def _sparse_sv_norms(model: KernelModel, center: npt.NDArray[np.float32]) -> tuple[float, float]:
-    """Compute `sv_norms` from the non-zeros; the cancellation in each squared distance is bounded and added."""
+    """Compute `sv_norms` from the non-zeros; a bound on the cancellation in each squared distance is added."""
     vectors: Any = model.support_vectors
     point = center.astype(np.float64)
     up = (model.n_features + 8) * 2.0 * UNIT64

@@ -1,11 +1,11 @@
 """Linear models on Taylor features, treated as expansions about the origin.
 
 The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), where s = 2 gamma ||z||^2. With the weights
-w_k of degree k and N_k = ||w_k||, the part of degree k is at most N_k phi_k(s) in modulus, and so is the sum of the
-moduli of its terms, which is all that rounding bounds of expansions need (certificate.py). There is no truncation
-error.
+w_k of degree k and N_k = ||w_k||, the absolute value of the part of degree k is at most N_k phi_k(s), and so is the sum
+of the absolute values of its terms. Rounding bounds of expansions (certificate.py) need no other facts. There is no
+truncation error.
 
-The features of all degrees are a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2,
+The features of all degrees are a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2, the inequality
 
     |f(z) - f(z')| <= W ||phi(z) - phi(z')||
 
@@ -28,16 +28,16 @@ from approxsvm.ir.taylor_model import TaylorModel
 
 
 def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
-    """Compute the coefficients of the polynomial, and the norms that bound its rounding error.
+    """Compute the coefficients of the polynomial, and the norms that bound the rounding errors.
 
     A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. Raises
-    Raises UnsupportedModelError if there are too many coefficients for an artifact, or if the weights overflow float64.
+    UnsupportedModelError if there are too many coefficients for an artifact, or if the weights overflow float64.
     """
     check_size(model.n_features, model.degree)
     scale = math.sqrt(2.0 * model.gamma)
     norms, total = model.norms, model.total
     parts, rounding = [], 0.0
-    with np.errstate(over="ignore", under="ignore"):  # an overflow is refused below
+    with np.errstate(over="ignore", under="ignore"):  # an overflow is rejected below
         for k, weights in enumerate(model.weights):
             rounding += (4 * k + 8) * UNIT64 * norms[k]
             roots = np.sqrt(inverse_factorials(model.n_features, k)) if k > 1 else np.ones(1)
@@ -51,10 +51,10 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         remainders=np.zeros(1),
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
-        # An underflow loses less than 2^-1074, or at most 2^600 times as much in scaled coordinates.
+        # An underflow loses less than 2^-1074, or at most 2^600 times this in scaled coordinates.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         total=total,
         sum_moduli=model.scale,
     )
-    # There are no support vectors: an infinite norm disables the bound for distant rows.
+    # There are no support vectors; an infinite norm disables the bound for distant rows.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates

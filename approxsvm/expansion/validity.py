@@ -1,7 +1,7 @@
-"""Validity test of Claesen et al. 2014, by which every term of the expansion is close to its exponential.
+"""Validity test of Claesen et al. 2014, which bounds the error of every expanded exponential.
 
-Eq. 3.11 requires |2 gamma x_i.z| < 1/2 for every support vector x_i and row z; the relative error of each term is then
-below 3.05 %. By Cauchy-Schwarz, 4 gamma max||x_i|| ||z|| < 1 is sufficient.
+Eq. 3.11 requires |2 gamma x_i.z| < 1/2 for every support vector x_i and row z; the relative error of each expanded
+exponential is then below 3.05 %. By Cauchy-Schwarz, 4 gamma max||x_i|| ||z|| < 1 is sufficient.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from approxsvm.system.options import one_of
 
 
 def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> FloatArray:
-    """Return ||x - center|| of the rows, (n_rows,); sparse rows stay sparse, and the default center is the origin."""
+    """Return ||x - center|| of each row x, (n_rows,); sparse rows stay sparse, and the default center is the origin."""
     if isinstance(X, np.ndarray):
         rows = X.astype(np.float64, copy=False)
         shifted = rows if center is None else rows - center.astype(np.float64)
@@ -28,27 +28,28 @@ def row_norms(X: Any, center: npt.NDArray[np.floating[Any]] | None = None) -> Fl
 
 
 def limit(max_sv_norm: float, max_row_norm: float) -> float:
-    """Return the paper's gamma_max = 1 / (4 max||x_i|| max||z||); infinite if a norm is zero."""
+    """Return gamma_max = 1 / (4 max||x_i|| max||z||) of Claesen et al. 2014; infinite if a norm is zero."""
     product = 4.0 * max_sv_norm * max_row_norm
     return 1.0 / product if product > 0.0 else float("inf")
 
 
 def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
-    """Return the largest gamma for which the paper guarantees its approximation on these rows, before any training.
+    """Return the largest gamma for which Claesen et al. 2014 guarantee their approximation, before any training.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_rows, n_features)
-        Training rows; any of them may become a support vector.
+        Training rows, all of which might become support vectors.
     X_test : array-like or sparse matrix of shape (n_test, n_features), optional
-        Rows to predict; `X` by default.
+        Rows to predict; default: `X`.
     center : {"origin", "mean"}
-        Whether norms are taken from the origin, as in the paper, or from the mean of `X`.
+        Point from which norms are measured: the origin, as in the paper, or the mean of `X`.
 
     Returns
     -------
     float
-        1 / (4 max||x|| max||z||), Claesen et al. 2014, Eq. 3.11; infinite if all rows of one side equal the center.
+        1 / (4 max||x|| max||z||), Claesen et al. 2014, Eq. 3.11; infinite if all rows of `X` or of `X_test` equal the
+        center.
 
     Raises
     ------
@@ -74,7 +75,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
 
 
 def _used_columns(*matrices: Any) -> list[Any]:
-    """Remove the columns that are zero in all sparse rows, as a file may claim any number of columns."""
+    """Remove the columns that are zero in all sparse rows, because a file may declare any number of columns."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(np.concatenate([rows.indices for rows in matrices]), return_inverse=True)

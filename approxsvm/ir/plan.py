@@ -1,4 +1,4 @@
-"""A plan: what to build from a model, as data that prints, compares, and goes to JSON and back."""
+"""Plans: descriptions of what to build from a model, as data that can be printed, compared and stored as JSON."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from approxsvm.ir.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, whole_number
 
 Engine = Literal["expansions", "subspaces", "exact", "form", "ensemble"]
-# Version of the JSON; a plan is an option of compile, so programs that predict never read it.
+# Version of the JSON format; a plan is an option of `compile`, so programs that only predict never read a plan.
 _FORMAT: Final = 1
-_MOST: Final = 1 << 53  # whole numbers that every JSON reader keeps
+_MOST: Final = 1 << 53  # integers that every JSON reader preserves
 MAX_CENTERS: Final = 1 << 20
-# Largest value of each whole number, and of the numbers in each list.
+# Largest value of each integer, and of the numbers in each list.
 _LIMITS: Final = {
     "n_features": 1 << 20,
     "n_classes": MAX_LABELS,
@@ -37,32 +37,32 @@ _LISTS: Final = ("varying", "subspaces")
 
 @dataclass(frozen=True)
 class Plan:
-    """A plan of a compiled model: what to build, without any number that comes from the model or its rows.
+    """Plan of a compiled model: a description of what to build, without numbers from the model or its rows.
 
-    ``compile(model, X, plan=plan)`` builds it without a search. Fields that an engine does not use are at their
-    defaults. Plans are equal if they build the same; `reason` does not count.
+    ``compile(model, X, plan=plan)`` builds the plan without a search. Fields that an engine does not use have their
+    default values. Plans are equal if they describe the same build; `reason` does not count.
 
-    Raises InputError for a value that no plan has; the message names the field.
+    Raises InputError for a value that is not valid in any plan; the message names the field.
     """
 
-    engine: Engine  # "form" is for polynomial kernels; "ensemble" has a plan for each of its members
+    engine: Engine  # "form" is for polynomial kernels; an "ensemble" has a plan for each member
     mode: Mode = "certified"
-    # The model that the plan was made for
+    # Model for which the plan was made
     kernel: str = "gaussian"
     n_features: int | None = None  # features of the kernel, after all steps before it; None for any number
     n_classes: int | None = None  # 0 for a model without classes; None for any number
-    n_functions: int = 1  # members of an ensemble whose kernels are computed once, for all of them
+    n_functions: int = 1  # number of members of an ensemble whose kernels are computed once, for all these members
     # Expansions
     center: Literal["mean", "origin"] = "mean"
     n_centers: int = 0
-    degree: int = 0  # of the expansions, or of the one that replaces the first sums in subspaces
-    varying: tuple[int, ...] | None = None  # columns that vary in the expansions; None for all of them
-    norm_work: int | None = None  # work that the norms of an expansion may take; None for the usual amount
-    # Kernel sums in few coordinates
-    subspaces: tuple[int, ...] = ()  # numbers of coordinates, ascending
-    basis: int = 0  # coordinates of the basis that these are the first of
-    landmarks: int | None = None  # landmarks of the network that speculates the winner; None without a network
-    seed: int = 0  # of rows, centers, bases and landmarks
+    degree: int = 0  # degree of the expansions, or of the expansion that replaces the first sums in subspaces
+    varying: tuple[int, ...] | None = None  # columns that vary in the expansions; None for all columns
+    norm_work: int | None = None  # limit on the work for the norms of an expansion; None for the usual limit
+    # Kernel sums over a few coordinates
+    subspaces: tuple[int, ...] = ()  # numbers of coordinates, increasing
+    basis: int = 0  # number of coordinates of the basis, of which the subspaces use the first ones
+    landmarks: int | None = None  # landmarks of the network that guesses the winning class; None without one
+    seed: int = 0  # seed of the choice of rows, centers, bases and landmarks
     members: tuple[Plan, ...] = ()
     reason: str = field(default="", compare=False)
 
@@ -125,15 +125,15 @@ class Plan:
         return f"Plan({', '.join(words)}; {self.mode}; {model}; seed {self.seed})"
 
     def to_json(self) -> str:
-        """Return the plan as JSON, in one line; fields at their defaults are left out."""
+        """Return the plan as JSON, in one line; fields with default values are left out."""
         return json.dumps({"format": _FORMAT, **_as_record(self)}, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """Read a plan from JSON; raise InputError for text that is no plan, naming the field."""
+        """Read a plan from JSON; for text that is not a plan, raise InputError, which names the field."""
         try:
             record = json.loads(text, object_pairs_hook=_without_repetition)
-        except (ValueError, RecursionError) as error:  # the former also for bytes that are no UTF-8
+        except (ValueError, RecursionError) as error:  # ValueError also for bytes that are not UTF-8
             raise InputError(f"plan: not JSON: {error}") from None
         if not isinstance(record, dict):
             raise InputError(f"plan: must be an object, got {type(record).__name__}")

@@ -26,7 +26,7 @@ class Ensemble:
     * the value of a classifier of two `classes`, labeled by a threshold or by probabilities;
     * decision functions of several `classes`, one for each class (``decision_shape="each"``) or one for each pair;
     * one sum of probabilities for each class; the label is the class with the largest mean (``outputs.probability`` is
-    a `MembersMean`): CalibratedClassifierCV, soft votes, bags.
+      a `MembersMean`): CalibratedClassifierCV, soft votes, bags.
 
     If the members vote, the predicted label has the largest sum of votes, and ties go to the first class. If the
     members produce labels, these are the predictions, one for each target.
