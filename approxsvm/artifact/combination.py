@@ -13,7 +13,7 @@ _COLUMNS: Final = cast(tuple[Columns, ...], names_of("columns"))
 
 
 def pack_combination(combination: Combination, n_columns: int) -> bytes:
-    """Encode a combination of `n_columns` columns (models/FORMAT.md, "combination")."""
+    """Encode a combination with `n_columns` columns (models/FORMAT.md, "combination")."""
     kind, weights, addends = _COLUMNS.index(combination.columns), combination.weights, combination.addends
     if weights is None or addends is None:
         return _HEADER.pack(kind, n_columns, 0, 0)

@@ -9,7 +9,7 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops import OP_KINDS, Op
 from approxsvm.ir.schema import record
 
-# Layout: header, columns, the steps in order, the checked columns; each at a multiple of 8 bytes.
+# Layout: header, columns, steps in order, checked columns; each part begins at a multiple of 8 bytes.
 _HEADER: Final = record("input_map")
 _OP: Final = record("op")
 _CHECKED: Final = record("checked_column")

@@ -1,4 +1,4 @@
-"""Section outputs: how decision values become answers, as fixed-width numbers."""
+"""Section outputs: the functions from decision values to predictions, as fixed-width numbers."""
 
 from typing import Any, Final, cast
 
@@ -15,7 +15,7 @@ _KINDS: Final = names_of("probability")
 
 
 def is_plain(outputs: Outputs, n_classes: int) -> bool:
-    """Return whether the section may be omitted: labels by votes, no probabilities, values unchanged."""
+    """Return whether the section may be omitted: labels by votes, no probabilities, unchanged values."""
     shaped = n_classes > 2 and outputs.decision_shape != "ovo"
     return outputs.probability is None and outputs.label_rule == "votes" and not shaped and not outputs.is_column
 

@@ -1,4 +1,4 @@
-"""Lossless encoding of support vectors in the fewest bytes (models/FORMAT.md, "support_vectors")."""
+"""Lossless encoding of support vectors in as few bytes as possible (models/FORMAT.md, "support_vectors")."""
 
 from typing import Any, Final
 
@@ -14,13 +14,14 @@ _DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed",
 _FLOAT64, _FLOAT32, _CODES8, _CODES16 = map(names_of("value_kind").index, ("float64", "float32", "codes8", "codes16"))
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
-# Dense storage is shorter if the share of non-zeros is larger than this, unless all values are equal.
+# Dense storage is shorter if the fraction of non-zeros is larger than this, unless all values are equal.
 _DENSE_SHARE: Final = 8 / 9
-# Support vectors are stored relative to a row if at most this share of their values differ from it, because the exact
-# engine then reads only these, and, for accuracy, if it is at most this many times as far away as their mean.
+# Support vectors are stored relative to a reference row under two conditions. At most this fraction of the values may
+# differ from the row, because the exact engine then reads only these values. For accuracy, the distance to the row may
+# be at most this multiple of the distance to the mean.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
-# Minimum number of sampled values that determine a column's most frequent value, and the share it must reach.
+# Minimum number of sampled values for a column's most frequent value, and minimum fraction of samples with this value.
 _LOOKED_AT: Final = 256
 _FREQUENT: Final = 0.4
 
@@ -28,7 +29,7 @@ _FREQUENT: Final = 0.4
 def pack(model: KernelModel) -> bytes:
     """Encode the support vectors of a model: dense, compressed, or relative to a row, whichever is shortest.
 
-    Values are codes into a dictionary if few are distinct, else float32 if that is exact, else float64.
+    Values are codes into a dictionary if there are few distinct values, otherwise float32 if exact, otherwise float64.
     """
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
@@ -41,7 +42,7 @@ def pack(model: KernelModel) -> bytes:
         sparse = _pack_csr(model.n_features, np.diff(canonical.indptr), canonical.indices, canonical.data)
         if model.n_sv * model.n_features > len(
             sparse
-        ):  # dense storage takes at least a byte per value, but for constants
+        ):  # constants aside, dense storage takes at least a byte per value
             return sparse
         dense, others = vectors.toarray(), [sparse]
     reference = None if model.kernel != "gaussian" else reference_row(dense)
@@ -51,13 +52,13 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """Return the most frequent value of each feature; None if many values differ from it, or it is zero or far away.
+    """Return the most frequent value of each feature; None if many values differ from them, or they are zero or far.
 
-    One-hot columns that were standardized have no zeros, but only two values each.
+    Standardized one-hot columns contain no zeros, but only two distinct values each.
     """
     if len(vectors) == 0:
         return None
-    # A value that more than half of the entries share is also their median.
+    # A value that more than half of the entries have is also the median of the entries.
     some = vectors[:: max(len(vectors) // _LOOKED_AT, 1)]
     middle = len(some) // 2
     reference: FloatArray = np.partition(some, middle, axis=0)[middle]
@@ -70,7 +71,7 @@ def reference_row(vectors: FloatArray) -> FloatArray | None:
 
 
 def _differences(vectors: FloatArray, reference: FloatArray) -> tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray]:
-    """Return the number of values per vector that differ from the reference, their columns, and the values."""
+    """Return, for each vector, the number of values that differ from the reference; their columns; and the values."""
     rows, columns = np.nonzero(vectors != reference)
     return np.bincount(rows, minlength=len(vectors)), columns, vectors[rows, columns]
 
@@ -109,7 +110,7 @@ def _pack_csr(
     data: FloatArray,
     reference: FloatArray | None = None,
 ) -> bytes:
-    """Encode, as compressed rows, all values that differ from zero or from the reference."""
+    """Encode, as compressed rows, all values that differ from zero or from the reference row."""
     kind, dictionary, values = _narrow(data)
     width = 1 if n_features < 1 << 8 else 2 if n_features < 1 << 16 else 4
     pieces = (counts.astype(_INDEX_DTYPES[width]).tobytes(), columns.astype(_INDEX_DTYPES[width]).tobytes(), values)
@@ -119,7 +120,7 @@ def _pack_csr(
 
 
 def _narrow(values: FloatArray) -> tuple[int, FloatArray, bytes]:
-    """Return the kind, the dictionary and the bytes of values; no bytes if all values are equal."""
+    """Return the kind, the dictionary and the bytes of the values; no bytes if all values are equal."""
     dictionary: FloatArray = np.unique(values[: 4 * MAX_DICTIONARY])
     codes: npt.NDArray[Any] = np.empty(0)
     if len(dictionary) <= MAX_DICTIONARY:

@@ -1,4 +1,4 @@
-"""Artifacts with kernels of inner products: coef0, and the expanded forms of polynomial kernels."""
+"""Artifacts of kernels of inner products: coef0, and the quadratic forms of polynomial kernels."""
 
 import math
 from typing import Any
@@ -19,13 +19,13 @@ from approxsvm.reference.definition import ProductDefinition
 
 def build_polynomial(
     model: KernelModel,
-    mode: Mode,  # "approximate": the form only; "exact": the support vectors only; "certified": both
+    mode: Mode,  # "approximate": the form; "exact": the support vectors; "certified": form and support vectors
     form: PolynomialForm | None = None,  # None in mode "exact"
     *,
-    tolerance: float | None = None,  # promised error of values; rows that miss it are rejected
+    tolerance: float | None = None,  # promised error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
-    """Lay out a model with a polynomial or sigmoid kernel, as `build` does for Gaussian ones.
+    """Lay out a model with a polynomial or sigmoid kernel, as `build` does for models with a Gaussian kernel.
 
     Raises UnsupportedModelError if the coefficients, the kernel values at the origin or the labels exceed the limits of
     the format.
@@ -58,7 +58,7 @@ def _pack_form(form: PolynomialForm | None, n_features: int) -> bytes:
 
 
 def _polynomial_check_rows(model: KernelModel, header: dict[str, Any]) -> bytes:
-    """Compute check rows as `_exact_check_rows` does, around the origin, of about the norm of support vectors."""
+    """Compute check rows around the origin as `_exact_check_rows` does, with about the norm of the support vectors."""
     definition = ProductDefinition(model)
     typical = float(np.median(definition.vector_norms)) if model.n_sv else 0.0
     origin = np.zeros(model.n_features, np.float32)

@@ -29,5 +29,5 @@ class SealedBytes:
         return hash(self.data)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the bytes; if this fails, `path` keeps its former contents."""
+        """Write the bytes to a file; if writing fails, the file at `path` keeps its previous content."""
         write_whole(self.data, path)

@@ -1,4 +1,4 @@
-"""Sequential reader of a section of fixed-width numbers that the native reader has validated."""
+"""Sequential reader for sections of fixed-width numbers that the native reader has validated."""
 
 import struct
 from typing import Any
@@ -21,12 +21,12 @@ class SectionReader:
         return fields
 
     def rest(self, numbers: struct.Struct) -> list[tuple[int, ...]]:
-        """Read records up to the end of the section."""
+        """Read records until the end of the section."""
         n = (len(self._content) - self._at) // numbers.size
         return [self.take(numbers) for _ in range(n)]
 
     def array(self, dtype: str, n: int) -> npt.NDArray[Any]:
-        """Return a view of n numbers of a type."""
+        """Return a view of n numbers of the given type."""
         view = np.frombuffer(self._content, dtype, n, self._at)
         self._at += view.nbytes + -view.nbytes % 8
         return view

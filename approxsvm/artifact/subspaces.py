@@ -1,4 +1,4 @@
-"""Section subspaces: kernel sums in few coordinates (models/FORMAT.md, "subspaces")."""
+"""Section subspaces: kernel sums over a few coordinates (models/FORMAT.md, "subspaces")."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 
 from approxsvm.artifact.arrays import pack
 
-if TYPE_CHECKING:  # artifacts are read without SciPy
+if TYPE_CHECKING:  # artifacts can be read without SciPy
     from approxsvm.artifact.views import Artifact
     from approxsvm.expansion.subspace import SubspaceGroup
 
 
 def subspace_sections(groups: Sequence[SubspaceGroup], expansion: Artifact | None) -> dict[str, bytes]:
-    """Encode kernel sums in few coordinates, and the expansion that replaces the first stage's sums if there is one."""
+    """Encode kernel sums over a few coordinates, and the expansion, if any, that replaces the first stage's sums."""
     sections = {"subspaces": _pack(groups, expansion is not None)}
     return sections if expansion is None else sections | {"subspace_expansion": expansion.data}
 
 
 def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
-    """Encode one group per class, or the only one; an expansion may replace the first stage's sums."""
+    """Encode one group for each class, or the only group; an expansion may replace the first stage's sums."""
     numbers = [stage.n_coordinates for stage in groups[0].stages]
     pieces = [pack("subspaces", n_stages=len(numbers), coordinates=numbers)]
     for group in groups:

@@ -1,4 +1,4 @@
-"""Artifacts of sums whose terms are not kernels at support vectors, such as cosines."""
+"""Artifacts of sums of terms, such as cosines, that are not kernels at support vectors."""
 
 import math
 from dataclasses import dataclass
@@ -18,20 +18,20 @@ from approxsvm.ir.single_model import TermsModel
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """sum_i coef_ki function(vectors_i . z + shifts_i)."""
+    """The sums sum_i coef_ki function(vectors_i . z + shifts_i)."""
 
-    # "cos"; users may assume that its value, slope and curvature are at most 1 in absolute value.
+    # "cos"; callers may assume that the value, slope and curvature of the function are at most 1 in absolute value.
     function: str
     coef: FloatArray  # shape (n_decisions, n_terms)
     shifts: FloatArray  # shape (n_terms,)
     vectors: FloatArray  # shape (n_terms, n_features)
-    max_shift: float  # largest absolute value of a shift that the format allows
+    max_shift: float  # largest absolute value of a shift in the format
 
 
 def build_terms(
     model: TermsModel,
     *,
-    tolerance: float | None = None,  # promised error of values; rows that miss it are rejected
+    tolerance: float | None = None,  # promised error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a linear model on random Fourier features, in mode "exact".
@@ -56,7 +56,7 @@ def build_terms(
 
 
 def terms_of(artifact: Artifact) -> Terms | None:
-    """Return the terms of an artifact; None if it has support vectors or expansions."""
+    """Return the terms of an artifact; None if the artifact has support vectors or expansions."""
     if artifact.kernel != "cosine":
         return None
     (coef,), (phases,), (frequencies,) = artifact.arrays("cosines").values()
@@ -65,7 +65,7 @@ def terms_of(artifact: Artifact) -> Terms | None:
 
 
 def _check_rows(model: TermsModel, header: dict[str, Any]) -> bytes:
-    """Compute check rows as `_exact_check_rows` does, around the origin, where angles are about 1."""
+    """Compute check rows around the origin as `_exact_check_rows` does; the arguments of the cosines are about 1."""
     largest = float(norms_above(model.frequencies).max())
     amplitude = min(writer.power_of_two_above(1.0 / max(largest, 1.0 / writer.MOST_AMPLITUDE)), writer.MOST_AMPLITUDE)
     origin = np.zeros(model.n_features, np.float32)

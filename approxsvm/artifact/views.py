@@ -1,4 +1,4 @@
-"""Typed views of an artifact's bytes. The native reader has validated all but the labels' data types."""
+"""Typed views of an artifact's bytes. The native reader has validated everything except the dtype of the labels."""
 
 import os
 import re
@@ -34,24 +34,24 @@ from approxsvm.ir.plan import Plan
 _HEADER_FIELDS: Final = schema.fields_of("header")
 _SECTION_NAMES: Final = {number: name for name, number in schema.SECTION_IDS.items()}
 _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
-# Names of dtypes of labels that are numbers, and of texts.
+# Names of the dtypes of numeric labels, and of the dtypes of strings.
 _NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
 _STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
-_FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native message if the magic is wrong
+_FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native error message for a wrong magic number
 
 
 class RouterLists(NamedTuple):
-    """Section router (models/FORMAT.md)."""
+    """Content of the section router (models/FORMAT.md)."""
 
     starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list in `members`
-    members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); the center in each slot of the member panels
-    # shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features); half of x'Dx and -Dx of the point in each slot,
-    # group panels first, then member panels
+    members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); center in each slot of the member panels
+    # shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features); half of x'Dx, and -Dx, for the point x in each
+    # slot; group panels first, then member panels
     points: npt.NDArray[np.float32]
 
 
 class Artifact(SealedBytes):
-    """A compiled model as immutable bytes, with its header decoded.
+    """A compiled model as immutable bytes, with a decoded header.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Artifact(SealedBytes):
 
     @classmethod
     def _within(cls, memory: memoryview) -> "Artifact":
-        """Return a view of a nested artifact, which the native reader validated together with the outer one."""
+        """Return a view of a nested artifact, which the native reader validated together with the outer artifact."""
         nested = cls.__new__(cls)
         nested._describe(memory)
         return nested
@@ -96,15 +96,15 @@ class Artifact(SealedBytes):
     def _describe(self, memory: memoryview) -> None:
         self._memory = memory
         header: dict[str, Any] = dict(zip(_HEADER_FIELDS, schema.HEADER.unpack_from(memory), strict=True))
-        self.header: Mapping[str, Any] = MappingProxyType(header)  # read-only, because answers depend on it
+        self.header: Mapping[str, Any] = MappingProxyType(header)  # read-only, because predictions depend on the header
         end = schema.HEADER.size + schema.SECTION.size * header["n_sections"]
         self._sections = {
             _SECTION_NAMES[number]: memory[offset : offset + size]
             for number, _, offset, size in schema.SECTION.iter_unpack(memory[schema.HEADER.size : end])
         }
         self.members = tuple(_members(self._sections["members"])) if header["mode"] == schema.ENSEMBLE else ()
-        self.labels  # noqa: B018  # the native reader leaves their dtype to programs that use it
-        if self.members:  # summary values of all members
+        self.labels  # noqa: B018  # checked here, because the native reader does not check their dtype
+        if self.members:  # summarize the headers of all members
             header["n_support_vectors"] = sum(int(member.header["n_support_vectors"]) for member in self.members)
             for name in ("tolerance", "degree", "center_kind", "gamma", "max_sv_norm"):
                 header[name] = max(member.header[name] for member in self.members)
@@ -120,7 +120,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def native(self) -> _native.Artifact:
-        """The artifact as an object that the native predictor accepts."""
+        """Object of the native core for this artifact."""
         return _native.Artifact(self._memory)
 
     @property
@@ -142,36 +142,36 @@ class Artifact(SealedBytes):
             if not _holds(name, label, longest):
                 raise ArtifactError(f"label_dtype is {name!r}, expected a type that holds label {k} of section labels")
         array = np.array([int(label) for label in labels] if name[1] == "u" else labels, dtype=name)
-        array.flags.writeable = False  # all predictions take their labels from it
+        array.flags.writeable = False  # all predicted labels are taken from this array
         return array
 
     @cached_property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the raw columns; None if the source has none."""
+        """Names of the raw columns; None if the source has no names."""
         content = self._sections.get("feature_names")
         return None if content is None else tuple(_texts(content, self.n_raw_features))
 
     @cached_property
     def outputs(self) -> Outputs:
-        """Outputs: how decision values become labels and probabilities."""
+        """Functions from decision values to labels and probabilities."""
         content = self._sections.get("outputs")
         return Outputs() if content is None else unpack_outputs(content, self.task, self.header["n_labels"])
 
     @cached_property
     def combination(self) -> Combination:
-        """Combination of an ensemble's members; of a single model, its own numbers."""
+        """Combination of an ensemble's members; for a single model, a combination that changes nothing."""
         content = self._sections.get("combination")
         return Combination() if content is None else unpack_combination(content)
 
     @cached_property
     def input_map(self) -> InputMap | None:
-        """Map from raw rows to rows of the kernel; None if they are the same."""
+        """Map from raw rows to the rows of the kernel; None if these are the same."""
         content = self._sections.get("input_map")
         return None if content is None else replace(unpack_input_map(content), texts=self.texts)
 
     @cached_property
     def texts(self) -> Mapping[int, TextColumn]:
-        """Raw string columns by position, read-only; rows contain their codes."""
+        """Raw string columns by position, read-only; rows contain the codes of the strings."""
         content = self._sections.get("categories")
         return MappingProxyType({} if content is None else unpack_categories(content))
 
@@ -182,18 +182,18 @@ class Artifact(SealedBytes):
 
     @cached_property
     def text_rows(self) -> TextRows:
-        """Vectorizers that turn documents into rows, if the source begins with them."""
+        """Vectorizers that convert documents to rows, if the source begins with vectorizers."""
         return TextRows.read(bytes(self._sections["vectorizers"]), int(self.n_raw_features))
 
     @cached_property
     def row_dtypes(self) -> RowDtypes:
-        """Dtypes of rows that change the source's answers."""
+        """Dtypes of rows that change the source's predictions."""
         content = self._sections.get("dtypes")
         return SAME if content is None else RowDtypes.read(bytes(content))
 
     @cached_property
     def raw_columns(self) -> RawColumns:
-        """Columns of raw rows, and which of them the model uses."""
+        """Columns of raw rows, with the columns that the model uses."""
         return RawColumns.of(self)
 
     @property
@@ -203,7 +203,7 @@ class Artifact(SealedBytes):
 
     @property
     def mode(self) -> schema.Mode:
-        """Mode of compilation; "certified" if members of an ensemble differ."""
+        """Mode of compilation; if members differ, "approximate" if any member is, otherwise "certified"."""
         if not self.members:
             return schema.MODES[int(self.header["mode"])]
         modes = {member.mode for member in self.members}
@@ -226,19 +226,19 @@ class Artifact(SealedBytes):
 
     @property
     def of_targets(self) -> bool:
-        """True for an ensemble with one member per target."""
+        """True for an ensemble with one member for each target."""
         return self.combination.columns == "labels"
 
     @cached_property
     def n_targets(self) -> int:
-        """Number of labels of a row, each with its certificate."""
+        """Number of labels of a row, each of which has a certificate."""
         if not self.of_targets:
             return 1
         return sum(map(self.combination.n_columns_of, self.members))
 
     @property
     def has_decision_function(self) -> bool:
-        """True if the source provides decision values; a calibrated one provides only probabilities."""
+        """True if the source has decision values; a calibrated source has only probabilities."""
         probability = self.outputs.probability
         if self.n_decisions == 0 or self.outputs.label_rule == "probability":
             return False
@@ -246,7 +246,7 @@ class Artifact(SealedBytes):
 
     @property
     def why_no_decision_function(self) -> str:
-        """Reason to report if there is no decision function."""
+        """Reason for an error message if there is no decision function."""
         if self.of_targets:
             return "with several targets, the file itself has only labels: each of members has its own values"
         if self.has_labels_alone:
@@ -260,7 +260,7 @@ class Artifact(SealedBytes):
 
     @property
     def why_no_probabilities(self) -> str:
-        """Reason to report if there are no probabilities."""
+        """Reason for an error message if there are no probabilities."""
         if self.of_targets:
             return "with several targets, there are only probabilities if each of members has them"
         if self.has_labels_alone:
@@ -288,7 +288,7 @@ class Artifact(SealedBytes):
 
     @property
     def has_class_probabilities(self) -> bool:
-        """True if the source provides class probabilities."""
+        """True if the source has class probabilities."""
         return isinstance(self.outputs.probability, ClassProbability)
 
     @property
@@ -298,17 +298,17 @@ class Artifact(SealedBytes):
 
     @property
     def n_features(self) -> int:
-        """Number of columns of a mapped row."""
+        """Number of columns of a row after the input map."""
         return int(self.header["n_features"])
 
     @property
     def n_decisions(self) -> int:
-        """Number of decision values of a row; 0 if probabilities are averaged or votes counted."""
+        """Number of decision values of a row; 0 if the ensemble averages probabilities or counts votes."""
         return int(self.header["n_decisions"])
 
     @property
     def n_values(self) -> int:
-        """Number of values from which answers are computed; unlike n_decisions, of means and votes too."""
+        """Number of values from which predictions are computed; unlike n_decisions, also for means and votes."""
         weights = self.combination.weights
         return self.n_decisions if weights is None else len(weights)
 
@@ -319,22 +319,22 @@ class Artifact(SealedBytes):
 
     @property
     def center(self) -> npt.NDArray[np.float32]:
-        """Mean of the support vectors or the origin, shape (n_features,)."""
+        """Mean of the support vectors, or the origin, shape (n_features,)."""
         return self.coefficients("center") if self.kernel == "gaussian" else np.zeros(self.n_features, np.float32)
 
     @property
     def kernel(self) -> str:
-        """Name of the kernel, as in schema.inc; an ensemble has its first member's kernel."""
+        """Name of the kernel, as in schema.inc; for an ensemble, the kernel of the first member."""
         return schema.names_of("kernel")[int(self.header["kernel"])]
 
     @property
     def is_constant(self) -> bool:
-        """True for a Gaussian kernel with gamma = 0, whose value is 1 everywhere."""
+        """True for a Gaussian kernel with gamma = 0, whose value is always 1."""
         return self.kernel == "gaussian" and self.header["gamma"] == 0.0
 
     @property
     def is_polynomial(self) -> bool:
-        """True for polynomial kernels, including the linear one."""
+        """True for polynomial kernels, including the linear kernel."""
         return self.kernel == "polynomial"
 
     @property
@@ -350,18 +350,18 @@ class Artifact(SealedBytes):
 
     @property
     def most_multiply_adds(self) -> tuple[int, int] | None:
-        """Maximum work for the labels of a single row: up to float64, and with the definition; None if unknown."""
+        """Maximum work for the labels of a single row, up to float64 and with the definition; None if unknown."""
         work = self.native.row_work
         return None if work is None else (round(work[0]), round(work[1]))
 
     @property
     def has_form(self) -> bool:
-        """True if a polynomial kernel is expanded into a form of its degree."""
+        """True if a polynomial kernel is expanded into a linear or quadratic form."""
         return self.is_polynomial and self.mode != "exact"
 
     @property
     def kernel_name(self) -> str:
-        """Kernel in words, or the kernels of the members."""
+        """Description of the kernel, or of the kernels of the members."""
         if self.members:
             return ", ".join(sorted({member.kernel_name for member in self.members}))
         degree = int(self.header["degree"])
@@ -377,31 +377,31 @@ class Artifact(SealedBytes):
 
     @property
     def coef0(self) -> float:
-        """Constant that kernels of inner products add to gamma x.z."""
+        """Constant that is added to gamma x.z in kernels of inner products."""
         return float(self.polynomial_numbers()[0]) if len(self.polynomial_numbers()) else 0.0
 
     def polynomial_numbers(self) -> npt.NDArray[np.float64]:
-        """Return the section polynomial as stored; empty for other kernels."""
+        """Return the numbers of the section polynomial as stored; empty for other kernels."""
         return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
 
     @property
     def n_centers(self) -> int:
-        """Number of expansion centers; 0 in mode "exact", the maximum over the members of an ensemble."""
+        """Number of expansion centers; 0 in mode "exact"; for an ensemble, the maximum over its members."""
         return max([int(self.header["n_centers"]), *(member.n_centers for member in self.members)])
 
     @property
     def n_varying(self) -> int:
-        """Number of features that vary in the expansions: all of them, unless rows lie on slices of the space."""
+        """Number of features that vary in the expansions: all features, unless rows lie on slices of the space."""
         return len(self.numbers("varying")) or self.n_features
 
     @property
     def plan(self) -> str:
-        """Reason for the compiler's choice, in a sentence; empty if it had none."""
+        """Reason for the compiler's choice, in a sentence; empty if there was no choice."""
         return bytes(self._sections.get("plan", b"")).decode()
 
     @property
     def build_plan(self) -> Plan | None:
-        """Plan that the compiler built, of each member for an ensemble; None if the artifact does not contain it."""
+        """Plan that was built, with the plans of an ensemble's members; None if the artifact does not contain it."""
         if self.members:
             plans = [member.build_plan for member in self.members]
             known = tuple(plan for plan in plans if plan is not None)
@@ -421,7 +421,7 @@ class Artifact(SealedBytes):
 
     @property
     def is_density(self) -> bool:
-        """True if the mean of a kernel comes from a density; it answers as a regression does."""
+        """True if a kernel mean comes from a kernel density; such a model predicts as a regression does."""
         if not isinstance(self.outputs.probability, GaussianDensity) or self.kernel != "gaussian":
             return False
         is_sum = self.n_decisions == 1 and float(self.decision_numbers()["intercept"][0]) == 0.0
@@ -429,26 +429,26 @@ class Artifact(SealedBytes):
 
     @property
     def offset(self) -> float | None:
-        """Scores of a one-class model minus its decision values; None if it has no scores."""
-        if self.task != "one_class" or self.is_constant:  # which lost its offset
+        """Scores of a one-class model minus its decision values; None if the model has no scores."""
+        if self.task != "one_class" or self.is_constant:  # for gamma = 0, the offset is lost
             return None
         return -float(self.decision_numbers()["intercept"][0])
 
     @property
     def why_no_scores(self) -> str:
-        """Reason to report if there are no scores."""
+        """Reason for an error message if there are no scores."""
         if self.task != "one_class":
             return "only one-class models have scores"
         return "with gamma=0 the artifact holds a constant decision value, without its offset"
 
     @property
     def subspace_coordinates(self) -> tuple[int, ...]:
-        """Number of coordinates of each subspace stage; empty without such stages."""
+        """Number of coordinates of each subspace stage; empty without subspace stages."""
         found = self.arrays("subspaces")
         return tuple(found["coordinates"][0].tolist()) if found else ()
 
     def router(self) -> RouterLists:
-        """Return the lists that lead to a near center; only for artifacts with several centers."""
+        """Return the lists that lead to a nearby center; only for artifacts with several centers."""
         found = self.arrays("router")
         floats = np.concatenate([*found["groups"], *found["panels"]])
         points = floats.reshape(-1, 1 + self.n_features, schema.ROUTER_WIDTH).transpose(0, 2, 1)
@@ -459,21 +459,21 @@ class Artifact(SealedBytes):
         return bytes(self._sections.get(name, b""))
 
     def arrays(self, name: str) -> dict[str, list[npt.NDArray[Any]]]:
-        """Return the arrays of a section by name, each once or once for every group; empty without the section."""
+        """Return the arrays of a section by name, one per name or one per group; empty without the section."""
         content = self._sections.get(name)
         return {} if content is None else arrays.views(self.native, name, content)
 
     def coefficients(self, name: str) -> npt.NDArray[np.float32]:
-        """Return the float32 numbers of a section, as packed: "linear", "quadratic", "higher", "direction", ..."""
+        """Return the packed float32 numbers of a section: "linear", "quadratic", "higher", "direction", ..."""
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Return the coefficients per function, or LIBSVM's block as in KernelModel; empty if mode is "approximate"."""
+        """Return the coefficients per function, or in LIBSVM's layout as in KernelModel; empty if "approximate"."""
         n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def decision_coef(self) -> npt.NDArray[np.float64]:
-        """Return coefficients per decision function, (n_decisions, n_sv), 0 for vectors that do not contribute."""
+        """Return coefficients per decision function, (n_decisions, n_sv), 0 for support vectors not in the function."""
         block = self.dual_coef()
         if not self.has_pairs:
             return block
@@ -486,11 +486,11 @@ class Artifact(SealedBytes):
         return coef
 
     def numbers(self, name: str) -> npt.NDArray[np.uint32]:
-        """Return the whole numbers of a section: "class_counts", "majority_classes" or "varying"."""
+        """Return the integers of a section: "class_counts", "majority_classes" or "varying"."""
         return np.frombuffer(self._sections.get(name, b""), "<u4")
 
     def decision_numbers(self) -> npt.NDArray[np.void]:
-        """Return intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
+        """Return the intercept, W and A1 of each decision function (models/FORMAT.md, "decisions")."""
         return np.frombuffer(self._sections["decisions"], schema.DECISION_NUMBERS)
 
     def expansion_numbers(self) -> npt.NDArray[np.void]:
@@ -511,7 +511,7 @@ class Artifact(SealedBytes):
 
 
 def _members(content: memoryview) -> Iterator[Artifact]:
-    """Yield the concatenated artifacts."""
+    """Yield each of the concatenated artifacts."""
     while content:
         n_bytes = int.from_bytes(content[_FILE_BYTES : _FILE_BYTES + 8], "little")
         yield Artifact._within(content[:n_bytes])
@@ -519,7 +519,7 @@ def _members(content: memoryview) -> Iterator[Artifact]:
 
 
 def _holds(dtype: str, label: Any, longest: int) -> bool:
-    """Return whether a dtype that NumPy writes for labels holds one exactly; `longest` is the length of any text."""
+    """Return whether NumPy's name of a label dtype fits a label exactly; `longest` is the length of any string."""
     kind, size = dtype[1:2], dtype[2:]
     if not isinstance(label, str):
         is_known = _NUMBERS.fullmatch(dtype) and isinstance(label, float) == (kind == "f")
@@ -529,9 +529,9 @@ def _holds(dtype: str, label: Any, longest: int) -> bool:
         return True
     if not _STRINGS.fullmatch(dtype):
         return False
-    if kind == "u":  # whole numbers, some of them beyond int64
+    if kind == "u":  # integers, some of which exceed int64
         return label.isascii() and label.isdigit() and str(int(label[:21])) == label and int(label) < 2**64
-    # A type may be wider than its texts, but must not let a small file claim gigabytes.
+    # A type may be wider than its strings, but a small file must not declare gigabytes.
     return len(label) <= int(size) <= max(schema.limit("max_label_width"), longest) and not label.endswith("\0")
 
 
@@ -550,6 +550,6 @@ def _read_aligned(path: str | os.PathLike[str]) -> Any:
         n = 0
         while n < size and (n_more := file.readinto(memory[n:])):
             n += n_more
-        rest = file.readall()  # from a pipe, whose size is unknown, or a file that grew
+        rest = file.readall()  # for a pipe, whose size is unknown, or a file that has grown
     memory.flags.writeable = False
     return memory if n == size and not rest else memory[:n].tobytes() + rest

@@ -1,4 +1,4 @@
-"""Artifact writer: narrows, scales and orders the compiler's numbers, and lays them out as bytes."""
+"""Artifact writer, which narrows, scales and orders the compiler's numbers, and lays them out as bytes."""
 
 import math
 import struct
@@ -32,23 +32,23 @@ from approxsvm.ir.taylor_model import TaylorModel
 from approxsvm.reference.definition import GaussianDefinition
 
 N_CHECK_ROWS: Final = 2
-# Limit on the amplitude of check rows for kinds without a natural scale.
+# Limit on the amplitude of check rows for models without a natural scale.
 MOST_AMPLITUDE: Final = 2.0**60
 
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """Expansion origin and norms."""
+    """Origin of the expansion, and norms of the support vectors."""
 
     center: npt.NDArray[np.float32]  # (n_features,): mean of the support vectors, or the origin
-    choice: CenterChoice  # which of the two
+    choice: CenterChoice  # whether the center is the mean or the origin
     # max ||x_i - center|| and max ||x_i||
     max_sv_norm: float
     max_sv_norm_origin: float
 
     @classmethod
     def of(cls, model: KernelModel, choice: CenterChoice) -> "Frame":
-        """Build from the center option."""
+        """Build the frame for a choice of the center."""
         center = choose_center(model, choice)
         return cls(center, choice, *sv_norms(model, center))
 
@@ -59,15 +59,15 @@ class Expanded:
 
     centers: npt.NDArray[np.float32]  # (n_centers, n_features)
     degree: int
-    # One for each expanded decision function, in their order
+    # One element for each expanded decision function, in the order of the functions
     expansions: tuple[Expansions, ...]
     certificates: tuple[Certificates, ...]  # in the order of `expansions`
-    router: Router | None = None  # None with a single center
+    router: Router | None = None  # None if there is only one center
     # (n_centers,): for functions of pairs of classes, the majority class of the rows near each center
     majority_classes: npt.NDArray[np.intp] | None = None
-    # (n_varying,): columns that vary in the expansions, if the others are constant around each center
+    # (n_varying,): columns that vary in the expansions, if all other columns are constant around each center
     varying: npt.NDArray[np.intp] | None = None
-    # (n_centers, n_forms): decision functions that are expanded about each center; None if all of them are
+    # (n_centers, n_forms): decision functions that are expanded about each center; None if all functions are
     forms: npt.NDArray[np.intp] | None = None
 
 
@@ -83,7 +83,7 @@ def majority_forms(n_classes: int, majority_classes: npt.NDArray[np.intp]) -> np
 def input_scale_for(gamma: float) -> float:
     """Return the power of two just below sqrt(2 gamma); 1 for gamma = 0.
 
-    Raises UnsupportedModelError if it exceeds the limits of the format.
+    Raises UnsupportedModelError if the power exceeds the limits of the format.
     """
     if gamma == 0.0:
         return 1.0
@@ -108,10 +108,10 @@ def build(
 ) -> Artifact:
     """Lay out a compiled model.
 
-    `frame` is the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` are optional
+    `frame` has the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` holds optional
     sections by name; `exact` holds the sections of the exact model, if an artifact of the same model and frame exists
     (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
-    `tolerance_asked`, rows that miss it are rejected. `plan` is what was built, with its reason.
+    `tolerance_asked`, rows with larger errors are rejected. `plan` is the plan that was built, with its reason.
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
     """
@@ -141,7 +141,7 @@ def build(
 
 
 def plan_sections(plan: Plan | None) -> dict[str, bytes]:
-    """Return the plan, and its reason, as sections; none without a plan."""
+    """Return the plan and its reason as sections; no sections without a plan."""
     if plan is None:
         return {}
     reason = {"plan": plan.reason.encode()} if plan.reason else {}
@@ -149,7 +149,7 @@ def plan_sections(plan: Plan | None) -> dict[str, bytes]:
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
-    """Return the numbers of each decision function that need no expansion; sums may be infinite."""
+    """Return the numbers of each decision function that do not depend on expansions; sums may be infinite."""
     decisions = np.zeros(model.n_decisions, schema.DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error
@@ -168,7 +168,7 @@ def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
 
 
 def _constant_decision(model: KernelModel, decision: int) -> float:
-    """Return the decision value of a model with gamma = 0, rounded once, because its bound covers no rounding."""
+    """Return the decision value of a model with gamma = 0, rounded once, because its bound includes no rounding."""
     try:
         return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
     except OverflowError:
@@ -176,7 +176,7 @@ def _constant_decision(model: KernelModel, decision: int) -> float:
 
 
 def power_of_two_above(largest: float) -> float:
-    """Return the smallest power of two above a number, within the limits of the format; 1 for 0."""
+    """Return the smallest power of two above a number, within the limits of the format; 1 for the number 0."""
     if largest == 0.0:
         return 1.0
     return max(float(np.ldexp(1.0, int(np.frexp(largest)[1]))), 1.0 / schema.MAX_OUTPUT_SCALE)
@@ -217,12 +217,12 @@ def start_header(
 
 # Sections that hold the exact model.
 _OF_EXACT_MODEL: Final = ("dual_coef", "support_vectors", "class_counts", "exact_check_rows")
-# Sections that an ensemble shares with its members.
+# Sections that an ensemble has in common with its members.
 _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
 
 
 def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
-    """Combine compiled models into one file: the members of an ensemble, whose outputs combine their answers.
+    """Combine compiled models, the members of an ensemble, in one file; the outputs combine their predictions.
 
     Raises ArtifactError if the members do not match.
     """
@@ -259,19 +259,19 @@ def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
 
 
 def _cut(source: str) -> bytes:
-    """Truncate a name to the characters that fit into the header."""
+    """Truncate a name to the bytes that fit into the header."""
     return source.encode()[:32].decode(errors="ignore").encode()
 
 
 def build_taylor(
     model: TaylorModel, expansion: Expansions, certificates: Certificates, *, plan: Plan | None = None
 ) -> Artifact:
-    """Lay out a Gaussian times a polynomial: an expansion about the origin, in mode "approximate".
+    """Lay out a Gaussian times a polynomial, which is an expansion about the origin, in mode "approximate".
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
     """
     origin = np.zeros(model.n_features, np.float32)
-    frame = Frame(origin, "origin", 0.0, 0.0)  # without support vectors the paper's limit does not apply
+    frame = Frame(origin, "origin", 0.0, 0.0)  # without support vectors, the limit of Claesen et al. does not apply
     header = start_header(model, "approximate", frame, math.inf, False) | {
         "n_centers": 1,
         "first_remainder_degree": certificates.first_remainder_degree,
@@ -289,10 +289,10 @@ def build_taylor(
 def _expansion_sections(
     model: SingleModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return the float32 coefficients, their numbers, and the router.
+    """Return the float32 coefficients of the expansions, the numbers for these coefficients, and the router.
 
     Coordinates are scaled by `input_scale`, the power of two just below sqrt(2 gamma), and the coefficients of each
-    center by another power of two. So nothing overflows float32, whatever gamma and the coefficients are.
+    center are scaled by another power of two. Therefore nothing overflows float32, for any gamma and coefficients.
     """
     n, d = expanded.centers.shape
     varying = np.arange(d) if expanded.varying is None else expanded.varying
@@ -337,7 +337,7 @@ def _expansion_sections(
 
 
 def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray]) -> FloatArray:
-    """Merge each decision function's arrays, (its n_centers, ...), into one array of all forms, center by center."""
+    """Merge the arrays of all decision functions, (its n_centers, ...), into one array, center by center."""
     result = np.empty((sum(map(len, places)), *of_decisions[0].shape[1:]))
     for positions, values in zip(places, of_decisions, strict=True):
         result[positions] = values
@@ -345,10 +345,10 @@ def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray
 
 
 def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
-    """Return the norms of all degrees below the first that every decision function's remainder covers.
+    """Return the norms of all degrees below `first_remainder_degree`, the first in the remainders of all functions.
 
-    If a function's remainder starts at a lower degree, it also bounds each of the degrees between:
-    T_theta >= theta^(k/2) N_k.
+    If the remainder of a function starts at a lower degree, the remainder also bounds each degree in between: T_theta
+    >= theta^(k/2) N_k.
     """
     norms = certificates.norms.copy()
     for k in range(certificates.first_remainder_degree, first_remainder_degree):
@@ -359,13 +359,13 @@ def _known_norms(certificates: Certificates, first_remainder_degree: int) -> Flo
 def _scaled_parts(
     constants: FloatArray, parts: tuple[FloatArray, ...], input_scale: float
 ) -> tuple[list[npt.NDArray[np.float32]], FloatArray]:
-    """Return the coefficients per degree in scaled coordinates as float32, and each center's power of two.
+    """Return the coefficients per degree in scaled coordinates as float32, and the power of two of each center.
 
     Raises UnsupportedModelError if a coefficient exceeds the limits of the format.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # the check below rejects infinity and NaN
         scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
-        # The coefficients of the symmetric form are smaller than those of the monomials, by up to k!.
+        # The coefficients of the symmetric form are smaller than the coefficients of the monomials, by up to k!.
         largest = np.abs(constants)
         for k, part in enumerate(scaled, 1):
             largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))
@@ -388,7 +388,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
 
 
 def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
-    """Return the monomials of degree 1 to `degree` in the coordinates u, each degree in lexicographic order."""
+    """Return the monomials of degrees 1 to `degree` in the coordinates u, each degree in lexicographic order."""
     n = len(u)
     by_degree = [u]
     for k in range(2, degree + 1):
@@ -399,7 +399,7 @@ def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
 
 
 def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_scale: float) -> bytes:
-    """Encode lists of centers in panels of 16, with the float32 numbers that distances need."""
+    """Encode the lists of centers in panels of 16, with the float32 numbers for computing distances."""
     router, centers = expanded.router, expanded.centers
     assert router is not None
     members = [_padded(np.asarray(slots, "<u4")) for slots in router.members]
@@ -416,12 +416,12 @@ def _pack_router(expanded: Expanded, reference: npt.NDArray[np.float32], input_s
 
 
 def _padded(slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Pad to a multiple of 16 by repeating the last slot."""
+    """Pad slots to a multiple of 16 by repeating the last slot."""
     return np.concatenate([slots, np.repeat(slots[-1:], -len(slots) % schema.ROUTER_WIDTH)])
 
 
 def _panels(points: FloatArray, metric: FloatArray, slots: npt.NDArray[Any]) -> FloatArray:
-    """Return half of x'Dx and -Dx of the points in the slots, 16 in parallel; D is the router's diagonal metric."""
+    """Return half of x'Dx, and -Dx, for the points x in the slots, 16 in parallel; D is the router's metric."""
     with np.errstate(over="ignore"):
         half_sq_norm = 0.5 * (metric * points**2).sum(axis=1, keepdims=True)
         rows = np.concatenate([half_sq_norm, -metric * points], axis=1)[slots]
@@ -455,7 +455,7 @@ def _expansion_check_rows(
         for part, monomials in zip(parts, _monomials(u, degree), strict=True):
             inner += float(part[e].astype(np.float64) @ monomials)
             absolute_sum += float(np.abs(part[e]).astype(np.float64) @ np.abs(monomials))
-        # Absolute sum times the summation depth, with allowance for exp and for every order of summation.
+        # Sum of absolute values times the summation depth, with an allowance for exp and for every order of summation.
         tolerance = (max(degree, 2) * n_features + 64) * (1.0 + s) * 2.0**-23 * scale * absolute_sum
         tolerance += 2.0**-48 * abs(intercept) + 2.0**-100 * records["output_scale"][e]
         result.append((amplitude, intercept + scale * inner, tolerance))
@@ -465,7 +465,7 @@ def _expansion_check_rows(
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return the support vectors and coefficients; none if gamma is 0, as the intercept then holds the constant."""
+    """Return the support vectors and coefficients; if gamma is 0, nothing, because the intercept holds the constant."""
     if model.gamma == 0.0:
         model = replace(
             model,
@@ -484,7 +484,7 @@ def exact_sections_of(artifact: Artifact) -> dict[str, bytes]:
 
 
 def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
-    """Return support vectors, their coefficients and, for pairs of classes, the number of vectors per class."""
+    """Return support vectors, their coefficients and, for pairs of classes, the number of vectors in each class."""
     sections = {"dual_coef": model.dual_coef.astype("<f8").tobytes(), "support_vectors": packing.pack(model)}
     if model.has_pairs:
         sections["class_counts"] = np.asarray(model.n_support).astype("<u4").tobytes()
@@ -492,7 +492,7 @@ def support_vector_sections(model: KernelModel) -> dict[str, bytes]:
 
 
 def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, bytes]) -> Artifact:
-    """Add the sections that every mode has."""
+    """Add the sections that artifacts of every mode have."""
     labels = _pack_labels(model.labels)[2]
     if labels:
         sections["labels"] = labels
@@ -510,14 +510,14 @@ def assemble(model: SingleModel, header: dict[str, Any], sections: dict[str, byt
 
 
 def with_vectorizers(artifact: Artifact, texts: TextRows) -> Artifact:
-    """Return the artifact with the vectorizers that turn documents into its rows."""
+    """Return the artifact with the vectorizers that convert documents to the artifact's rows."""
     header = dict(zip(schema.fields_of("header"), schema.HEADER.unpack_from(artifact.data), strict=True))
     sections = {name: bytes(content) for name, content in artifact._sections.items()}
     return Artifact(_lay_out(header, {**sections, "vectorizers": texts.written()}))
 
 
 def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
-    """Concatenate header, section table and aligned sections in order, with counts and checksum filled in."""
+    """Concatenate header, section table and aligned sections in order, after filling in counts and the checksum."""
     offset = schema.HEADER.size + schema.SECTION.size * len(sections)
     table, body = b"", []
     for name, content in sorted(sections.items(), key=lambda section: schema.SECTION_IDS[section[0]]):
@@ -529,7 +529,7 @@ def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     header = {**header, "n_sections": len(sections), "file_bytes": schema.aligned(offset), "checksum": 0}
     head = bytearray(schema.HEADER.pack(*(header[name] for name in schema.fields_of("header"))) + table)
     checksum = zlib.crc32(head)
-    for piece in body:  # pieces may be large; only the final join copies them
+    for piece in body:  # pieces may be large, so only the final join copies them
         checksum = zlib.crc32(piece, checksum)
     struct.pack_into("<I", head, schema.offset_of("header", "checksum"), checksum)
     return b"".join([head, *body])
@@ -556,7 +556,7 @@ def _pack_labels(labels: npt.NDArray[Any]) -> tuple[int, bytes, bytes]:
     name = dtype.str.encode()
     if dtype.kind in "biu" and all(-(2**63) <= int(label) < 2**63 for label in labels):
         return schema.INT64, name, labels.astype("<i8").tobytes()
-    if dtype.kind == "u":  # beyond int64: stored as digits
+    if dtype.kind == "u":  # numbers beyond int64 are stored as digits
         return schema.TEXT, name, _pack_texts(tuple(str(int(label)) for label in labels), "labels")
     if dtype.kind == "f" and np.isfinite(labels).all() and dtype.itemsize <= 8:
         return schema.FLOAT64, name, labels.astype("<f8").tobytes()
@@ -582,7 +582,7 @@ def check_row(
 
 
 def _amplitude(n_features: int) -> float:
-    """Return a power of two that makes s about 1."""
+    """Return a power of two for which s of a check row is about 1."""
     return float(2.0 ** -np.ceil(np.log2(n_features) / 2.0))
 
 

@@ -2,17 +2,17 @@
 
     exp(-gamma ||x - y||^2) = exp(-gamma ||x||^2) exp(-gamma ||y||^2) sum_k (2 gamma x.y)^k / k!
 
-where (x.y)^k / k! is the sum of x^alpha y^alpha / alpha! over the monomials of degree k. So the inner product of the
-features
+where (x.y)^k / k! is the sum of x^alpha y^alpha / alpha! over the monomials of degree k. Therefore the inner product of
+the features
 
     phi_alpha(x) = exp(-gamma ||x||^2) sqrt((2 gamma)^|alpha| / alpha!) x^alpha,        |alpha| <= r,
 
-is the kernel without the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With
-t = 2 gamma ||x|| ||y|| >= 2 gamma |x.y|, the absolute value of these degrees together is at most
+is the kernel without the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x|| ||y|| >= 2
+gamma |x.y|, the absolute value of the sum of these degrees is at most
 
     exp(-gamma (||x||^2 + ||y||^2)) sum_{k>r} t^k / k! = exp(-gamma (||x|| - ||y||)^2) P(r + 1, t)
 
-where P is the regularised incomplete gamma function. Equality holds if x and y have the same direction.
+where P is the regularized incomplete gamma function. Equality holds if x and y have the same direction.
 """
 
 from __future__ import annotations
@@ -36,43 +36,44 @@ from approxsvm.frames.rows import chunks
 from approxsvm.ir.constants import UNIT32, UNIT64
 from approxsvm.ir.kernel_model import FloatArray
 
-# Higher degrees have too many monomials, and `truncation_bound` relies on the limit for underflow.
+# Higher degrees have too many monomials, and the underflow error in `truncation_bound` relies on this limit.
 MAX_DEGREE: Final = 30
 _MOST_COLUMNS: Final = 2**63 - 1
-# Maximum error of a norm whose squares underflow.
+# Maximum error of a norm if the squares underflow.
 _UNDERFLOWN: Final = 2.0**-500
 
 
 class TaylorFeatures(FeatureMap):
     """Weighted monomials that approximate the Gaussian kernel exp(-gamma ||x - y||^2) by inner products.
 
-    A linear model on these features is a Gaussian times a polynomial: the expansion of a support vector machine about
-    the origin, but trained directly. Sparse rows give sparse features; a row with n non-zeros has C(n + degree, degree)
-    of them and takes proportional time. Features are computed in float64 and returned in the dtype of the rows.
+    A linear model on these features is a Gaussian times a polynomial. It has the same form as the expansion of an SVM
+    about the origin, but is trained directly. Sparse rows give sparse features; the features of a row with n non-zeros
+    have C(n + degree, degree) non-zeros and take time in proportion to this number. Features are computed in float64
+    and returned in the dtype of the rows.
 
     Parameters
     ----------
     gamma : {"scale", "auto"} or float, default="scale"
-        Kernel parameter, above 0; "scale" is 1 / (n_features * X.var()) and "auto" 1 / n_features, as in SVC.
+        Kernel parameter, positive; "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in SVC.
     degree : int, default=2
         Highest degree, from 1 to 30.
 
     Attributes
     ----------
     gamma_ : float
-        The value of `gamma` for the rows of `fit`.
+        Value of `gamma` for the rows that were passed to `fit`.
     degree_ : int
-        The `degree` of `fit`.
+        Value of `degree` when `fit` was called.
     n_output_features_ : int
-        C(n_features_in_ + degree, degree).
+        Number of features, C(n_features_in_ + degree, degree).
     n_features_in_ : int
         Number of features seen during `fit`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of features seen during `fit`; defined only if all of them are strings.
+        Names of the columns that were passed to `fit`; only defined if all names are strings.
 
     Notes
     -----
-    The first feature has degree 0. The features of each degree follow in the order of
+    The first feature has degree 0. The features of each degree are in the order of
     itertools.combinations_with_replacement, as in scikit-learn's PolynomialFeatures.
 
     References
@@ -141,13 +142,13 @@ class TaylorFeatures(FeatureMap):
         Returns
         -------
         ndarray or CSR matrix of shape (n_rows, n_output_features_)
-            Dense or sparse like `X`, with the dtype of `X` if that is float32 or float64. Each sparse row stores the
-            features of its entries in ascending order, with int64 indices where int32 is too small.
+            Dense or sparse like `X`, with the dtype of `X` if `X` is float32 or float64. Each sparse row stores its
+            features in increasing order of columns; column indices are int64 if int32 is too small.
 
         Raises
         ------
         InputError
-            `X` is invalid, or its features do not fit into the memory of this machine.
+            `X` is invalid, or the features do not fit into the memory of this machine.
         """
         check_is_fitted(self)
         rows = self._rows(X)
@@ -169,7 +170,7 @@ class TaylorFeatures(FeatureMap):
         fits_int32 = max(total, self.n_output_features_) <= np.iinfo(np.int32).max
         column_type: Any = np.int32 if fits_int32 else np.int64
         _check_memory(total * (rows.data.itemsize + np.dtype(column_type).itemsize), n_rows, max(outputs))
-        order = np.argsort(places, kind="stable")  # rows with as many entries, next to each other, are dense
+        order = np.argsort(places, kind="stable")  # rows with the same number of entries form a dense block
         columns, values = np.empty(total, column_type), np.empty(total, rows.dtype)
         n_later = _numbers_of_monomials(self.n_features_in_, degree)
         end = 0
@@ -183,30 +184,30 @@ class TaylorFeatures(FeatureMap):
                 columns[made] = _columns_of_monomials(left, n_later).ravel()
         indptr = np.concatenate([[0], np.cumsum(np.array(outputs, np.int64)[places[order]])]).astype(column_type)
         features = type(rows)((values, columns, indptr), shape=(n_rows, self.n_output_features_))[np.argsort(order)]
-        features.has_canonical_format = True  # as written
+        features.has_canonical_format = True  # true by construction
         return features
 
     def truncation_bound(self, X: Any, Y: Any = None) -> FloatArray:
-        """Bound the error of inner products of features as approximations of the kernel, rounding included.
+        """Bound the error of inner products of features as approximations of the kernel, including rounding errors.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         Y : array-like or sparse matrix of shape (n_others, n_features), optional
-            `X` by default.
+            Default: `X`.
 
         Returns
         -------
         ndarray of shape (n_rows, n_others), float64
-            Upper bound of |features of x . features of y - exp(-gamma ||x - y||^2)|, for features returned by
-            `transform` for rows of the same dtype, and their inner product over the real numbers. It depends only on
-            the norms of the rows, and so holds for all rows with these norms.
+            Upper bound on |features of x . features of y - exp(-gamma ||x - y||^2)|, for the features that `transform`
+            returns for rows of the same dtype, and for the inner product over the real numbers. The bound depends only
+            on the norms of the rows, so it holds for all rows with these norms.
 
         Notes
         -----
         A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features + 2) u gamma
-        ||x||^2. Inner products of the features' absolute values are at most 1. Below the normal range of float64, the
-        relative errors are wrong by less than 2^-900 per feature, because degrees are at most 30.
+        ||x||^2 to the feature. Inner products of the features' absolute values are at most 1. Below the normal range of
+        float64, rounding is not relative; because degrees are at most 30, this adds less than 2^-900 per feature.
         """
         check_is_fitted(self)
         left = self._rows(X)
@@ -214,7 +215,7 @@ class TaylorFeatures(FeatureMap):
         return self._bound(*_norms(left), *_norms(right), rounded=sum(r.dtype == np.float32 for r in (left, right)))
 
     def _bound(self, x: FloatArray, x_depth: int, y: FloatArray, y_depth: int, rounded: int) -> FloatArray:
-        """Compute the bound from norms with relative errors depth * u; `rounded` counts sides with float32 features."""
+        """Compute the bound from norms with relative errors depth * u; `rounded` is the number of sides in float32."""
         degree, gamma = self.degree_, self.gamma_
         x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_depth, y_depth) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -235,7 +236,7 @@ class TaylorFeatures(FeatureMap):
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of the columns. Default: those seen by `fit`, or x0, x1, ...
+            Names of the columns. Default: the names that were passed to `fit`, or x0, x1, ...
 
         Returns
         -------
@@ -252,12 +253,12 @@ class TaylorFeatures(FeatureMap):
 
 
 def _weighted_monomials(rows: npt.NDArray[Any], gamma: float, degree: int) -> FloatArray:
-    """Compute the features of dense rows; a block of degree k is x_i times a suffix of degree k - 1."""
+    """Compute the features of dense rows; each block of degree k is x_i times a suffix of the block of degree k - 1."""
     x = rows.astype(np.float64)
     n = x.shape[1]
     with np.errstate(over="ignore", under="ignore"):
         first = np.exp(-gamma * np.einsum("ij,ij->i", x, x))
-        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # powers might be infinite
+        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # powers could be infinite
         features, lower = np.empty((len(x), math.comb(n + degree, degree))), first[:, np.newaxis]
         features[:, 0], end = first, 1
         for k in range(1, degree + 1):
@@ -289,8 +290,8 @@ def _columns_of_monomials(left: npt.NDArray[Any], n_later: npt.NDArray[np.int64]
     columns = np.zeros((n_rows, math.comb(n + len(n_later) - 1, n)), np.int64)
     lower, end = columns[:, :1], 1
     for k in range(1, len(n_later)):
-        # Monomials of degree k that begin with x_i are x_i times the monomials of degree k - 1 that begin with x_i or
-        # later, in the same order.
+        # Monomials of degree k that begin with x_i are x_i times the monomials of degree k - 1 that begin with x_i or a
+        # later variable, in the same order.
         shift = (n_later[k, -1] - n_later[k, left]) - (n_later[k - 1, -1] - n_later[k - 1, left]) + n_later[k - 1, -1]
         start = end
         for i in range(n):
@@ -309,7 +310,7 @@ def _monomial_name(factors: tuple[int, ...], names: Any) -> str:
 
 
 def _norms(rows: Any) -> tuple[FloatArray, int]:
-    """Return computed Euclidean norms, and the summation depth of their squares."""
+    """Return computed Euclidean norms, and the summation depth of the squares."""
     wide = rows.astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         squares = wide.multiply(wide).sum(axis=1) if issparse(wide) else np.einsum("ij,ij->i", wide, wide)
@@ -318,7 +319,7 @@ def _norms(rows: Any) -> tuple[FloatArray, int]:
 
 
 def _check_memory(n_bytes: int, n_rows: int, n_features: int) -> None:
-    """Raise InputError if an array would exceed the memory of this machine, if its size is known."""
+    """Raise InputError if an array would exceed the memory of this machine; no check if the size is unknown."""
     names = getattr(os, "sysconf_names", {})
     if "SC_PHYS_PAGES" not in names:
         return
