@@ -36,9 +36,9 @@ class LibsvmModelDict(TypedDict):
     max_index: int
     ends_in_line_break: bool
 
-# The constants of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. `records` lists the name, the code
-# in Python's struct and the count of each field. `layouts` lists the name and code of each array; the name "" means
-# zero bytes up to this multiple. `domains` describes the numbers that kinds of ops need.
+# The constants of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. Fields of `records` have a name, a
+# code of Python's struct and a count. Arrays of `layouts` have a name and a code; the name "" means padding up to a
+# multiple. `domains` describes the numbers that kinds of ops need.
 class Schema(TypedDict):
     limits: dict[str, float]
     sections: dict[str, int]
@@ -57,8 +57,8 @@ def max_phi(k: int, low: Any, high: Any) -> Any: ...
 def remainder_factor(first: int, theta: float, s: Any) -> Any: ...
 
 # Bounds of expansions (cpp/include/approxsvm/bounds/certificate.hpp). `ends` holds the lowest and highest s of each
-# cell, (2, n_cells). The factors are those of N_0 ... N_8, of the remainder for each theta (infinite: W replaces the
-# remainder) and of W, (14, n_cells).
+# cell, (2, n_cells). There is a factor for each of N_0 ... N_8, for the remainder for each theta (infinite: W replaces
+# the remainder) and for W, (14, n_cells).
 class ExpansionArithmetic:
     def __init__(self, unit: float, form: float, half_norm: float) -> None: ...
     unit: float
@@ -71,8 +71,7 @@ def bound_factors(
     ends: _Floats, degree: int, first_remainder_degree: int, arithmetic: ExpansionArithmetic
 ) -> _Floats: ...
 
-# Sums of powers, tanh or cos (cpp/include/approxsvm/program/terms.h): reach and moments. The other functions take
-# arrays.
+# Sums of powers, tanh or cos (cpp/include/approxsvm/program/terms.h): reach and moments. Other functions take arrays.
 def term_moments(power: int, norms: _Array, moduli: _Array) -> tuple[float, Any]: ...
 def term_limit(power: int, order: int, reach: Any) -> Any: ...
 def sum_error(power: int, of_arguments: float, of_terms: float, moduli: Any, a1: Any) -> Any: ...
@@ -81,20 +80,19 @@ def sum_error(power: int, of_arguments: float, of_terms: float, moduli: Any, a1:
 def common_grid(values: _Array) -> tuple[float, float]: ...
 
 # Validated bytes, as a read-only buffer. A source that is read-only and aligned to 64 bytes is used without a copy; any
-# other source is copied. ArtifactError names the section, the field and both numbers.
+# other source is copied. ArtifactError names the section, the field, the found and the expected number.
 class Artifact:
     def __init__(self, source: Any) -> None: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def n_terms(self) -> int: ...
-    # Maximum number of multiply-adds for the labels of a single row, up to float64 and with the definition; None if
-    # unknown.
+    # Maximum number of multiply-adds for labels of a single row, up to float64 and with the definition, or None.
     @property
     def row_work(self) -> tuple[float, float] | None: ...
     # Names in cpp/include/approxsvm/parts.inc of the parts that approxsvm::ModelOf needs for this model.
     @property
     def parts(self) -> list[str]: ...
-    # For each array of a section with a layout: name, code, offset, count, least and largest value; records have no
+    # For each array of a section with a layout: name, code, offset, count, smallest and largest value; records have no
     # name.
     def list_numbers(self, section: int) -> list[tuple[str, str, int, int, float, float]]: ...
 
@@ -124,19 +122,18 @@ class Predictor:
     def target(self) -> str: ...
     @property
     def counts(self) -> list[int]: ...
-    # Number of rows that went straight to the float64 engine because of the option `values`; `counts` includes these
-    # rows.
+    # Number of rows sent straight to the float64 engine because of the option `values`; included in `counts`.
     @property
     def exact_count(self) -> int: ...
-    # Multiply-adds per support vector if rows are evaluated by the few values of their columns; 0 if they are not.
+    # Multiply-adds per support vector if rows are evaluated by the few values of their columns, otherwise 0.
     @property
     def few_values_work(self) -> float: ...
     # `want` is a sum of bits, one for each output for raw rows: 1 labels (uint32 positions), 2 decision values, 4
-    # bounds, 8 stages (uint8), 16 whether the first stage proves the row, 32 probabilities, 64 bounds of the
+    # bounds, 8 stages (uint8), 16 whether the first stage proves the label or value, 32 probabilities, 64 bounds of the
     # probabilities. Several outputs are returned as a tuple, in this order. `values`: "promised" (exact values, or
     # values within the model's tolerance if it has one), "settled" (values of the cheapest stage that determines the
-    # label and meets the tolerance) or "exact". `as_part`: the results are identical to those of the rows in a large
-    # batch.
+    # label and meets the tolerance) or "exact". `as_part`: the results are identical to the results for the same rows
+    # in a large batch.
     def dense(
         self, rows: _Array, n_threads: int, want: int = 2, values: str = "promised", as_part: bool = False
     ) -> Any: ...
@@ -155,12 +152,12 @@ class Predictor:
     # Predicts a dict, list or tuple as `one` does; None if the reader cannot convert the row, or the row is invalid.
     def one_of(self, reader: RowReader, row: Any) -> Any: ...
 
-# Transforms rows by a section input_map (models/FORMAT.md), in float64; the rows have only the columns that it selects.
+# Transforms rows by a section input_map (models/FORMAT.md), in float64, for the columns that the map selects.
 class InputMap:
     def __init__(self, section: bytes, n_raw_features: int, n_features: int) -> None: ...
     # Returns values and errors, both (n_rows, n_features); bounds on the Euclidean distance for each row; whether a
-    # number of the row left the range of float64; whether a step rejects the row; and, for the first rejected row, its
-    # position, the step's kind, the number, and the limit of the step.
+    # number of the row left the range of float64; whether a step rejects the row; and, for the first rejected row:
+    # position, kind of step, number, and limit of the step.
     def map(
         self,
         rows: _Floats,
@@ -188,7 +185,7 @@ class Outputs:
 def runnable_targets() -> list[str]: ...
 
 # Computes sum_ij left_i gram_ij^k right_j for k = 0, 1, ..., one for each number of `series`. The given matrices are
-# filled: the matrices of `powers` with the elementwise power gram^k, by their degrees k; `sum_of_series` with sum_k
+# filled: the matrix `powers[k]` with the elementwise power gram^k; `sum_of_series` with sum_k
 # series_k gram^k. All arrays are float64 in C order.
 def gram_powers(
     gram: _Floats,

@@ -40,7 +40,7 @@ from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
-# Lowerings of a model to its artifact, by the kind of model.
+# Functions that lower a model to an artifact, by the kind of model.
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
@@ -71,9 +71,9 @@ def compile(
     """Compile a trained kernel model into a small, fast predictor.
 
     Models with a linear kernel or a polynomial kernel of degree 1 to 6 need no expansion. Only the options `mode`,
-    `tolerance`, `max_bytes` and `n_jobs` apply to these models, and all their values are exact up to float64 rounding.
-    A kernel of degree 1 or 2 is expanded to a quadratic form if evaluating the form costs less than evaluating the
-    support vectors.
+    `tolerance`, `max_bytes` and `n_jobs` apply to these models, and all values of these models are exact up to float64
+    rounding. A kernel of degree 1 or 2 is expanded to a quadratic form if evaluating the form costs less than
+    evaluating the support vectors.
 
     A pipeline of `TaylorFeatures` and a linear model is already an expansion about the origin. The pipeline compiles
     only in mode "approximate", and the bounds include only float32 rounding: `certified` shows which labels are proven
@@ -88,14 +88,13 @@ def compile(
     model : fitted estimator, KernelModel, Ensemble, or path
         scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or GaussianProcessRegressor, a pipeline that
         ends in one of these, a CalibratedClassifierCV around one of these, and more (`read_any`); or the path of a
-        LIBSVM model file. Reading a pickle can run code: load pickles yourself, or with ``read_model(path,
-        trust=True)``.
+        LIBSVM model file. Unpickling can run code: load pickles yourself, or with ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
         Sample rows like the rows to predict, without labels; for example, the training rows. The compiler places
         centers and tests plans with the sample rows. Default: the support vectors, which lead to slower plans.
     n_features : int, optional
         Number of columns of the rows to predict. A LIBSVM model file does not store this number, and the last features
-        may be zero in all its support vectors. Default: taken from `X`, or else from the support vectors.
+        may be zero in all support vectors. Default: taken from `X`, or else from the support vectors.
     mode : {"certified", "approximate", "exact"}
         "certified": each label is proven equal to the exact model's label, or computed by the exact model; the artifact
         includes the support vectors. "approximate": only the expansion, with bounds but without support vectors; labels
@@ -103,17 +102,17 @@ def compile(
     degree : "auto" or int from 1 to 6
         Degree of the expansions (Cotter et al. 2011). "auto" tries several degrees and takes the fastest.
     n_centers : "auto" or int
-        Number of expansion points; each row uses a nearby one. "auto" tries several numbers and takes the fastest, or
+        Number of expansion points; each row uses a nearby point. "auto" tries several numbers and takes the fastest, or
         the exact model if no expansion is faster; in mode "approximate" the number is 1 unless `target_error` requires
         more.
     center : {"mean", "origin"}
         The expansion point if there is only one. An expansion about the mean of the support vectors is more accurate;
-        the expansion about the origin is exactly the one of Claesen et al. 2014.
+        the expansion about the origin is exactly the expansion of Claesen et al. 2014.
     tolerance : float, optional
         In the modes "certified" and "exact", every decision value (or value of a regression) differs from the exact
-        value by at most `tolerance`, in the units of the target, rounding included. Default: none for classifiers,
-        because only the labels count; for regressions, a thousandth of the range of the model's values at its support
-        vectors ("exact": float64 accuracy).
+        value by at most `tolerance`, in the units of the target, rounding included. Default: no tolerance for
+        classifiers, because only labels count; for regressions, a thousandth of the range of the model's values at its
+        support vectors ("exact": float64 accuracy).
     labels : {"source", "probability"}
         "source": the labels of the source's ``predict``. "probability": the class with the largest probability in the
         source's ``predict_proba``; SVC(probability=True) predicts another label for some rows. A model with labels by
@@ -137,7 +136,7 @@ def compile(
         than the trial takes: with more rows, the compiler searches longer for a faster plan. Default: a million.
     plan : Plan, optional
         Plan to build without a search, such as the `plan` of a model that was compiled earlier. For the same model,
-        rows and other options, the artifact is the same as the earlier one. Bounds are always computed anew, so a plan
+        rows and other options, the artifact equals the earlier artifact. Bounds are always computed anew, so a plan
         may be used again after the model was retrained. Options that guide a search must then be left out.
     measure : bool
         Whether to time the best plans on this machine: up to four plans, the exact engine among them, whose estimated
@@ -204,7 +203,7 @@ def compile(
 def _compiled(
     model: Any, X: Any, n_features: int | None, request: Request, labels: str, n_jobs: int | None
 ) -> tuple[CompiledModel, str | None]:
-    """Return the predictor, and a doubt about the source's predictions if there is one."""
+    """Return the predictor, and any doubt about the source's predictions."""
     start = time.perf_counter()
     texts, model = split(model)
     X = known_rows(X)
@@ -313,7 +312,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
 
 
 def _check_columns(X: Any, columns: RawColumns, n_columns: int) -> None:
-    """Check the number of columns of X and, if the model and X have names, the names and their order."""
+    """Check the number of columns of X and, if the model and X have names, the names and the order of the names."""
     if n_columns != columns.n_columns:
         raise InputError(f"X has {n_columns} features, but the model has {columns.n_columns}")
     if columns.names is None or columns.by_column:

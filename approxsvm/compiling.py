@@ -40,7 +40,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
 
     scikit-learn's tools accept this object in place of the estimator: pipelines, searches over ``estimator__C``,
     cross-validation, votes, stacks and calibration. All these tools predict with the compiled model. The function
-    `compile` accepts this object, and pipelines, searches or ensembles that contain such objects; it compiles the
+    `compile` accepts this object, and pipelines, searches or ensembles that contain such objects, and compiles the
     trained estimators.
 
     Parameters
@@ -59,7 +59,8 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
     estimator_ : estimator
         The trained clone.
     compiled_ : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
-        The compiled model, which can be saved; see its methods `certified` and `error_bound`, and its `summary`.
+        The compiled model, which can be saved; see the methods `certified` and `error_bound`, and the property
+        `summary`.
     n_features_in_, feature_names_in_
         Same as in the trained estimator, if the estimator has them.
     """
@@ -249,7 +250,7 @@ class CompiledRegressor(RegressorMixin, CompilingEstimator):  # type: ignore[mis
 
 
 class CompiledOutlierDetector(OutlierMixin, CompilingEstimator):  # type: ignore[misc]
-    """Outlier detector that trains another one and compiles it; see CompilingEstimator for further parameters.
+    """Outlier detector that trains another detector and compiles it; see CompilingEstimator for further parameters.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Exception classes, one for each kind of failure, and warning classes, one for each kind of doubt.
 
-Error messages are in lower case; they name the offending item and both numbers.
+Error messages are in lower case; they name the offending item, the found and the expected number.
 """
 
 

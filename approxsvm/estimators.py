@@ -179,7 +179,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         Returns
         -------
         ndarray of shape (n_rows,) or, with several classes, (n_rows, n_pairs), float64
-            The shape is that of the predictions for a regression. Pairs of classes are in LIBSVM's order, (0, 1), (0,
+            The shape is that of the predictions for a regression. Pairs of classes are in LIBSVM's order: (0, 1), (0,
             2), ..., by position in ``artifact.labels``.
         """
         return self._evaluator.error_bound(self._rows(X))
@@ -454,7 +454,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
-        Labels of each target; for a OneVsRestClassifier the classes 0, 1, ..., any number of which a row may belong to.
+        Labels of each target; for a OneVsRestClassifier the classes 0, 1, ..., of which a row may have several or none.
     """
 
     @property
@@ -535,7 +535,7 @@ def _as_numbers(columns: Any) -> Any:
 
 
 def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
-    """Return the estimator for an artifact, after its check rows were evaluated again."""
+    """Return the estimator for an artifact, after evaluating the check rows of the artifact."""
     of_classes = CompiledEnsemble if artifact.n_decisions == 0 else CompiledSVC
     classes: dict[str, type[CompiledModel]] = {
         "classification": CompiledMultiOutput if artifact.of_targets else of_classes,

@@ -27,12 +27,12 @@ class Predictor(Predicting):
     artifact : path, bytes, or artifact
         Path of an .asvm file, its content, or the ``artifact`` of a compiled estimator.
     n_jobs : int, optional
-        Number of threads. Default: 1; -1 for all processors. Results do not depend on it.
+        Number of threads. Default: 1; -1 for all processors. Results do not depend on the number of threads.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        Class labels, sorted; empty for other tasks.
+        Class labels, sorted; empty unless the task is classification.
     n_features : int
         Number of columns that rows must have.
     feature_names : tuple of str, or None

@@ -12,7 +12,7 @@ from pathlib import Path
 def installed_folder(path: str) -> str:
     """Return the folder of the installed package, which has the compiled module that is missing at `path`.
 
-    All modules are imported from that folder, so that versions never mix; a warning tells if the sources differ.
+    All modules are imported from that folder, so that versions never mix. If the sources differ, a warning says so.
     """
     sources = Path(path)
     try:

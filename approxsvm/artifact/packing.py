@@ -52,7 +52,7 @@ def pack(model: KernelModel) -> bytes:
 
 
 def reference_row(vectors: FloatArray) -> FloatArray | None:
-    """Return the most frequent value of each feature; None if many values differ from them, or they are zero or far.
+    """Return the most frequent value of each feature; None if many values differ, or the row is zero or far away.
 
     Standardized one-hot columns contain no zeros, but only two distinct values each.
     """

@@ -61,7 +61,8 @@ class Artifact(SealedBytes):
     Raises
     ------
     ArtifactError
-        The bytes break a rule of models/FORMAT.md; the message names the section, the field, and both values.
+        The bytes break a rule of models/FORMAT.md; the message names the section, the field, the found and the expected
+        value.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -401,7 +402,7 @@ class Artifact(SealedBytes):
 
     @property
     def build_plan(self) -> Plan | None:
-        """Plan that was built, with the plans of an ensemble's members; None if the artifact does not contain it."""
+        """Plan that was built, with the plans of an ensemble's members; None if the artifact contains no plan."""
         if self.members:
             plans = [member.build_plan for member in self.members]
             known = tuple(plan for plan in plans if plan is not None)
@@ -455,7 +456,7 @@ class Artifact(SealedBytes):
         return RouterLists(found["starts"][0].astype(np.int64), found["members"][0], points)
 
     def section(self, name: str) -> bytes:
-        """Return the content of a section; empty if the artifact does not have it."""
+        """Return the content of a section; empty if the artifact lacks the section."""
         return bytes(self._sections.get(name, b""))
 
     def arrays(self, name: str) -> dict[str, list[npt.NDArray[Any]]]:

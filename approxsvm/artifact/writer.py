@@ -1,4 +1,4 @@
-"""Artifact writer, which narrows, scales and orders the compiler's numbers, and lays them out as bytes."""
+"""Artifact writer, which narrows, scales and orders the compiler's numbers and lays out the bytes."""
 
 import math
 import struct
@@ -168,7 +168,7 @@ def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
 
 
 def _constant_decision(model: KernelModel, decision: int) -> float:
-    """Return the decision value of a model with gamma = 0, rounded once, because its bound includes no rounding."""
+    """Return the decision value of a model with gamma = 0, rounded once, as the error bound includes no rounding."""
     try:
         return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
     except OverflowError:
@@ -222,7 +222,7 @@ _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
 
 
 def build_ensemble(members: Sequence[Artifact], ensemble: Ensemble) -> Artifact:
-    """Combine compiled models, the members of an ensemble, in one file; the outputs combine their predictions.
+    """Combine compiled models, the members of an ensemble, in one file; its outputs combine the members' predictions.
 
     Raises ArtifactError if the members do not match.
     """
@@ -292,7 +292,7 @@ def _expansion_sections(
     """Return the float32 coefficients of the expansions, the numbers for these coefficients, and the router.
 
     Coordinates are scaled by `input_scale`, the power of two just below sqrt(2 gamma), and the coefficients of each
-    center are scaled by another power of two. Therefore nothing overflows float32, for any gamma and coefficients.
+    center are scaled by another power of two. Therefore no coefficient overflows float32, for any gamma.
     """
     n, d = expanded.centers.shape
     varying = np.arange(d) if expanded.varying is None else expanded.varying
@@ -337,7 +337,7 @@ def _expansion_sections(
 
 
 def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray]) -> FloatArray:
-    """Merge the arrays of all decision functions, (its n_centers, ...), into one array, center by center."""
+    """Merge the arrays of all decision functions into one array, center by center."""
     result = np.empty((sum(map(len, places)), *of_decisions[0].shape[1:]))
     for positions, values in zip(places, of_decisions, strict=True):
         result[positions] = values

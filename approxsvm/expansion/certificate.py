@@ -138,8 +138,8 @@ class Certificates:
 
         sum_{degree < k <= m} norms[k] phi_k(s) + remainder exp((1 / theta - 1) s / 2) sqrt(gammainc(m + 1, s / theta)),
 
-    The last term, which grows without limit if theta < 1, is never more than total sqrt(gammainc(m + 1, s)). Arrays
-    have n_centers rows.
+    If the last term, which grows without limit if theta < 1, exceeds total sqrt(gammainc(m + 1, s)), the latter
+    replaces it. Arrays have n_centers rows.
     """
 
     norms: FloatArray  # (n_centers, 9): N_0 ... N_8, sharpened for dropped degrees; 0 for degrees of the remainder
@@ -166,7 +166,7 @@ class CenterSums:
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last degree of `degree_sq`
     path: int  # longest path of additions in these sums
-    terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` includes them
+    terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` has them
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E, 0 for sums in float64
     tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded
@@ -194,8 +194,8 @@ def certificates(
     `degree` is the highest kept degree; `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row; and the
     expansions are in `n_varying` features. With `directions`, G is kept, and the sums of every center must include G.
     """
-    # On a slice, each coefficient is multiplied by one more exp, which adds at most four operations to those of the
-    # features.
+    # On a slice, each coefficient is multiplied by one more exp, which adds at most four operations to the operations
+    # of the features.
     d, unit = function.n_features + (4 if n_varying < function.n_features else 0), function.unit
     sum_moduli = float(np.abs(function.coef).sum()) * (1 + function.n_sv * UNIT64)
     total = _total_norm(kernel, kernel.path, (d + 4) * _growth(4 * kernel.sq_radius) * UNIT64, sum_moduli)

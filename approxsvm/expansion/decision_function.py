@@ -41,9 +41,9 @@ class DecisionFunction:
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors
-        # Whether an inner product of sparse rows is cheaper than one of dense rows. Slices have the same value, because
-        # dense rows are shifted by their mean, and distances in a slice must not exceed those of the whole function
-        # (certificate.py).
+        # Whether an inner product of sparse rows is cheaper than one of dense rows. The flag is the same for slices,
+        # because dense rows are shifted by their mean, and distances in a slice must not exceed distances of the whole
+        # function (certificate.py).
         n_dense = vectors.shape[0] * vectors.shape[1]
         self.is_sparse = not isinstance(vectors, np.ndarray) and vectors.nnz <= _SPARSE_SHARE * n_dense
         self._varying: Any = None
@@ -89,7 +89,7 @@ class DecisionFunction:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield blocks of at most `n_rows` support vectors minus the center, each with the position of its first."""
+        """Yield blocks of at most `n_rows` support vectors minus the center, with the position of each block."""
         point = center.astype(np.float64)
         if not isinstance(self._vectors, np.ndarray):
             n_rows = max(1, min(n_rows, _BLOCK_ELEMENTS // self.n_features))

@@ -166,7 +166,7 @@ class _Pair:
     degree_sq: FloatArray
     kernel_sq: float
     kernel_moduli_sq: float
-    products: dict[_Matrix, FloatArray]  # products of matrices of pairs with the second block's weighted rows
+    products: dict[_Matrix, FloatArray]  # product of each matrix with the second block's weighted rows
 
 
 class Workspace(threading.local):
@@ -176,7 +176,7 @@ class Workspace(threading.local):
         self._numbers: dict[str | int, npt.NDArray[Any]] = {}
 
     def matrix(self, name: str | int, n_rows: int, n_columns: int, dtype: npt.DTypeLike = np.float64) -> Any:
-        """Return the matrix with a given name; its values are undefined."""
+        """Return the matrix with a given name; the values of the matrix are undefined."""
         size = n_rows * n_columns
         if name not in self._numbers or self._numbers[name].size < size:
             self._numbers[name] = np.empty(size, dtype)
@@ -184,7 +184,7 @@ class Workspace(threading.local):
 
 
 def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel: bool, workspace: Workspace) -> _Pair:
-    """Compute the contribution of one block of the Gram matrix to the sums."""
+    """Compute the terms that one block of the Gram matrix adds to the sums."""
 
     def matrix(name: str | int) -> Any:
         return workspace.matrix(name, len(left.rows), len(right.rows))

@@ -51,8 +51,8 @@ from approxsvm.system.threads import all_threads
 # Number of rows of the kernel matrix that are computed at a time.
 ROWS: Final = 256
 # Above this number of support vectors, energies are computed only for theta = 1/2. For most centers, 1/2 is best or
-# nearly best: for nine in ten, the remainder is at most 1.06 times the smallest one (measured). For a few centers theta
-# = 1 is best, which needs no energies.
+# nearly best: for nine in ten centers, the remainder is at most 1.06 times the smallest remainder (measured). For a few
+# centers theta = 1 is best, which needs no energies.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Maximum size of the coefficients at_i of a group of centers.
 _GROUP_BYTES: Final = 384 << 20
@@ -76,7 +76,7 @@ class KernelSums:
     total_sq: float  # sum_ij a_i a_j K_ij
     moduli_sq: float  # sum_ij |a_i a_j| K_ij
     values: FloatArray  # (n_sv,): decision values at the support vectors, without intercept; empty if not needed
-    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 and its float32 errors; `total_sq` first
+    contracted_sq: FloatArray  # (n_centers, len(CONTRACTIONS)): W_theta^2 plus float32 errors; `total_sq` first
     faded_moduli: FloatArray  # (n_centers, len(CONTRACTIONS)): sum_i |at_i|
     sq_radius: float  # gamma times the largest squared norm from which a distance is computed
     path: int  # longest path of additions
@@ -85,7 +85,7 @@ class KernelSums:
 def mapped_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """Map a function over arguments with threads, in order; few results are kept waiting, because each may be large."""
+    """Map a function over arguments with threads, in order; only few results wait, because a result may be large."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
     most = 2 * all_threads()
     for argument in arguments:
@@ -99,7 +99,7 @@ def mapped_in_order(
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPoint:
-    """A center and the function to expand about it: either the whole function or its restriction to a slice."""
+    """A center and the function to expand about it: the whole function, or a restriction to a slice."""
 
     function: DecisionFunction
     center: npt.NDArray[np.float32]

@@ -46,8 +46,8 @@ WORK_PER_SECOND: Final = 4e10
 # Moments replace affordable powers of the Gram matrix if the moments take less work by this factor.
 _CHEAPER: Final = 4.0
 # Energies are omitted if the bound from the triangle inequality is at most the first factor times the other parts'
-# bounds; for large models, on average over the second factor of the centers. Before norms are known, they are assumed
-# to be smaller than sums of absolute values by the third factor.
+# bounds; for large models, on average over the second factor of the centers. Unknown norms are assumed to be smaller
+# than sums of absolute values by the third factor.
 _NEGLIGIBLE: Final = 0.03
 _USUAL: Final = 0.9
 _CANCELLED: Final = 0.1
@@ -66,8 +66,9 @@ class KnownSums:
     """Cache of the sums over a model's support vectors, for later expansions about the same centers.
 
     The planner tries some centers at several degrees in turn, and finally all centers are expanded. Sums over the
-    kernel matrix are the same for all degrees, and sums about a center need not be computed again. An expansion uses
-    only cached sums that it would also compute itself, so its last bits do not depend on earlier expansions.
+    kernel matrix are the same for all degrees, and sums about a center need not be computed again. An expansion uses a
+    cached sum only if it would compute the same sum, so the last bits of an expansion do not depend on earlier
+    expansions.
     """
 
     def __init__(self) -> None:
@@ -96,7 +97,7 @@ class _Moments(NamedTuple):
 
 
 class _OfFunction:
-    """Sums of one decision function by center, as bytes; a single center needs no contracted norms."""
+    """Sums of one decision function, by the bytes of the center; a single center needs no contracted norms."""
 
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
@@ -105,7 +106,7 @@ class _OfFunction:
         self._n_bytes = 0
 
     def has_room(self, *arrays: FloatArray | None) -> bool:
-        """Return whether these arrays fit into the cache, and count their size if they do."""
+        """Return whether these arrays fit into the cache; if so, add the arrays' size to the total."""
         n_bytes = sum(array.nbytes for array in arrays if array is not None)
         if self._n_bytes + n_bytes > _MOST_KNOWN:
             return False
@@ -261,7 +262,7 @@ def _sums_over_kernel(
     mine: _OfFunction,
     progress: Callable[[float], None],
 ) -> KernelSums:
-    """Compute W, unless it is known, and the energies of these centers, which on slices use another kernel matrix."""
+    """Compute W, unless W is known, and the energies of these centers (on slices, from another kernel matrix)."""
     whole = known.wholes.get(decision)
     if sliced and whole is None:
         whole = kernel_sums(function, 0, point_of, contracted=False, progress=lambda share: progress(0.2 * share))
@@ -385,7 +386,7 @@ def _may_replace_energies(n_sv: int, d: int, last: int, n_more: int = 1) -> bool
 def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typical: FloatArray) -> list[int]:
     """Return the centers whose bounds the energies could reduce noticeably.
 
-    For a large model, energies are omitted if only few centers, far from most rows, need them: a pass takes long.
+    For a large model, a pass takes long, so energies are omitted if only few centers need them.
     """
     shares = np.array(
         [_share_of_tail(of_center, degree, s) for of_center, s in zip(sums, typical.tolist(), strict=True)]
@@ -397,7 +398,7 @@ def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typic
 
 
 def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
-    """Return the bound from the triangle inequality at a distance s, relative to the other parts' bounds."""
+    """Return the bound from the triangle inequality at a distance s, relative to the bounds of the other parts."""
     parts_sq, tail = sums.degree_sq.copy(), _tail(sums.tails, len(sums.degree_sq), s)
     if tail <= _dropped(parts_sq, degree, s):
         for k, sharpened_sq in sums.sharpened_sq.items():

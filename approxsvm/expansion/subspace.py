@@ -1,4 +1,4 @@
-"""Kernel sums on a low-dimensional subspace, and bounds on their distance from the whole decision function.
+"""Kernel sums on a low-dimensional subspace, and bounds on the distance of these sums from the whole decision function.
 
 Fix a center and an orthonormal basis P of a subspace. The coordinates of a row in the subspace are y = P' (z - center)
 sqrt(2 gamma), and the residual v is the component of (z - center) sqrt(2 gamma) orthogonal to the subspace. With y_i
@@ -17,9 +17,10 @@ bound assumes the worst direction of v:
     |f_b| <= N_b phi_b(s),    phi_b(s) = exp(-s/2) sqrt(s^b / b!),       b = 1, 2, 3
     sum_{b>=4} |f_b| <= T sqrt(P(4, s)),    T^2 = sum_ij c_i c_j K(y_i, y_j) (e^r - 1 - r - r^2/2 - r^3/6), r = v_i.v_j
 
-P is the regularized incomplete gamma function, because the phi_b^2 are Poisson probabilities. The sum of these parts is
-at most W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and its projection in
-the kernel's space. The function on the subspace equals the whole function where v = 0, so its norm is also at most W.
+P is the regularized incomplete gamma function; it bounds the sum because the phi_b^2 are Poisson probabilities. The sum
+of these parts is at most W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole function times the distance between z and
+its projection in the kernel's space. The function on the subspace equals the whole function where v = 0, so its norm is
+also at most W.
 
 The basis determines the size of these bounds. It consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j) x_i
 x_j', added up over the functions that share the basis: the directions in which these functions vary most. For
@@ -94,7 +95,7 @@ _SLOPE: Final = 0.6066
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """Norms of one decision function for one number of coordinates (model_view.hpp, ResidualNumbers)."""
+    """Norms of one decision function for a given number of coordinates (model_view.hpp, ResidualNumbers)."""
 
     total: float  # W, the norm of the whole function
     value_error: float  # bound on the change of any value by the rounding of coordinates and coefficients
@@ -104,7 +105,7 @@ class Residual:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceStage:
-    """Kernel sums of the functions of a group, for one number of coordinates."""
+    """Kernel sums of the functions of a group, for a given number of coordinates."""
 
     n_coordinates: int
     own: npt.NDArray[np.float32]  # (n_forms, n_own): coefficients c_i of the support vectors that all functions share
@@ -114,11 +115,11 @@ class SubspaceStage:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceGroup:
-    """Pairs of one class, or the only decision function, with a subspace for these functions."""
+    """Decision functions of a class's pairs, or the only decision function, with a subspace for these functions."""
 
     basis: npt.NDArray[np.float32]  # (n_coordinates, n_features), as stored
     skew: float  # distance of the stored basis from an orthonormal basis
-    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then of each function's others
+    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then of each function's other ones
     vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): coordinates in the artifact's scale
     stages: tuple[SubspaceStage, ...]  # in increasing order of the number of coordinates
 
@@ -183,16 +184,16 @@ class Lists:
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Return whether the coefficients of each list have one sign; sums then give sums of absolute values."""
+        """Return whether the coefficients of each list have one sign; sums then also give sums of absolute values."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 
 
 class GroupInSubspace:
-    """Support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for its functions.
+    """Support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for the functions.
 
-    The model is Gaussian. If the basis is computed from some of the support vectors only, `random_state` breaks ties
-    among those of equal weight. If `input_scale`, the scale of the artifact, is given, coordinates are rounded to a
+    The model is Gaussian. If the basis is computed from only some support vectors, `random_state` breaks ties between
+    support vectors of equal weight. If `input_scale`, the scale of the artifact, is given, coordinates are rounded to a
     grid.
     """
 
@@ -308,7 +309,7 @@ class GroupInSubspace:
         return SubspaceStage(k, own, others, known)
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
-        """Return the only function on the subspace of a stage, without its intercept, as a model of the coordinates."""
+        """Return the only function, restricted to the subspace of a stage and without the intercept, as a model."""
         y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
         return KernelModel(
@@ -321,7 +322,7 @@ class GroupInSubspace:
         )
 
     def _split(self, n_coordinates: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return coordinates and residuals of the support vectors, and the residuals' factors of coefficients."""
+        """Return the support vectors' coordinates and residuals v_i, and the factors exp(-||v_i||^2 / 2)."""
         y = self._y[:, :n_coordinates]
         v = self._x - y @ self.basis[:, :n_coordinates].T
         return y, v, np.exp(-0.5 * np.einsum("ij,ij->i", v, v))
@@ -347,8 +348,8 @@ class GroupInSubspace:
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the values of each function, without the intercept, and approximate error bounds.
 
-        Rows are relative to the center. The bounds only estimate float32 rounding, so they show which stages are
-        worthwhile but prove nothing. `expanded`, an expansion of the function on the subspace with its bounds, can
+        Rows are relative to the center. The bounds only estimate float32 rounding: bounds here show which stages are
+        worthwhile, but are not proven. `expanded`, an expansion of the function on the subspace with its bounds, can
         replace the sums.
         """
         k = stage.n_coordinates

@@ -2,8 +2,8 @@
 
 The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), where s = 2 gamma ||z||^2. With the weights
 w_k of degree k and N_k = ||w_k||, the absolute value of the part of degree k is at most N_k phi_k(s), and so is the sum
-of the absolute values of its terms. Rounding bounds of expansions (certificate.py) need no other facts. There is no
-truncation error.
+of the absolute values of its terms. Rounding bounds of expansions (certificate.py) depend only on these norms. There is
+no truncation error.
 
 The features of all degrees are a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2, the inequality
 

@@ -46,10 +46,10 @@ _UNDERFLOWN: Final = 2.0**-500
 class TaylorFeatures(FeatureMap):
     """Weighted monomials that approximate the Gaussian kernel exp(-gamma ||x - y||^2) by inner products.
 
-    A linear model on these features is a Gaussian times a polynomial. It has the same form as the expansion of an SVM
-    about the origin, but is trained directly. Sparse rows give sparse features; the features of a row with n non-zeros
-    have C(n + degree, degree) non-zeros and take time in proportion to this number. Features are computed in float64
-    and returned in the dtype of the rows.
+    A linear model on these features is a Gaussian times a polynomial. Such a model has the same form as the expansion
+    of an SVM about the origin, but is trained directly. Sparse rows give sparse features; the features of a row with n
+    non-zeros have C(n + degree, degree) non-zeros and take time in proportion to this number. Features are computed in
+    float64 and returned in the dtype of the rows.
 
     Parameters
     ----------

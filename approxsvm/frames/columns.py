@@ -49,11 +49,11 @@ def choose_columns(
 ) -> Features:
     """Choose the feature columns of a table from its column names.
 
-    `columns` is the user's choice, including unused columns; a single column holds lists, unless the model has only one
-    feature. `others` are columns that are not features, unless the model's names include them. `generated` states that
-    the table has no column names and its reader made them up. `tell` is called with a sentence if columns are taken by
-    position. Raises InputError, which names the columns, if columns are missing, duplicated, too few or too many, or if
-    numbered columns are incomplete or out of order.
+    `columns` is the user's choice, including unused columns; a single column is a column of lists, unless the model has
+    only one feature. `others` holds columns that are not features, unless the model's names include them. `generated`
+    states that the table has no column names and its reader made them up. `tell` is called with a sentence if columns
+    are taken by position. Raises InputError, which names the columns, if columns are missing, duplicated, too few or
+    too many, or if numbered columns are incomplete or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -312,7 +312,7 @@ def real_rows(X: Any) -> Any:
 
 
 def error_of_cells(X: Any, model: RawColumns, otherwise: str) -> InputError:
-    """Return the error for rows that are not numeric: it names the first such cell, or has the message `otherwise`."""
+    """Return an error that names the first non-numeric cell, or has the message `otherwise` if none is found."""
     try:
         table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
         if table.shape[1:] == (model.n_columns,) and not hasattr(table, "tocsr"):
@@ -457,7 +457,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a lookup finds a value as a float64: it is no string, date or array, and float64 holds it."""
+    """Return whether a lookup finds a value as a float64: it is no string, date or array, and fits into float64."""
     if isinstance(value, (*_NOT_REAL, str, bytes, np.ndarray)):
         return False
     if isinstance(value, Integral):
@@ -502,7 +502,7 @@ def _select(table: Any, positions: list[int]) -> Any:
 
 
 def _with_unused(used: Any, model: RawColumns) -> npt.NDArray[Any]:
-    """Return all columns: the used columns, and zeros in the unused columns."""
+    """Return a matrix of all columns, with zeros in the unused columns."""
     if model.uses_all:
         return np.asarray(used)
     rows = np.zeros((len(used), model.n_columns), used.dtype)

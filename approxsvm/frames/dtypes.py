@@ -49,13 +49,13 @@ class Effect:
 class RowDtypes:
     """Effects of row dtypes other than float64 on the source.
 
-    The mapping `refused` gives for a kind of rows the effect because of which these rows are rejected. In the `rounded`
+    The mapping `refused` holds, for each rejected kind of rows, the effect that is the reason. In the `rounded`
     columns of float32 rows, the source rounds to float32, and the bounds include this rounding.
     """
 
     refused: Mapping[str, Effect] = field(default_factory=dict)
     rounded: Effect | None = None
-    # Whether the source converts each column of a data frame in its separate dtype, instead of a dtype common to all
+    # Whether the source reads each column of a data frame in the column's dtype, instead of a dtype common to all
     # columns
     by_column: bool = False
 
@@ -133,7 +133,7 @@ class RowDtypes:
         return rounds
 
     def check(self, X: Any, names: Sequence[str] | None) -> bool:
-        """Check rows in any container for a model with these column names; objects without a dtype are not checked.
+        """Check rows in any container for a model with these column names; other objects are not checked.
 
         Returns whether the source may compute in float32.
         """
@@ -206,7 +206,7 @@ def frame_dtypes(X: Any) -> list[np.dtype[Any]] | None:
 
 
 def numpy_dtype(dtype: Any) -> np.dtype[Any]:
-    """Convert a dtype of NumPy, pandas, Polars or Arrow to NumPy's; object if it is not numeric."""
+    """Convert a dtype of NumPy, pandas, Polars or Arrow to a NumPy dtype; object if the dtype is not numeric."""
     if isinstance(dtype, np.dtype):
         return dtype
     for inside in ("numpy_dtype", "subtype", "value_type"):

@@ -56,7 +56,7 @@ def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
 
 
 def _named_values(row: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return the names and values of a row; None if it has no names."""
+    """Return the names and values of a row; None if the row has no names."""
     if isinstance(row, Mapping):
         return list(row), list(row.values())
     if hasattr(row, "keys"):  # a Series, or a row of SQLite
@@ -68,7 +68,7 @@ def _named_values(row: Any) -> tuple[list[Any], list[Any]] | None:
 def _with_missing(
     record: dict[str, Any], column_names: tuple[str, ...], model: RawColumns
 ) -> tuple[list[str], list[Any]]:
-    """Return names and values of a record; absent and null columns get the source's missing value if they accept it."""
+    """Return names and values of a record; absent and null columns get the source's missing value, if allowed."""
     for k in model.takes_null.tolist():
         if record.get(column_names[k]) is None:
             is_none = model.texts[k].null == NONE if k in model.texts else k in model.knowing_none

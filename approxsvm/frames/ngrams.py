@@ -26,7 +26,7 @@ _MAX_INT32: Final = 2**31 - 1
 _MAX_IDF: Final = 1e20  # with a larger weight, weight * count may be infinite in float32
 
 
-# Conditions on parameters under which the core implements them and scikit-learn accepts them
+# Conditions for parameter values that the core implements and scikit-learn accepts
 _USUAL: Final[Mapping[str, Callable[[Any], bool]]] = {
     "encoding": lambda value: isinstance(value, str),
     "decode_error": lambda value: value in ("strict", "ignore", "replace"),
@@ -79,7 +79,7 @@ class UsualVectorizer:
         self._weights = [
             (step["parameters"], np.array(step["idf"], np.float64) if "idf" in step else None) for step in steps
         ]
-        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # scikit-learn computes in it
+        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # as in scikit-learn
         self._encoding = (options["encoding"], options["decode_error"])
         self._prepare: list[Callable[[str], str]] = [methodcaller("lower")] if options["lowercase"] else []
         if options["strip_accents"] is not None:
@@ -100,7 +100,7 @@ class UsualVectorizer:
 
     @classmethod
     def of(cls, steps: Sequence[Mapping[str, Any]], width: int) -> "UsualVectorizer | None":
-        """Create the vectorizer from the steps of an artifact; None if their options are unusual or invalid."""
+        """Create the vectorizer from the steps of an artifact; None if options are unusual or invalid."""
         hashes, sublinear = steps[0]["class"] == "HashingVectorizer", steps[-1]["parameters"].get("sublinear_tf")
         if width == 0 or (hashes and sublinear) or not all(map(_is_usual, steps)):  # hashed counts may be negative
             return None

@@ -21,11 +21,11 @@ class RawColumns:
 
     n_columns: int
     names: tuple[str, ...] | None  # column names with which the source was fitted
-    # shape (n_used,), increasing; positions of the columns on which predictions depend, by a value or by whether it is
-    # NaN. Other columns are ignored.
+    # shape (n_used,), increasing; positions of the columns on which predictions depend, by the value or by whether the
+    # value is NaN. Other columns are ignored.
     used: npt.NDArray[np.intp]
     # Whether the source's first step is a ColumnTransformer, which finds the columns of a data frame by name, in any
-    # order and among other columns. Columns that it drops need not be numeric, and may be missing.
+    # order and among other columns. Columns that the ColumnTransformer drops need not be numeric, and may be missing.
     by_column: bool
     # shape (n_taking,); positions of used columns in which NaN is a valid value, such as the columns of an imputer
     takes_nan: npt.NDArray[np.intp]
@@ -33,7 +33,7 @@ class RawColumns:
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
     # Codes of the values in string columns that are not known strings and that the source rejects
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    # String columns in which pandas.NA is a missing value; in other string columns it is an unknown value
+    # String columns in which pandas.NA is a missing value; in other string columns, pandas.NA is unknown
     taking_na: frozenset[int] = frozenset()
     knowing_nan: frozenset[int] = frozenset()  # string columns in which NaN differs from other unknown values
     # Positions of numeric columns whose values are looked up without conversion: "1" is not 1
@@ -122,7 +122,7 @@ class RawColumns:
         return f"column {column}" if self.names is None else f"column {self.names[column]!r}"
 
     def are_taken(self, values: npt.NDArray[Any], columns: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Return whether a model accepts each number in these columns: finite numbers, and NaN if it is valid."""
+        """Return whether a model accepts each number in these columns: finite numbers, and NaN where NaN is valid."""
         taken = np.isfinite(values)
         if len(self.takes_nan) and not taken.all():
             taken |= np.isnan(values) & np.isin(columns, self.takes_nan)

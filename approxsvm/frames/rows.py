@@ -16,7 +16,7 @@ _CHUNK_NUMBERS = 1 << 22
 
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, and an overflow gives NaN."""
+    """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, and overflow gives NaN."""
     rows = rows.astype(np.float64, copy=False)  # squares of integers would wrap
     sq_norm = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
@@ -46,7 +46,7 @@ def as_row(row: Any) -> Any:
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Yield slices that cover the rows, each at most 32 MB of float64 numbers; one empty slice without rows."""
+    """Yield slices that cover the rows, each at most 32 MB of float64; if there are no rows, one empty slice."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))
     for first in range(0, max(n_rows, 1), step):
         yield slice(first, min(first + step, n_rows))

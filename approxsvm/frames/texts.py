@@ -1,8 +1,8 @@
 """Documents as rows: scikit-learn's text vectorizers, stored as data.
 
 An artifact holds the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), and no code. Vectorizers
-convert documents to sparse rows. The module ngrams.py does this for common options; for other options, scikit-learn
-must be installed.
+convert documents to sparse rows. The module ngrams.py converts documents for common options; for other options,
+scikit-learn must be installed.
 """
 
 import json
@@ -56,8 +56,8 @@ class TextRows:
     """Conversion of documents to sparse rows."""
 
     # Vectorizers whose columns are concatenated. Each vectorizer is a sequence of steps with "class" and "parameters",
-    # and the learned data: "terms" (in the order of columns) and "idf" (one weight per term); "n_features" if the step
-    # takes rows
+    # and the learned data: "terms" (in the order of columns) and "idf" (one weight per term); or "n_features" if the
+    # step takes rows
     parts: tuple[Steps, ...]
     width: int | None = None  # number of columns that the model expects
 
@@ -93,7 +93,7 @@ class TextRows:
 
     @cached_property
     def _fitted(self) -> list[list[Any]]:
-        """Fitted scikit-learn objects, one list for each part."""
+        """Fitted scikit-learn objects, one list for each element of `parts`."""
         text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `fit` has already reported unmatched terms

@@ -2,8 +2,8 @@
 
 The steps are defined in ir/ops. Steps are not merged with the model: scaling and lookup steps compute the same
 operations in float64, in the same order, as scikit-learn's transformers for dense float64 rows. Therefore a mapped row
-equals the source's row bit for bit, up to the first op of another kind. Only the core maps rows
-(cpp/include/approxsvm/artifact/ops), also for predictors.
+equals the source's row bit for bit, up to the first op of another kind. Rows are mapped only by the core
+(cpp/include/approxsvm/artifact/ops), here and in predictors.
 
 Two functions bound rounding errors. `mapped_with_errors` bounds, for each row, the distance from the function with the
 same parameters over the real numbers; lookups receive the source's float64 numbers if all earlier steps reproduce the
@@ -316,7 +316,7 @@ class InputMap:
         return packed_map(self.n_raw_features, self.columns, self.ops, self.by_column, self.checked)
 
     def _run(self, rows: Any, *, exactly: bool = False, counts_source: bool = False) -> "_Mapped":
-        """Map rows by the core."""
+        """Map rows with the core."""
         rows = rows if hasattr(rows, "toarray") else np.asarray(rows)
         if len(rows.shape) != 2 or rows.shape[1] != self.n_raw_features:
             raise InputError(f"rows have shape {rows.shape}, expected (n_rows, {self.n_raw_features})")
@@ -364,7 +364,7 @@ class _Mapped(NamedTuple):
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
     has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that could hide this
-    outside: npt.NDArray[np.bool_]  # whether an op rejects a number
+    outside: npt.NDArray[np.bool_]  # whether an op rejects a number of the row
     refused: tuple[int, int, float, float] | None  # first such row: position, kind of op, number, limit
 
 

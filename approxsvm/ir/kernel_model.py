@@ -69,7 +69,7 @@ class KernelModel:
         Map from raw rows to rows of `n_features` columns. Default: raw rows are used unchanged.
     value_error : array of shape (n_decisions,), optional
         Bound, for every row, on the difference between these decision functions and the source's functions over the
-        real numbers, caused by rounding while the source is read. Default: zero. Part of all error bounds.
+        real numbers, caused by rounding while the source is read. Default: zero. All error bounds include this bound.
     degree : int
         Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian kernel.
     coef0 : float

@@ -49,7 +49,7 @@ class Plan:
     mode: Mode = "certified"
     # Model for which the plan was made
     kernel: str = "gaussian"
-    n_features: int | None = None  # features of the kernel, after all steps before it; None for any number
+    n_features: int | None = None  # number of features of the kernel, after all steps; None for any number
     n_classes: int | None = None  # 0 for a model without classes; None for any number
     n_functions: int = 1  # number of members of an ensemble whose kernels are computed once, for all these members
     # Expansions
@@ -61,7 +61,7 @@ class Plan:
     # Kernel sums over a few coordinates
     subspaces: tuple[int, ...] = ()  # numbers of coordinates, increasing
     basis: int = 0  # number of coordinates of the basis, of which the subspaces use the first ones
-    landmarks: int | None = None  # landmarks of the network that guesses the winning class; None without one
+    landmarks: int | None = None  # landmarks of the network that guesses the winning class; None without a network
     seed: int = 0  # seed of the choice of rows, centers, bases and landmarks
     members: tuple[Plan, ...] = ()
     reason: str = field(default="", compare=False)

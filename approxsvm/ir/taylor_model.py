@@ -60,7 +60,7 @@ class TaylorModel(FeatureModel):
         return (values + self.intercept)[:, np.newaxis]
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the rounding of features and sum: n_features roundings of s in the Gaussian, where s phi_k(s) < 8."""
+        """Bound the rounding errors of features and sum: s is rounded n_features times, and s phi_k(s) < 8."""
         roundings = sum(map(len, self.weights)) + 8 * self.n_features + 64
         return np.asarray(roundings * 2.0 * UNIT64 * self.scale + 8.0 * UNIT64 * np.abs(values))
 

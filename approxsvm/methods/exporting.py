@@ -149,7 +149,7 @@ class Exporting:
         inputs: Literal["float32", "int16", "int8"] = "float32",
         X: Any = None,
     ) -> CExport:
-        """Write the model as one C99 header for microcontrollers: constant data, no heap, no libc.
+        """Write the model as one C99 header for microcontrollers, with constant data and without heap and libc.
 
         With ``name="m"`` the header has the following functions of a raw row, which the functions scale:
 
@@ -165,9 +165,8 @@ class Exporting:
           has probabilities.
 
         Gaussian kernels are evaluated by their expansions if the artifact has exactly one expansion for each decision
-        function. All other kernels, and models in mode "exact", are evaluated as sums over the support vectors in
-        float32. Rows too long for float32 are treated like rows with NaN: the values are NaN, and the row is never
-        certain.
+        function. All other kernels, and all kernels in mode "exact", are evaluated by their defining sums in float32.
+        Rows too long for float32 are treated like rows with NaN: the values are NaN, and the row is never certain.
 
         ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
 
@@ -183,8 +182,9 @@ class Exporting:
             Integers are only for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
-            m_steps[j] * q``, and a row is certain only if all these numbers give the same label. ``m_quantize(numbers,
-            row)`` converts floats to codes. Numbers out of range get the last code, and their rows are never certain.
+            m_steps[j] * q``, and a row is certain only if all these numbers give the same label. Floats are converted
+            to codes by ``m_quantize(numbers, row)``. Numbers out of range get the last code, and rows with such numbers
+            are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
             Sample rows like the rows to predict, which determine the range of integer inputs; needed only for integer
             inputs.

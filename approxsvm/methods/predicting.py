@@ -81,9 +81,9 @@ class Predicting:
         The stages are "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree",
         "subspace" (sums over the coordinates of a subspace), "float32" and "float64" (the exact engine), and
         "definition" (term by term in LIBSVM's order). Labels, and values within a tolerance, come from the cheapest
-        stage that proves them. Requests for exact values (``decision_function`` without a tolerance, and probabilities)
-        start at "float64" or "definition". If a label depends on scores or on members of an ensemble, the row counts
-        once for each stage that it reaches.
+        stage whose bound proves the result. Requests for exact values (``decision_function`` without a tolerance, and
+        probabilities) start at "float64" or "definition". If a label depends on scores or on members of an ensemble,
+        the row counts once for each stage that it reaches.
         """
         return self._evaluator.rows_per_stage
 
@@ -150,14 +150,13 @@ class Predicting:
         ----------
         column : int or str
             Position of the raw column, or its name.
-        A category, or a missing value.
+        value : str, None or NaN
             A category, or a missing value.
 
         Returns
         -------
         float
-            The position of a known string in the list of categories; NaN for NaN, -2 for None, and -1 for unknown
-            strings.
+            The position of a known string among the categories; NaN for NaN, -2 for None, and -1 for unknown values.
 
         Raises
         ------

@@ -22,7 +22,7 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.term_sums import TermSums, term_sums
 
 # Limits on the rows, support vectors and numbers in a block of kernel values; sparse vectors are converted to dense
-# ones.
+# arrays.
 _BLOCK_ROWS: Final = 512
 _BLOCK_VECTORS: Final = 4096
 _BLOCK_NUMBERS: Final = 1 << 23
@@ -37,7 +37,7 @@ class Definition(Protocol):
 
     @property
     def scale(self) -> float:
-        """Largest A1 of all decision functions, or a substitute for it."""
+        """Largest A1 of all decision functions, or a substitute for A1."""
 
     @property
     def spread(self) -> float:
@@ -47,7 +47,7 @@ class Definition(Protocol):
         """Compute decision values, (n_rows, n_decisions)."""
 
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
-        """Bound the float64 rounding error of `values`; its shape broadcasts to the shape of the values."""
+        """Bound the float64 rounding error of `values`, in a shape that broadcasts to the shape of the values."""
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
         """Bound the change of the values if each row moves by at most its distance in `errors`, (n_rows, 1)."""
@@ -108,7 +108,7 @@ class _OfKernels:
 
 
 class GaussianDefinition(_OfKernels):
-    """Definition of a model with a Gaussian kernel by coordinate differences, so that nothing cancels."""
+    """Definition of a model with a Gaussian kernel; distances come from differences, so that nothing cancels."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
         """Compute kernel values from coordinate differences."""
@@ -139,8 +139,8 @@ class GaussianDefinition(_OfKernels):
 
         The difference of norms cancels. For rows within the distance R of the reference point of the norms, the error
         of the argument of exp is at most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/bounds/kernel_sums.hpp,
-        EngineBound), and the error of a kernel value is at most 1. The bound here is many times larger. `longest`
-        holds, for each possible reference point, the distance to the farthest support vector.
+        EngineBound), and the error of a kernel value is at most 1. The bound here is many times larger than these
+        errors. `longest` holds, for each possible reference point, the distance to the farthest support vector.
         """
         model, coef = self.model, self.model.coefficients(decision)
         intercept, furthest_sq = float(model.intercept[decision]), 0.0

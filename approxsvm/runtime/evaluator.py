@@ -1,8 +1,8 @@
 """Evaluation of an artifact with NumPy alone; the only module that imports the native predictor.
 
-An `Evaluator` predicts with one artifact. It takes checked rows: arrays of real numbers or CSR matrices. `Predictor`
-(predictor.py) wraps it for programs that only predict, and the estimators (estimators.py) for programs that use
-scikit-learn.
+An `Evaluator` predicts with one artifact. The rows are already checked: arrays of real numbers or CSR matrices.
+`Predictor` (predictor.py) wraps an `Evaluator` for programs that only predict, and the estimators (estimators.py) for
+programs that use scikit-learn.
 """
 
 import os
@@ -29,8 +29,8 @@ from approxsvm.ir.schema import TASKS
 from approxsvm.system.threads import n_threads
 
 # Kinds of values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact values, or values
-# within the model's tolerance if it has one; "settled": values of the cheapest stage that determines the label;
-# "exact": always exact values.
+# within the model's tolerance, if any; "settled": values of the cheapest stage that determines the label; "exact":
+# always exact values.
 Values = Literal["promised", "settled", "exact"]
 # Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several outputs form a tuple in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
@@ -44,7 +44,7 @@ EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-ARRAY = np.ndarray  # a global is found sooner than an attribute
+ARRAY = np.ndarray  # a global name is looked up faster than an attribute
 _FLOAT64 = np.dtype(np.float64)
 _PYTHON_ROWS = (dict, list, tuple)  # types of rows that the core reads
 _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may have names
@@ -217,7 +217,7 @@ class Evaluator:
         return {output: answers[output][0] for output in outputs}
 
     def _by_name(self, row: Any, rows_of: Callable[[Any], Any]) -> Any:
-        """Convert a row with names to numbers; None if it has no names."""
+        """Convert a row with names to numbers; None if the row has no names."""
         if self.artifact.takes_texts and isinstance(row, Mapping):
             raise InputError("the model takes a text, not a row of columns: pass the text itself")
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)

@@ -22,7 +22,7 @@ File = str | os.PathLike[str] | int  # a path or an open descriptor
 def refuse_shared_files(read: Iterable[tuple[str, File]], written: Iterable[tuple[str, File]]) -> None:
     """Raise InputError if an output is the same file as an input or another output, before any file is opened.
 
-    The arguments `read` and `written` are the files, each with its name for messages.
+    The arguments `read` and `written` are pairs of a name for messages and a file.
     """
     known = {_identity(file): (label, "which would be lost") for label, file in read}
     for label, file in written:
@@ -107,7 +107,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
     """Remove temporary files of processes that were killed while writing `path` with `whole_file`.
 
-    Files that another process is still writing are kept: both files are complete, and the last one gets the name.
+    Files that another process is still writing are kept: both processes write complete files, and the last file gets
+    the name.
     """
     target = _replaceable(path)
     if target is None:

@@ -140,7 +140,7 @@ class Lookup(PerOutput):
         return np.isin(np.arange(self.n_features), self.source[np.array(refusing, np.bool_)])
 
     def select(self, features: IntArray) -> "tuple[Lookup, IntArray]":
-        """Return the lookup of some outputs; rows rejected by another output of the same features still are."""
+        """Return the lookup of some outputs; rows that another output of these features rejects stay rejected."""
         used = np.unique(self.source[features])
         kept = [self.steps[k] for k in features]
         for j in used.tolist():
