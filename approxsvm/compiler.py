@@ -1,4 +1,4 @@
-"""compile(), the table of contents of the compiler: read, plan, expand, certify, build."""
+"""The function `compile`, which lists the steps of the compiler: read, plan, expand, certify, build."""
 
 from __future__ import annotations
 

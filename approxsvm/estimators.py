@@ -45,7 +45,8 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     artifact : Artifact
         The compiled model. Because the artifact is a parameter, a ``clone`` predicts like the original.
     n_jobs : int, optional
-        Number of threads, as in scikit-learn. Default: 1; -1 for all processors. Results do not depend on it.
+        Number of threads, as in scikit-learn. Default: 1; -1 for all processors. Results do not depend on the number of
+        threads.
 
     Attributes
     ----------
@@ -179,8 +180,8 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         Returns
         -------
         ndarray of shape (n_rows,) or, with several classes, (n_rows, n_pairs), float64
-            The shape is that of the predictions for a regression. Pairs of classes are in LIBSVM's order: (0, 1), (0,
-            2), ..., by position in ``artifact.labels``.
+            For a regression, the shape equals the shape of the predictions. Pairs of classes are in LIBSVM's order: (0,
+            1), (0, 2), ..., by position in ``artifact.labels``.
         """
         return self._evaluator.error_bound(self._rows(X))
 
@@ -322,8 +323,8 @@ class CompiledDensity(CompiledSVR):
         bound : ndarray of shape (n_rows,), float64
             Only with `return_bound`: upper bound on the distance from the log of the density over the real numbers. The
             density is therefore wrong by a factor of at most ``exp(bound)``. The bound includes the source's rounding
-            in float32. It is infinite in the tails in mode "approximate", and for tail rows that the source computes in
-            float32.
+            in float32. The bound is infinite in the tails in mode "approximate", and for tail rows that the source
+            computes in float32.
 
         Examples
         --------

@@ -365,7 +365,8 @@ def _scaled_parts(
     """
     with np.errstate(over="ignore", invalid="ignore"):  # the check below rejects infinity and NaN
         scaled = [part / input_scale**k for k, part in enumerate(parts, 1)]
-        # The coefficients of the symmetric form are smaller than the coefficients of the monomials, by up to k!.
+        # The coefficients of the symmetric form are smaller than the coefficients of the monomials, by a factor of up
+        # to k!.
         largest = np.abs(constants)
         for k, part in enumerate(scaled, 1):
             largest = np.maximum(largest, np.abs(part).max(axis=1, initial=0.0) / math.factorial(min(k, 2)))

@@ -196,7 +196,7 @@ def _pair(left: _Block, right: _Block, wanted: tuple[_Matrix, ...], with_kernel:
             gram,
             left.weight,
             right.weight,
-            {k - 1: of_pairs[k] for k in wanted if k != "direction"},  # G_k needs the powers k - 1
+            {k - 1: of_pairs[k] for k in wanted if k != "direction"},  # G_k is computed from powers k - 1
             _SERIES,
             of_pairs.get("direction"),
         )

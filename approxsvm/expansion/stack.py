@@ -43,7 +43,7 @@ from approxsvm.system.threads import all_threads
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
 # Work that one core does in a second.
 WORK_PER_SECOND: Final = 4e10
-# Moments replace affordable powers of the Gram matrix if the moments take less work by this factor.
+# Moments replace affordable powers of the Gram matrix if these powers take at least this many times the moments' work.
 _CHEAPER: Final = 4.0
 # Energies are omitted if the bound from the triangle inequality is at most the first factor times the other parts'
 # bounds; for large models, on average over the second factor of the centers. Unknown norms are assumed to be smaller

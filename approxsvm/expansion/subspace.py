@@ -69,7 +69,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 
-# Degrees in the residual that have separate norms.
+# Number of degrees in the residual that have separate norms.
 N_DEGREES: Final = 3
 # Maximum number of support vectors from which a basis is computed; the bounds are valid for any basis.
 _MOST_BASIS_VECTORS: Final = 3_000
@@ -309,7 +309,7 @@ class GroupInSubspace:
         return SubspaceStage(k, own, others, known)
 
     def on_subspace(self, stage: SubspaceStage, gamma: float) -> KernelModel:
-        """Return the only function, restricted to the subspace of a stage and without the intercept, as a model."""
+        """Return a model of the only function on the subspace of a stage, without the intercept."""
         y, _, fading = self._split(stage.n_coordinates)
         places, coef = self.lists.form(0)
         return KernelModel(

@@ -250,7 +250,7 @@ def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype
 
 
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
-    """Convert an array-like or a data frame to rows, with NumPy alone.
+    """Convert an array-like or a data frame to rows, with only NumPy.
 
     A data frame must have the columns with which the model was fitted, in order, unless the source matches columns by
     name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; its warning has this
@@ -293,7 +293,7 @@ def _as_numbers(columns: Any) -> npt.NDArray[Any]:
 
 
 def real_rows(X: Any) -> Any:
-    """Return rows in any container, lists as arrays, if NumPy converts their cells to the same numbers or rejects them.
+    """Return rows in any container, lists as arrays, after checking that NumPy converts no cell to another number.
 
     Raises InputError for dates, durations and complex numbers.
     """

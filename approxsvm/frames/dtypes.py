@@ -235,7 +235,7 @@ def _kinds_of(dtype: Any) -> tuple[str, ...]:
 
 
 def _dtype_of(X: Any) -> np.dtype[Any]:
-    """Return the dtype that scikit-learn sees in rows; object for documents and for anything that is not an array."""
+    """Return the dtype that scikit-learn uses for rows; object for documents and for anything that is not an array."""
     dtype = getattr(X, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class TriedPlan:
     """A candidate plan."""
 
-    name: str  # name to display
+    name: str  # name of the plan, for display
     # Predicted cost per row in calls of the requested size, relative to the exact engine; None if not predicted.
     share_of_exact: float | None = None
     certified: float | None = None  # fraction of the held-out rows whose labels are determined before the exact engine

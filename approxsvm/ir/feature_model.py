@@ -23,7 +23,7 @@ class FeatureModel:
     task: Task
     # With two labels, a positive value means the first label. With more labels, there is one function for each label.
     labels: npt.NDArray[Any] = field(default_factory=lambda: np.empty(0), kw_only=True)
-    source: str = field(default="arrays", kw_only=True)  # origin of the model, to display
+    source: str = field(default="arrays", kw_only=True)  # origin of the model, for display
     # As in KernelModel; the length of `value_error` is the number of functions
     feature_names: tuple[str, ...] | None = field(default=None, kw_only=True)
     input_map: InputMap | None = field(default=None, kw_only=True)

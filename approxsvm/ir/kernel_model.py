@@ -58,7 +58,7 @@ class KernelModel:
     n_support : array of shape (n_classes,), optional
         Number of support vectors of each class. May be empty unless there are decision functions of pairs of classes.
     source : str
-        Origin of the model, to display: "libsvm c_svc", "sklearn SVC", ...
+        Origin of the model, for display: "libsvm c_svc", "sklearn SVC", ...
     feature_names : tuple of str, optional
         Names of the raw columns, if the source knows them.
     first_index : {0, 1}

@@ -331,7 +331,7 @@ PROBABILITIES: Final[dict[str, type[Probability]]] = {
 class Outputs:
     """Outputs that the source derives from decision values."""
 
-    probability: Probability | None = None  # kind of probabilities; None if the source has none
+    probability: Probability | None = None  # kind of probabilities; None if the source has no probabilities
     # Rule by which `predict` chooses a label: most votes (LIBSVM, scikit-learn), best score (break_ties=True, linear
     # models), or largest probability, where ties go to the first class (CalibratedClassifierCV). With two classes, or
     # with inlier and outlier, there may be a threshold: the label is `threshold_label` if the value, or the

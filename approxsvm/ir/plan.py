@@ -50,7 +50,7 @@ class Plan:
     # Model for which the plan was made
     kernel: str = "gaussian"
     n_features: int | None = None  # number of features of the kernel, after all steps; None for any number
-    n_classes: int | None = None  # 0 for a model without classes; None for any number
+    n_classes: int | None = None  # number of classes; 0 for a model without classes; None for any number
     n_functions: int = 1  # number of members of an ensemble whose kernels are computed once, for all these members
     # Expansions
     center: Literal["mean", "origin"] = "mean"

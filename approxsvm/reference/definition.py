@@ -137,10 +137,11 @@ class GaussianDefinition(_OfKernels):
     def by_norms(self, row: FloatArray, decision: int, longest: Sequence[float]) -> tuple[float, float]:
         """Return a decision value, and an error bound for distances computed from norms: ||x||^2 - 2 x.z + ||z||^2.
 
-        The difference of norms cancels. For rows within the distance R of the reference point of the norms, the error
-        of the argument of exp is at most 4 (n_features + 8) u gamma R^2 (cpp/include/approxsvm/bounds/kernel_sums.hpp,
-        EngineBound), and the error of a kernel value is at most 1. The bound here is many times larger than these
-        errors. `longest` holds, for each possible reference point, the distance to the farthest support vector.
+        Digits cancel in this difference of norms. For rows within the distance R of the reference point of the norms,
+        the error of the argument of exp is at most 4 (n_features + 8) u gamma R^2
+        (cpp/include/approxsvm/bounds/kernel_sums.hpp, EngineBound), and the error of a kernel value is at most 1. The
+        bound here is many times larger than these errors. `longest` holds, for each possible reference point, the
+        distance to the farthest support vector.
         """
         model, coef = self.model, self.model.coefficients(decision)
         intercept, furthest_sq = float(model.intercept[decision]), 0.0
@@ -166,7 +167,7 @@ class ProductDefinition(_OfKernels):
         return self.model.support_vectors[first:last]
 
     def _term_sums(self, decisions: Sequence[int]) -> TermSums:
-        # Exceeds the underflow error, including a final multiplication by gamma.
+        # This bound exceeds the underflow error, including a final multiplication by gamma.
         underflow = 2.0**-1000 * (1.0 + abs(self.model.gamma))
         with np.errstate(over="ignore"):
             alphas = abs(self.model.gamma) * self.vector_norms + underflow

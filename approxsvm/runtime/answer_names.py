@@ -1,4 +1,4 @@
-"""Names of the columns, or bands, that an output consists of."""
+"""Names of the columns, or bands, of an output."""
 
 from collections.abc import Sequence
 from typing import Any

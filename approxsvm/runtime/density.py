@@ -10,7 +10,7 @@ terms are added relative to the largest term,
 
     log f = m + log sum_i w_i exp(-h_i - m),    h_i = gamma ||z - x_i||^2,   m = max(-h_i).
 
-No term is negative, so nothing cancels. With u = 2^-53, the error of an exponent is at most (d + 12) u h_i, including
+No term is negative, so no digits cancel. With u = 2^-53, the error of an exponent is at most (d + 12) u h_i, including
 the rounding of gamma. The relative error of the sum is at most the mean of these errors, weighted by the terms, plus n
 + 24 roundings. If earlier steps move a row by at most e, each exponent changes by at most gamma e (2 max_i ||z - x_i||
 + e), and so does log f. The logarithms of the factors and the sums of these logarithms add a few roundings each.
@@ -34,7 +34,7 @@ _CLOSE: Final = 2.0**-26  # a value with a larger relative bound is recomputed a
 
 
 def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
-    """Return log p of each row, and an upper bound on its error, which may be infinite without support vectors."""
+    """Return log p of each row, and a bound on the error of log p, which may be infinite without support vectors."""
     artifact = evaluator.artifact
     exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models lack exact values
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)

@@ -1,4 +1,4 @@
-"""Evaluation of an artifact with NumPy alone; the only module that imports the native predictor.
+"""Evaluation of an artifact with only NumPy; the only module that imports the native predictor.
 
 An `Evaluator` predicts with one artifact. The rows are already checked: arrays of real numbers or CSR matrices.
 `Predictor` (predictor.py) wraps an `Evaluator` for programs that only predict, and the estimators (estimators.py) for
@@ -181,7 +181,7 @@ class Evaluator:
         return answer if self._by_position is None else self._by_position[answer]
 
     def _one_row(self, row: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return an array as a matrix of one row of real numbers."""
+        """Return a one-row matrix of real numbers for an array."""
         rows = as_row(row)
         return rows if rows.dtype.kind in "fiub" else numpy_rows(rows, self.artifact.raw_columns, stacklevel=4)
 

@@ -35,7 +35,7 @@ class Ensemble:
     ----------
     members : tuple of KernelModel or FeatureModel
     source : str
-        Origin of the models, to display.
+        Origin of the models, for display.
     outputs : Outputs, optional
     combination : Combination, optional
         Default for regressions: their values side by side. Default for classifiers: the mean of their probabilities.
@@ -167,7 +167,7 @@ class Ensemble:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the raw columns; None if the source has none."""
+        """Names of the raw columns; None if the source has no names."""
         return self.members[0].feature_names
 
 

@@ -25,7 +25,7 @@ class InverseNormal(Op):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> Sequence[Op]:
-        """Combine ops of adjacent features."""
+        """Combine ops that take adjacent features."""
         return [replace(run[0], n_features=run[-1].end - run[0].first) for run in adjacent(ops)]
 
     def stored(self) -> Stored:

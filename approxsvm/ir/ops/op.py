@@ -175,7 +175,7 @@ class PerFeature(Op):
             )
 
     def select(self, features: IntArray) -> tuple[Op, IntArray]:
-        """Return the op of some features, by position."""
+        """Return the op restricted to some features, given by position."""
         return replace(self, **{name: getattr(self, name)[features] for name in self.arrays}), features
 
     @classmethod

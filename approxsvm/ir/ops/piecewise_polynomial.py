@@ -69,7 +69,7 @@ class PiecewisePolynomial(PerOutput):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> Sequence[Op]:
-        """Combine ops of adjacent features."""
+        """Combine ops that take adjacent features."""
         combined = []
         for run in adjacent(ops):
             first = run[0].first
