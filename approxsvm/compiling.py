@@ -62,7 +62,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         The compiled model, which can be saved; see the methods `certified` and `error_bound`, and the property
         `summary`.
     n_features_in_, feature_names_in_
-        Same as in the trained estimator, if the estimator has them.
+        Same values as in the trained estimator, if present there.
     """
 
     _default: ClassVar[type[BaseEstimator]]

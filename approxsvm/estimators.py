@@ -491,7 +491,7 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
 
     @available_if(_have_probabilities)
     def predict_proba(self, X: Any) -> Any:
-        """Return a list of the class probabilities of each target, or a matrix of the probability of each class."""
+        """Return a list of each target's class probabilities, or a matrix with one column for each class."""
         return self._from_members(X, "predict_proba")
 
     @available_if(_have_probabilities)

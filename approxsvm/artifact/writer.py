@@ -466,7 +466,7 @@ def _expansion_check_rows(
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return the support vectors and coefficients; if gamma is 0, nothing, because the intercept holds the constant."""
+    """Return support vectors and coefficients, or nothing if gamma is 0: the intercept then holds the constant."""
     if model.gamma == 0.0:
         model = replace(
             model,

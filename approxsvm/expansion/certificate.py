@@ -166,7 +166,7 @@ class CenterSums:
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last degree of `degree_sq`
     path: int  # longest path of additions in these sums
-    terms: FloatArray  # (first_remainder_degree,): number of squares summed for `degree_sq`; 0 if `path` has them
+    terms: FloatArray  # (first_remainder_degree,): number of squares in `degree_sq`; 0 if counted in `path`
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E, 0 for sums in float64
     tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded

@@ -19,8 +19,8 @@ difference is Q = sum_ij |at_i at_j| R_ij, up to rounding. The errors, with u32 
 * The at_i are divided by a power of two larger than all |at_i| of a center, and rounded to float32. The rounding
   changes W_theta by at most sum |at_i - rounded| <= 1.01 u32 sum |at_i|, because each kernel function has norm 1;
   certificate.py adds this error. All statements below are about the rounded at_i.
-* R_ij is rounded from float64, and sums over the columns of a block are in float32. The error is at most 1.001 (ROWS +
-  4) u32 Q, and Q itself has this relative error. Blocks and rows are summed in float64.
+* R_ij is rounded from float64 to float32, and sums over the columns of a block are in float32. The error is at most
+  1.001 (ROWS + 4) u32 Q, and Q itself has this relative error. Blocks and rows are summed in float64.
 * Underflow in float32 changes the terms at_j R_ij by at most 2^-124 in units of the largest |at_i|, and thus W_theta^2
   by at most n_sv 2^-120 (sum |at_i|)^2.
 * The errors of K^theta are bounded in certificate.py. The absolute value of each e_i e_j (1 + theta x_i.x_j) is at most

@@ -85,7 +85,7 @@ class KnownSums:
 class Work(NamedTuple):
     """Estimated work for expansions, in multiply-adds of a large matrix product (about 4e10 per second and core)."""
 
-    shared: float  # for all centers together
+    shared: float  # work for all centers together
     of_center: float
 
 
@@ -101,8 +101,8 @@ class _OfFunction:
 
     def __init__(self) -> None:
         self.energies: dict[bytes, tuple[FloatArray, FloatArray]] = {}  # rows of contracted_sq and faded_moduli
-        self.moments: dict[tuple[bytes, int, int], _Moments] = {}  # by center, degree and highest moment
-        self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # by center, degree and directions
+        self.moments: dict[tuple[bytes, int, int], _Moments] = {}  # moments by center, degree and highest moment
+        self.gram: dict[tuple[bytes, int, bool], CenterSums] = {}  # sums by center, degree and directions
         self._n_bytes = 0
 
     def has_room(self, *arrays: FloatArray | None) -> bool:

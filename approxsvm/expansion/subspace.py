@@ -119,7 +119,7 @@ class SubspaceGroup:
 
     basis: npt.NDArray[np.float32]  # (n_coordinates, n_features), as stored
     skew: float  # distance of the stored basis from an orthonormal basis
-    counts: npt.NDArray[np.intp]  # (1 + n_forms,): number of shared support vectors, then of each function's other ones
+    counts: npt.NDArray[np.intp]  # (1 + n_forms,): numbers of shared support vectors and of each function's others
     vectors: npt.NDArray[np.float32]  # (sum of counts, n_coordinates): coordinates in the artifact's scale
     stages: tuple[SubspaceStage, ...]  # in increasing order of the number of coordinates
 
@@ -348,7 +348,7 @@ class GroupInSubspace:
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the values of each function, without the intercept, and approximate error bounds.
 
-        Rows are relative to the center. The bounds only estimate float32 rounding: bounds here show which stages are
+        Rows are relative to the center. These bounds only estimate float32 rounding: they show which stages are
         worthwhile, but are not proven. `expanded`, an expansion of the function on the subspace with its bounds, can
         replace the sums.
         """

@@ -87,7 +87,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # A map waits at an op until all maps with an op of that kind have reached their ops.
+            # The op of a map is placed after all maps with an op of that kind have reached such an op.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):

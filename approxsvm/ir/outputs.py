@@ -77,7 +77,7 @@ class ClassProbability(Probability):
 
 @dataclass(frozen=True, eq=False)
 class PairwiseSigmoid(ClassProbability):
-    """LIBSVM's probabilities: a sigmoid for each pair of classes; with more than two classes, they are coupled."""
+    """LIBSVM's probabilities: a sigmoid per pair of classes; for more than two classes, the sigmoids are coupled."""
 
     # shape (n_pairs,); P(first class of the pair | value f) = 1 / (1 + exp(prob_a f + prob_b)); probA and probB of
     # model files
@@ -343,7 +343,7 @@ class Outputs:
     # vote, "ovr" means that the source has decision values, and fractions of the votes as probabilities.
     decision_shape: DecisionShape = "ovo"
     is_column: bool = False  # whether regression values have the shape (n_rows, 1), like the source's targets
-    threshold: float | None = None  # for label rules with a threshold
+    threshold: float | None = None  # value of the threshold, for label rules with a threshold
     threshold_label: int = 0  # label of values at or above the threshold; lower values have the other label
 
     def __post_init__(self) -> None:

@@ -45,7 +45,7 @@ class Exporting:
             The source. Without the source, the report cannot show errors, label differences and the speedup, and says
             so.
         max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: the number that takes about a second.
+            Maximum number of rows to compare with the source. Default: as many as can be compared in about a second.
         title : str, optional
 
         Returns
@@ -168,7 +168,7 @@ class Exporting:
         function. All other kernels, and all kernels in mode "exact", are evaluated by their defining sums in float32.
         Rows too long for float32 are treated like rows with NaN: the values are NaN, and the row is never certain.
 
-        ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are sizes.
+        ``m_n_features``, ``m_n_values`` and ``m_n_labels`` are the numbers of features, values and labels.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Exporting:
         Returns
         -------
         CExport
-            The bytes of constants ``flash_bytes`` and of stack ``ram_bytes``, and the ``multiply_adds`` per row.
+            ``flash_bytes`` for constants, ``ram_bytes`` for the stack, and the ``multiply_adds`` for a row.
 
         Raises
         ------

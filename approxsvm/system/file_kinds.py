@@ -11,7 +11,7 @@ _LOOKED_AT: Final = 1 << 16  # number of bytes at the beginning that identify a 
 
 
 def file_kinds(path: Path) -> tuple[str, str]:
-    """Return the kind of a file, as in the native `file_kind`; for a gzip file, also the kind of the content."""
+    """Return the kind of a file, as the native `file_kind` does; for a gzip file, also the kind of the content."""
     head = _head(path)
     kind = _native.file_kind(head)
     return kind, _native.file_kind(beginning(head)) if kind == _GZIP else ""

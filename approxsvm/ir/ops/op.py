@@ -40,7 +40,7 @@ class Op(ABC):
     # Whether the op reproduces the source's results bit for bit, given the same numbers
     as_source: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # otherwise the dataclass would take the property for the default of the field
+    if TYPE_CHECKING:  # otherwise the dataclass would use the property as the field's default
 
         @property
         def n_features(self) -> int:
@@ -104,7 +104,7 @@ class Op(ABC):
         return output if self.by_feature else None
 
     def follow_nan(self, feature: int) -> int | None:
-        """Return the only output that is NaN if the feature is; `NO_NAN` if no output is; None if NaN is rejected."""
+        """Return the only output that is NaN for a feature of NaN; `NO_NAN` if none is; None if NaN is rejected."""
         return feature if self.by_feature else None
 
     def mapper(self) -> Mapper:
