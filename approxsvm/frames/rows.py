@@ -122,7 +122,7 @@ def _indices(values: Any, name: str) -> Any:
 
 
 def _outside(indices: Any, limit: int) -> list[int]:
-    """Return the position of the first index that is negative or too large; an empty list if there is none."""
+    """Return the position of the first index that is negative or too large, in a list that may be empty."""
     if len(indices) == 0 or (int(indices.min()) >= 0 and int(indices.max()) < limit):
         return []
     return [int(np.flatnonzero((indices < 0) | (indices >= limit))[0])]
