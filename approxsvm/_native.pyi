@@ -92,8 +92,7 @@ class Artifact:
     # Names in cpp/include/approxsvm/parts.inc of the parts that approxsvm::ModelOf needs for this model.
     @property
     def parts(self) -> list[str]: ...
-    # For each array of a section with a layout: name, code, offset, count, smallest and largest value; records have no
-    # name.
+    # Name (empty for records), code, offset, count, smallest and largest value of each array in a section.
     def list_numbers(self, section: int) -> list[tuple[str, str, int, int, float, float]]: ...
 
 # Reads raw rows of Python values; their strings are looked up in the artifact. Each column is (name, role, code of a

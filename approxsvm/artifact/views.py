@@ -469,7 +469,7 @@ class Artifact(SealedBytes):
         return np.frombuffer(self._sections.get(name, b""), "<f4")
 
     def dual_coef(self) -> npt.NDArray[np.float64]:
-        """Return the coefficients per function, or in LIBSVM's layout as in KernelModel; empty if "approximate"."""
+        """Return the coefficients per function, or in LIBSVM's layout (KernelModel); empty in mode "approximate"."""
         n_rows = self.header["n_labels"] - 1 if self.has_pairs else self.n_decisions
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 

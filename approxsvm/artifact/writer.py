@@ -289,7 +289,7 @@ def build_taylor(
 def _expansion_sections(
     model: SingleModel, header: dict[str, Any], frame: Frame, expanded: Expanded, intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return the float32 coefficients of the expansions, the numbers for these coefficients, and the router.
+    """Return the float32 coefficients and the numbers of each expansion, and the router.
 
     Coordinates are scaled by `input_scale`, the power of two just below sqrt(2 gamma), and the coefficients of each
     center are scaled by another power of two. Therefore no coefficient overflows float32, for any gamma.

@@ -8,7 +8,7 @@ the features
     phi_alpha(x) = exp(-gamma ||x||^2) sqrt((2 gamma)^|alpha| / alpha!) x^alpha,        |alpha| <= r,
 
 is the kernel without the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x|| ||y|| >= 2
-gamma |x.y|, the absolute value of the sum of these degrees is at most
+gamma |x.y|, the absolute value of the sum of the terms of these degrees is at most
 
     exp(-gamma (||x||^2 + ||y||^2)) sum_{k>r} t^k / k! = exp(-gamma (||x|| - ||y||)^2) P(r + 1, t)
 
