@@ -25,7 +25,7 @@ gain. `python -m docs.prices` writes this page from the source code and from `do
 * **Lines** is the number of lines in the files and functions that only this kind needs.
 * **Tests** is the number of test functions that name the kind. The zoo (`tests/zoo`) also tests every kind.
 * **Times faster** is a ratio of figures in `benchmarks/results`. A part of the core is compared with the plan without
-  this part, or with the exact engine. Any other kind is compared with the source's own program.
+  this part, or with the exact engine. Any other kind is compared with the program that trained the model.
 * If no figure is published, the last column has a command that measures the gain, or the reason.
 """
 KINDS = Path(__file__).with_suffix(".txt")
