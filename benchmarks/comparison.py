@@ -51,16 +51,16 @@ def _pitch(records: Records) -> str:
     ours = {
         "times faster than": of("peer"),
         "approxsvm": gains("microseconds"),
-        "of that, its exact engine": gains("engine_microseconds"),
+        "its exact engine alone": gains("engine_microseconds"),
     }
     rows = [{"peer": name, "theirs": theirs} for name, theirs in peers.items()]
     most = max(models, key=lambda x: x["sklearn_microseconds"] / x["microseconds"])
     gain, by_engine, by_plan = (cell(most) for cell in (FASTER["than scikit-learn"], _BY_ENGINE, _BY_PLAN))
     sizes = _range([x["n_sv"] for x in models], count)
     words = (
-        f"These are {len(models)} models with {sizes} support vectors, in calls of 4,000 rows or more from Python, on "
-        "one thread. The exact engine sums over all support vectors; the plan skips most of them. "
-        f"The largest gain, {gain}, is {by_engine} by the exact engine times {by_plan} by the plan."
+        f"The table covers {len(models)} models with {sizes} support vectors, in calls of 4,000 rows or more from "
+        "Python, on one thread. The exact engine sums over all support vectors; the plan avoids this sum for most "
+        f"rows. The largest factor, {gain}, is {by_engine} from the exact engine times {by_plan} from the plan."
     )
     return "\n\n".join([as_table(rows, ours), fill(words, LINE)])
 
@@ -79,21 +79,21 @@ def _readme(records: Records) -> str:
     columns: dict[str, Cell] = {
         "model": lambda x: f"{name_of(x)} ({x['n_sv']:,} support vectors)",
         "times faster than scikit-learn": of_bold(FASTER["than scikit-learn"]),
-        "by the engine x by the plan": lambda x: f"{_BY_ENGINE(x)} x {_BY_PLAN(x)}",
+        "from the engine x from the plan": lambda x: f"{_BY_ENGINE(x)} x {_BY_PLAN(x)}",
         "than LIBSVM": FASTER["than LIBSVM"],
         **than_peers(record, models),
         "plan": of("plan"),
         "test rows certified": of("certified", percent),
         "artifact (LIBSVM's model file)": lambda x: f"{size(x['artifact_bytes'])} ({size(x['model_bytes'])})",
     }
-    del columns["than KARL"]  # our own program after a paper; it cannot be installed
+    del columns["than KARL"]  # our own implementation of a paper, which cannot be installed
     n_rows = sum(x["n_test_rows"] for x in models)
     words = (
-        "The models are scikit-learn's `SVC` with default options, except where a gamma is given. Plans were made "
-        "from the training rows. covtype is class 2 against the rest; the test rows of ijcnn1 differ from its training "
-        f"rows. All labels are equal on all {n_rows:,} test rows. The machine was an {machine.cpu.split(',')[0]} with "
-        f"{machine.n_cpus} virtual cores and {machine.target}. Compiling took "
-        f"{seconds(max(x['compile_seconds'] for x in models))} at most."
+        "The models are scikit-learn `SVC` models with default options, except where a gamma is given. The training "
+        "rows were the sample rows. The covtype models separate class 2 from the rest; the test rows of ijcnn1 differ "
+        f"from its training rows. On all {n_rows:,} test rows, all labels equal the exact model's labels. The machine "
+        f"was an {machine.cpu.split(',')[0]} with {machine.n_cpus} virtual cores and {machine.target}. Compiling took "
+        f"at most {seconds(max(x['compile_seconds'] for x in models))}."
     )
     parts = [fill(words, LINE), _of_target(records, "avx2"), fill(_one_row_of_covtype(records), LINE)]
     return "\n\n".join([as_table(models, columns), *parts])
@@ -106,9 +106,9 @@ def _of_target(records: Records, target: str) -> str:
     theirs = next(x for x in tables["peers"] if (x["model"], x["peer"]) == ("covtype", "scikit-learn"))["microseconds"]
     by_engine, by_plan = theirs / ours["engine_microseconds"], ours["engine_microseconds"] / ours["microseconds"]
     words = (
-        f"**With {target} alone**, on {records['targets'].machine.cpu}, covtype with a StandardScaler is predicted "
-        f"{three(by_engine * by_plan)} times faster than by scikit-learn. This is {three(by_engine)} by the engine "
-        f"times {by_plan:.1f} by the plan."
+        f"**With {target} only**, on {records['targets'].machine.cpu}, approxsvm predicts covtype with a "
+        f"StandardScaler {three(by_engine * by_plan)} times faster than scikit-learn. This factor is "
+        f"{three(by_engine)} from the engine times {by_plan:.1f} from the plan."
     )
     return fill(words, LINE)
 
@@ -118,8 +118,9 @@ def _one_row_of_covtype(records: Records) -> str:
     one = next(x for x in tables["calls"] if (x["model"], x["mode"]) == ("covtype", "certified"))
     others = {x["peer"]: x["one_row_nanoseconds"] for x in tables["peers"] if x["model"] == "covtype"}
     return (
-        f"**One row alone** takes {three(one['predict_one_nanoseconds'] / 1e3)} µs with `predict_one` on covtype. "
-        f"LIBSVM takes {three(others['LIBSVM'] / 1e3)} µs and onnxruntime {three(others['onnxruntime'] / 1e3)} µs."
+        f"**A single row** of covtype takes {three(one['predict_one_nanoseconds'] / 1e3)} µs with `predict_one`. "
+        f"LIBSVM takes {three(others['LIBSVM'] / 1e3)} µs, and onnxruntime takes "
+        f"{three(others['onnxruntime'] / 1e3)} µs."
     )
 
 
@@ -149,7 +150,7 @@ def _kinds(records: Records) -> str:
             "source": x["example"],
             "theirs": x["source_microseconds"],
             "ours": x["microseconds"],
-            "answers": "all labels equal" if x["differ"] == 0 else f"within {x['worst']:.0e} of their range",
+            "answers": "all labels equal" if x["differ"] == 0 else f"within {x['worst']:.0e} of the range of values",
             "bytes": x["artifact_bytes"],
         }
         for x in records["examples"].tables["examples"]
@@ -157,9 +158,9 @@ def _kinds(records: Records) -> str:
     columns: dict[str, Cell] = {
         "source": of("source"),
         "scikit-learn, µs per row": of("theirs", three),
-        "compiled": of("ours", three),
+        "compiled, µs per row": of("ours", three),
         "times faster": ratio("theirs", "ours"),
-        "answers": of("answers"),
+        "predictions": of("answers"),
         "artifact": of("bytes", size),
     }
     return as_table([found[name] for name in _KINDS if name in found], columns)
@@ -180,7 +181,7 @@ def _programs(records: Records) -> str:
         "LIBSVM": of("libsvm_microseconds", three),
         **{name: of_peer(name) for name in PEERS.values()},
         "compiling": of("compile_seconds", seconds),
-        "paid after rows": paid_after,
+        "rows to break even": paid_after,
     }
     rows = []
     for program, cell in programs.items():
@@ -210,7 +211,7 @@ def _targets(records: Records) -> str:
     peers = dict.fromkeys(PEERS.get(x["peer"], x["peer"]) for x in tables["peers"])
     columns: dict[str, Cell] = {
         "µs per row": name_of,
-        "our kernels": of("target"),
+        "our instruction set": of("target"),
         "threads": of("threads"),
         "approxsvm": of_bold(of("microseconds", three)),
         "our exact engine": of("engine_microseconds", three),

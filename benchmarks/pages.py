@@ -20,7 +20,7 @@ _SCALERS: Final = {"standard": ", StandardScaler", "minmax": ", MinMaxScaler", "
 UNKNOWN: Final = "-"
 _MOST_DIGITS: Final = 4
 LINE: Final = 125
-# Names of peers in the records, and as headings.
+# Names of other programs in the records, and their headings in tables.
 PEERS: Final = {
     "scikit-learn-intelex, dense float32": "scikit-learn-intelex",
     "onnxruntime, dense float32": "onnxruntime",
@@ -143,9 +143,9 @@ def _several(table: str) -> Callable[[Records], str]:
         "per row": of("microseconds", lambda x: f"{three(x)} µs"),
         **FASTER,
         "plan": of("plan"),
-        "decided before the exact engine": of("certified", percent),
+        "rows decided before the exact engine": of("certified", percent),
         "compiling": of("compile_seconds", seconds),
-        "paid after rows": paid_after,
+        "rows to break even": paid_after,
         "artifact": of("artifact_bytes", size),
     }
     return lambda records: as_table(models_of(records["ordinary"], table), columns)
@@ -174,7 +174,7 @@ def _peers(table: str) -> Callable[[Records], str]:
             "LIBSVM": of("libsvm_microseconds", three),
             **{h: of_peer(h) for h in PEERS.values() if any(h in peers_of(record, x) for x in models)},
             "compiling": of("compile_seconds", seconds),
-            "paid after rows": paid_after,
+            "rows to break even": paid_after,
         }
         return as_table(models, columns)
 
@@ -211,14 +211,14 @@ def _faster(key: str, stars: str = "") -> Cell:
 _LIBSVM: Final[dict[str, Cell]] = {
     "model": lambda x: f"{x['model']}, {x['n_sv']:,} support vectors",
     "LIBSVM, µs per row": of("libsvm_microseconds", three),
-    "certified, times faster": _faster("microseconds", "**"),
+    "certified: µs per row, **times faster**": _faster("microseconds", "**"),
     "rows certified by expansions": of("certified", percent),
-    "exact engine, times": _faster("engine_microseconds"),
-    "expansion of degree 2 alone, times": _faster("expansion_microseconds"),
-    "its labels that differ": of("expansion_differs", lambda share: percent(share, 3)),
-    "model file": of("model_bytes", size),
-    "certified artifact": of("artifact_bytes", size),
-    "expansion alone": of("expansion_bytes", size),
+    "exact engine: µs per row, times faster": _faster("engine_microseconds"),
+    "only an expansion of degree 2: µs per row, times faster": _faster("expansion_microseconds"),
+    "labels of the expansion that differ": of("expansion_differs", lambda share: percent(share, 3)),
+    "size of the model file": of("model_bytes", size),
+    "of the certified artifact": of("artifact_bytes", size),
+    "of the expansion": of("expansion_bytes", size),
 }
 
 
@@ -239,8 +239,8 @@ def _files(records: Records) -> str:
         "`svm-predict`": of("libsvm_seconds", seconds),
         "`approxsvm-predict`, LIBSVM's model file": of_tool("LIBSVM model"),
         "certified artifact": of_tool("certified"),
-        "expansion alone, labels that differ": of_tool("approximate"),
-        "the tool of 2014, labels that differ": of_tool("2014 tool"),
+        "only an expansion: time, labels that differ": of_tool("approximate"),
+        "the tool of 2014: time, labels that differ": of_tool("2014 tool"),
     }
     return as_table(rows, columns)
 
@@ -260,9 +260,11 @@ def _overview(records: Records) -> str:
         "model": lambda x: x["source"]["model"],
         "accuracy": lambda x: f"{x['source']['accuracy_percent']:.1f} %",
         "training": lambda x: f"{three(x['source']['fit_seconds'])} s",
-        "per row": lambda x: f"{three(x['source']['microseconds_per_row'])} µs",
-        "compiled, per row": of_compiled(lambda source, fast: f"{three(fast['microseconds_per_row'])} µs"),
-        "times": of_compiled(lambda source, fast: three(source["microseconds_per_row"] / fast["microseconds_per_row"])),
+        "time per row": lambda x: f"{three(x['source']['microseconds_per_row'])} µs",
+        "time per row, compiled": of_compiled(lambda source, fast: f"{three(fast['microseconds_per_row'])} µs"),
+        "times faster": of_compiled(
+            lambda source, fast: three(source["microseconds_per_row"] / fast["microseconds_per_row"])
+        ),
         "compiling": of_compiled(lambda source, fast: f"{three(fast['fit_seconds'] - source['fit_seconds'])} s"),
     }
     return as_table(found.values(), columns)
@@ -278,7 +280,7 @@ def _cotter(records: Records) -> str:
         "non-zeros": of("non_zeros", count),
         "multiply-adds per row": of("multiply_adds", count),
         "test error": lambda x: f"{100 * x['test_error']:.2f} %",
-        "SVC's": lambda x: f"{100 * exact[x['data']]['test_error']:.2f} %",
+        "test error of SVC": lambda x: f"{100 * exact[x['data']]['test_error']:.2f} %",
     }
     return as_table(record.tables["features"], columns)
 
@@ -289,15 +291,17 @@ _RAHIMI_RECHT: Final[dict[str, Cell]] = {
     "support vectors or features": of("features", count),
     "multiply-adds per row": of("multiply_adds", count),
     "test error": lambda x: (
-        f"{x['test_error']:.3f} of the deviation" if x["is_regression"] else f"{100 * x['test_error']:.1f} %"
+        f"{x['test_error']:.3f} of the standard deviation" if x["is_regression"] else f"{100 * x['test_error']:.1f} %"
     ),
 }
 _STAND_INS: Final[dict[str, Cell]] = {
     "generated rows": lambda x: f"{x['data']}, {x['n_features']:,} features",
     "support vectors (the paper's)": lambda x: f"{x['support_vectors']:,} ({x['support_vectors_in_paper']:,})",
     "accuracy": of("accuracy_percent", lambda x: f"{x:.1f} %"),
-    "labels changed about the origin": of("changed_about_origin_percent", lambda x: f"{x:.3f} %"),
-    "about the mean": lambda x: f"{x['changed_about_mean_percent']:.3f} %, {three(x['expansion_microseconds'])} µs",
+    "labels changed by an expansion about the origin": of("changed_about_origin_percent", lambda x: f"{x:.3f} %"),
+    "by an expansion about the mean, time per row": lambda x: (
+        f"{x['changed_about_mean_percent']:.3f} %, {three(x['expansion_microseconds'])} µs"
+    ),
     "planned, all labels exact": (
         lambda x: f"{x['plan']}; {x['certified_percent']:.1f} % proven, {three(x['microseconds'])} µs"
     ),
@@ -308,7 +312,7 @@ _STAND_INS: Final[dict[str, Cell]] = {
 
 _LIMITS: Final = {
     "model": of("model"),
-    "of the limit": of("share_of_limit", lambda x: f"**{percent(x, 0)}**"),
+    "share of the limit": of("share_of_limit", lambda x: f"**{percent(x, 0)}**"),
     "µs per row": of("microseconds", three),
     "multiply-adds": of("share_of_multiply_adds", lambda x: percent(x, 0)),
     "exponentials": of("share_of_exponentials", lambda x: percent(x, 0)),
@@ -318,8 +322,8 @@ _LIMITS: Final = {
 _COMPILING: Final = {
     "model": of("model"),
     "compiling": of("certified_compile_seconds", seconds),
-    "memory at its peak": of("peak_bytes", size),
-    "of which imports": of("import_bytes", size),
+    "peak memory": of("peak_bytes", size),
+    "memory after imports": of("import_bytes", size),
 }
 _COMPILE_GROWTH: Final[dict[str, Cell]] = {
     "support vectors x features": lambda x: f"{x['n_sv']:,} x {x['n_features']:,}",
@@ -333,7 +337,7 @@ _COMPILE_GROWTH: Final[dict[str, Cell]] = {
     "µs per row": of("microseconds", three),
     "LIBSVM": of("libsvm_microseconds", three),
     "scikit-learn": of("sklearn_microseconds", three),
-    "paid after rows": of("paid_after_rows", count),
+    "rows to break even": of("paid_after_rows", count),
 }
 _LATENCY: Final = {
     "ns per row": of("model"),
@@ -345,12 +349,12 @@ _LATENCY: Final = {
     "Python, `predict_one`": of("predict_one_nanoseconds", three),
     "Python, `predict`": of("predict_nanoseconds", three),
     "C++, 99th percentile": of("cpp_p99_nanoseconds", three),
-    "AVX2": of("cpp_nanoseconds_avx2", three),
-    "99th percentile": of("cpp_p99_nanoseconds_avx2", three),
+    "C++ with AVX2": of("cpp_nanoseconds_avx2", three),
+    "C++ with AVX2, 99th percentile": of("cpp_p99_nanoseconds_avx2", three),
 }
 _LATENCY_PEERS: Final = {
     "ns per row": of("model"),
-    "": of("peer"),
+    "program": of("peer"),
     "median": of("one_row_nanoseconds", three),
     "99th percentile": of("one_row_p99_nanoseconds", three),
 }
@@ -358,7 +362,7 @@ _LATENCY_PEERS: Final = {
 
 def _latency(records: Records) -> str:
     tables = records["latency"].tables
-    curves = "![Microseconds a row in calls of one row to many](images/calls.svg)"
+    curves = "![Microseconds per row against the number of rows per call](images/calls.svg)"
     return "\n\n".join([as_table(tables["calls"], _LATENCY), as_table(tables["peers"], _LATENCY_PEERS), curves])
 
 
@@ -367,32 +371,34 @@ def _limits(records: Records) -> str:
     cache, third = (three(median(x[name] for x in record.tables["peaks"]) / 1e9) for name in ("cache", "third"))
     fma, exp = (three(median(x[name] for x in record.tables["peaks"]) / 1e9) for name in ("fma", "exp"))
     words = (
-        f"Peaks of a core of {record.machine.cpu.split(',')[0]}, {record.machine.target}: {fma} billion "
-        f"multiply-adds and {exp} billion exponentials a second, {cache} GB/s from the second-level cache, "
-        f"{third} GB/s from the third."
+        f"Peak rates of one core ({record.machine.cpu.split(',')[0]}, {record.machine.target}): {fma} billion "
+        f"multiply-adds and {exp} billion exponentials per second, {cache} GB/s from the second-level cache, and "
+        f"{third} GB/s from the third-level cache."
     )
     return as_table(record.tables["models"], _LIMITS) + f"\n\n{fill(words, LINE)}"
 
 
 _SCORING: Final = {
-    "what": of("what"),
+    "job": of("what"),
     "rows": of("rows", count),
-    "rows a second": of("rows_per_second", count),
-    "of the work: prediction": of("prediction", lambda share: percent(share, 0)),
+    "rows per second": of("rows_per_second", count),
+    "share of prediction in the work": of("prediction", lambda share: percent(share, 0)),
     "memory": of("mebibytes", lambda x: f"{x:,.0f} MiB"),
 }
 
 
 _EXAMPLES: Final[dict[str, Cell]] = {
     "source and rows": of("example"),
-    "µs per row, the source": of("source_microseconds", three),
-    "compiled": of("microseconds", lambda x: f"**{three(x)}**"),
-    "times": ratio("source_microseconds", "microseconds"),
-    "one row, the source": of("source_one_row_microseconds", three),
-    "compiled, one row": of("one_row_microseconds", three),
-    "decided by the first stage": of("certified", percent),
+    "source, µs per row": of("source_microseconds", three),
+    "compiled model, µs per row": of("microseconds", lambda x: f"**{three(x)}**"),
+    "times faster": ratio("source_microseconds", "microseconds"),
+    "source, µs for one row": of("source_one_row_microseconds", three),
+    "compiled model, µs for one row": of("one_row_microseconds", three),
+    "rows decided by the first stage": of("certified", percent),
     "artifact": of("artifact_bytes", size),
-    "answers that differ": lambda x: f"by {x['worst']:.0e} of the range" if x["differ"] is None else str(x["differ"]),
+    "predictions that differ": lambda x: (
+        f"by at most {x['worst']:.0e} of the range" if x["differ"] is None else str(x["differ"])
+    ),
 }
 _DOORS: Final = {
     "raw table": of("example"),
@@ -416,8 +422,8 @@ def _measured(records: Records) -> str:
         "date": of("date", lambda date: date[:10]),
         "commit": lambda x: x["machine"].commit,
         "processor": lambda x: x["machine"].cpu,
-        "load when it began": lambda x: f"{x['machine'].load_average:.1f}",
-        "took": lambda x: f"{x['seconds'] / 60:.1f} min",
+        "system load at the start": lambda x: f"{x['machine'].load_average:.1f}",
+        "duration": lambda x: f"{x['seconds'] / 60:.1f} min",
     }
     machine = next(iter(records.values())).machine
     packages = ", ".join(f"{name} {number}" for name, number in machine.packages.items() if number != "not installed")

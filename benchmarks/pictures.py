@@ -100,7 +100,7 @@ def _fma_peak(records: Records) -> Chart:
         name: [(x["n_features"], 100 * x[key]) for x in shares]
         for name, key in (("quadratic form", "quadratic_form"), ("exact engine", "exact_engine"))
     }
-    words = ("Share of the peak of float32 multiply-adds", "features", "share of the FMA peak, %")
+    words = ("Share of the peak rate of float32 multiply-adds", "features", "share of the FMA peak, %")
     return Lines(*words, series, y_scale="linear")
 
 
@@ -109,22 +109,22 @@ def _latency(records: Records) -> Chart:
     keys = {"C++": "cpp", "C": "c", "Python, predict_one": "predict_one", "Python, predict": "predict"}
     series = {name: [x[f"{key}_nanoseconds"] for x in calls] for name, key in keys.items()}
     names = [x["model"] for x in calls]
-    return Dots("Nanoseconds of a call with one row, certified", "nanoseconds of a call with one row", names, series)
+    return Dots("Nanoseconds per call with one row, certified", "nanoseconds per call with one row", names, series)
 
 
 def _sizes(records: Records) -> Chart:
     series: dict[str, list[tuple[float, float | None]]] = {}
     for x in records["latency"].tables["sizes"]:
         series.setdefault(x["model"], []).append((x["rows"], x["microseconds"]))
-    return Lines("Time per row in calls of every size", "rows of a call", "µs per row, C++", series)
+    return Lines("Time per row against rows per call", "rows per call", "µs per row, C++", series)
 
 
 def _files(records: Records) -> Chart:
     found = files(records)
     givens = {
-        "LIBSVM's own model file": "LIBSVM model",
+        "LIBSVM's model file": "LIBSVM model",
         "certified artifact": "certified",
-        "expansion alone": "approximate",
+        "only an expansion": "approximate",
         "the tool of 2014": "2014 tool",
     }
     series = {
@@ -169,7 +169,7 @@ def _overview(records: Records) -> Chart:
     for x in sorted(records["overview"].tables["models"], key=lambda x: not x["compiled"]):
         series.setdefault(x["model"], []).append((x["microseconds_per_row"], x["accuracy_percent"]))
     names = dict.fromkeys(x["model"] for x in records["overview"].tables["models"])
-    title = "Accuracy against the time of a row: compiled (left end) and trained (right end)"
+    title = "Accuracy against time per row: compiled model (left end) and trained model (right end)"
     in_order = {name: series[name] for name in names}
     return Lines(title, "µs per row, one thread", "accuracy, %", in_order, y_scale="linear")
 

@@ -19,14 +19,14 @@ _OP = "program/ops/{0}.h artifact/ops/{0}.hpp ir/ops/{0}.py backends/ops/{0}.py"
 _HEAD = """\
 # Prices
 
-A new kind of engine, step or rule goes in only with its price: lines and tests that we maintain, and a measured gain.
-`python -m docs.prices` writes this page from the sources and from `docs/prices.txt`, which lists the kinds.
+We add a new kind of engine, step or rule only with a known price: the lines and tests that we maintain, and a measured
+gain. `python -m docs.prices` writes this page from the source code and from `docs/prices.txt`, which lists the kinds.
 
-* **Lines** counts the files and functions that only this kind needs.
-* **Tests** are the test functions that name the kind. The zoo tests every kind besides.
-* **Times faster** is a ratio of figures in `benchmarks/results`. Parts of the core are compared with the plan without
-  them, or with the exact engine. Other kinds are compared with the source's own program.
-* If no figure is published, the last column has the command that measures one, or the reason.
+* **Lines** is the number of lines in the files and functions that only this kind needs.
+* **Tests** is the number of test functions that name the kind. The zoo (`tests/zoo`) also tests every kind.
+* **Times faster** is a ratio of figures in `benchmarks/results`. A part of the core is compared with the plan without
+  this part, or with the exact engine. Any other kind is compared with the program that trained the model.
+* If no figure is published, the last column has a command that measures the gain, or the reason.
 """
 KINDS = Path(__file__).with_suffix(".txt")
 
