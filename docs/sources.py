@@ -107,7 +107,7 @@ def _models() -> dict[str, Callable[[], Any]]:
         "Taylor features": lambda: make_pipeline(TaylorFeatures(gamma=0.1), LinearSVC()).fit(X, y > 0),
         "probabilities of one model": lambda: CalibratedClassifierCV(SVC(), ensemble=False).fit(X, y),
         "mean of several models' probabilities": lambda: CalibratedClassifierCV(SVC(), cv=2).fit(X, y),
-        "after categories or bins": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
+        "after encoding or binning": lambda: make_pipeline(KBinsDiscretizer(3), SVC()).fit(X, y),
         "after scaling, imputing and binning": lambda: make_pipeline(
             StandardScaler(), SimpleImputer(), KBinsDiscretizer(3), SVC()
         ).fit(X, y),
@@ -119,17 +119,17 @@ def _models() -> dict[str, Callable[[], Any]]:
             QuantileTransformer(n_quantiles=9, output_distribution="normal"),
             SVC(),
         ).fit(X, y),
-        "after a norm of rows": lambda: make_pipeline(Normalizer(), SVC()).fit(X, y),
+        "after normalizing rows": lambda: make_pipeline(Normalizer(), SVC()).fit(X, y),
         "after powers or logarithms": lambda: make_pipeline(PowerTransformer(), SVC()).fit(X, y),
         "several linear functions of kernels": lambda: OneVsRestClassifier(SVC(gamma=0.1)).fit(X, y),
-        "functions of classes of several models": lambda: OneVsRestClassifier(turns).fit(X, y),
-        "functions of pairs of several models": lambda: OneVsOneClassifier(SVC()).fit(X, y),
+        "one-vs-rest of several models": lambda: OneVsRestClassifier(turns).fit(X, y),
+        "one-vs-one of several models": lambda: OneVsOneClassifier(SVC()).fit(X, y),
         "weighted mean of several models' probabilities": lambda: VotingClassifier(
             [("a", sure), ("b", sure)], voting="soft", weights=[1, 2]
         ).fit(X, y),
         "votes of several models": lambda: VotingClassifier([("a", SVC()), ("b", LinearSVC())]).fit(X, y),
         "weighted sum of several models": lambda: VotingRegressor([("a", SVR()), ("b", Ridge())]).fit(X, X[:, 0]),
-        "a threshold of several models' mean": lambda: FixedThresholdClassifier(
+        "a threshold on several models' mean": lambda: FixedThresholdClassifier(
             CalibratedClassifierCV(SVC(), cv=2), threshold=0.4
         ).fit(X, (y > 0).astype(int)),
         "a threshold": lambda: FixedThresholdClassifier(SVC(), threshold=0.2).fit(X, (y > 0).astype(int)),

@@ -1,5 +1,5 @@
-/* predict MODEL.asvm < rows: reads rows of numbers, one per line, and prints the labels of each, its decision values
- * and their error bounds; "?" after a label means that an approximate model does not prove it. */
+/* predict MODEL.asvm < rows: reads rows of numbers, one per line, and prints each row's labels, decision values
+ * and error bounds; "?" after a label means that an approximate model does not prove it. */
 #include <approxsvm.h>
 #include <stdio.h>
 #include <stdlib.h>

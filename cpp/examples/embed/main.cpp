@@ -1,5 +1,5 @@
-// embed MODEL.asvm: predicts a hundred raw rows and prints the answers for the first and the last one: labels, values
-// with error bounds, probabilities.
+// embed MODEL.asvm: predicts a hundred raw rows and prints labels, values with error bounds and probabilities of the
+// first row and the last row.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -26,7 +26,7 @@ void print_row(const char* name, const double* numbers, std::size_t n) {
     for (std::size_t k = 0; k < n; ++k) std::printf(" %.6g", numbers[k]);
 }
 
-// Prints the labels of row i: one, or one per target.
+// Prints the labels of row i: one label, or one label per target.
 void print_labels_of(const Model& model, const std::vector<std::uint32_t>& labels, std::size_t i) {
     char room[approxsvm::label_digits];
     for (std::size_t k = 0; k < model.n_targets(); ++k) {
@@ -35,7 +35,7 @@ void print_labels_of(const Model& model, const std::vector<std::uint32_t>& label
     }
 }
 
-// Computes labels alone: the expansion proves most of them.
+// Computes only labels: the expansion proves most labels.
 Status print_labels(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     std::vector<std::uint32_t> labels(n_rows * model.n_targets());
     std::vector<std::uint8_t> certified(labels.size());
@@ -53,7 +53,7 @@ Status print_labels(const Model& model, const std::vector<float>& rows, std::vec
     return status;
 }
 
-// Computes values: the source model's, or within the requested tolerance; approximate ones if the artifact is.
+// Computes values: the source model's, or values within the requested tolerance, or an approximate artifact's values.
 Status print_values(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     const std::size_t n = model.n_decisions();
     std::vector<double> values(n_rows * n), bounds(values.size());

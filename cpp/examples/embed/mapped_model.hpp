@@ -1,4 +1,4 @@
-// An artifact mapped into memory: opening it costs a checksum, and the operating system shares its pages.
+// An artifact mapped into memory: opening computes a checksum, and processes share the artifact's pages.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>

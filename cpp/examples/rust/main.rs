@@ -36,7 +36,7 @@ extern "C" {
     ) -> i32;
 }
 
-/// A model that is closed when it goes out of scope. It never changes: threads may share it.
+/// A model that is closed when it goes out of scope. Threads may share a model, because it never changes.
 struct Model(*mut ApproxsvmModel);
 unsafe impl Send for Model {}
 unsafe impl Sync for Model {}
@@ -53,7 +53,7 @@ impl Model {
         unsafe { approxsvm_n_features(self.0) }
     }
 
-    /// Number of labels of a row: one, or one per target.
+    /// Number of labels of a row: one label, or one per target.
     fn n_targets(&self) -> usize {
         unsafe { approxsvm_n_targets(self.0) }
     }
