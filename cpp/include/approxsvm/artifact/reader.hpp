@@ -248,8 +248,14 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     if (classifies && has_numbers) {
         if (!is_where_wanted(outputs, sections[section::outputs], model, true)) return outputs.status();
         combination(field::combination_n_values, n_values, equal_to(n_values_of(model.outputs, model.n_labels)));
+        double largest = 0.0;
+        for (std::size_t k = 0; view.n_values > 0 && k < view.starts[n_columns]; ++k)
+            largest = std::fmax(largest, std::fabs(view.weights[k]));
+        // So that no quotient of a mean overflows
+        if (!has_values) outputs(field::outputs_total, model.outputs.numbers[0], at_least(0x1p-900 * largest));
     }
     if (combination.status() != Status::ok) return combination.status();
+    if (outputs.status() != Status::ok) return outputs.status();
     header(field::header_n_decisions, model.n_decisions, equal_to(has_values ? n_values : 0));
     header(field::header_n_features, model.n_features, equal_to(model.n_raw_features));
     return header.status();
