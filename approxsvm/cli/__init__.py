@@ -1,4 +1,4 @@
-"""The ``approxsvm`` command: a module for each subcommand, with arguments and output only."""
+"""The ``approxsvm`` command, with a module for each subcommand, which only handles arguments and output."""
 
 import click
 
