@@ -60,7 +60,7 @@ class FoldAnswers:
         return cls(*joined, *(sum(getattr(part, name) for part in parts) for name in seconds))
 
     def summary(self, n_train: int, is_classifier: bool) -> Fold:
-        """Compute the figures for the rows of this object."""
+        """Compute the figures for all rows."""
         truth, exact, compiled = self.truth, self.exact, self.compiled
 
         def share(predicted: npt.NDArray[Any]) -> float | None:

@@ -185,7 +185,7 @@ def _back_through_projection(op: Projection) -> _Back:
 
 
 def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
-    """Build the backward function of a scaler; `y` and `errors` are the row before clipping and its errors."""
+    """Build the backward function of a scaler; `y` is the row before clipping, and `errors` bounds its errors."""
     ones = np.ones(op.n_features)
     factors = ones if op.multiply is None else op.multiply
     factors = factors if op.divide is None else factors / op.divide

@@ -5,17 +5,17 @@ b is the inner product of f - b and K(z, .). So the values at z and z', at a dis
 
     W ||K(z, .) - K(z', .)|| = W sqrt(2 - 2 exp(-gamma d^2)),    W^2 = sum_ij a_i a_j K(x_i, x_j).
 
-The slope of a Gaussian is at most sqrt(2 gamma / e) (constants.py), and its values are in (0, 1]. So, term by term, the
-values also differ by at most
+The slope of a Gaussian is at most sqrt(2 gamma / e) (constants.py), and the values of a Gaussian are in (0, 1]. So,
+term by term, the values also differ by at most
 
     A1 min(sqrt(2 gamma / e) d, 1),    A1 = sum_i |a_i|.
 
 Let change(d) be the smaller of these two bounds. If the value computed at z has the error bound e, the source's value
 at z' is within e + v + change(d) of the computed value. Here v (`value_error`) bounds the difference between the model
-and its source at any row, because e only covers the difference at z. The label is constant if all values in this box,
-one interval per decision function, give the same label. The core checks this for every label rule (`certified_class`),
-so pairs that cannot change the majority do not matter. Bisection searches for the largest d. Every d that passes the
-test is a valid radius, even if it is not the largest.
+and its source at any row, because e only covers the difference at z. These intervals, one for each decision function,
+form a box. The label is constant if all values in the box give the same label. The core checks this condition for every
+label rule (`certified_class`), so pairs that cannot change the majority do not matter. Bisection searches for the
+largest d. Every d that passes the test is a valid radius, even if it is not the largest.
 
 The input map may scale, select, clip or project columns. Clipping never increases distances, and the other steps are
 linear. So if a raw row moves by r, the mapped row moves by at most L r, where L is the product of the spectral norms

@@ -38,7 +38,7 @@ def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> 
     """Compute decision values by definition in float64, shape (n_rows, n_decisions); Gaussians without cancellation.
 
     `rows` has raw rows, shape (n_rows, n_raw_features). `mapped` has mapped rows, shape (n_rows, n_features); by
-    default, the model's input map computes these.
+    default, the model's input map computes the mapped rows.
     """
     definition = definition_of(model)
     values = np.empty((rows.shape[0], model.n_decisions))
@@ -233,7 +233,7 @@ def _labels_of(
 def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the values of an ensemble, which are the members' columns or weighted sums of these, and their errors."""
+    """Return an ensemble's values, which are the members' columns or weighted sums of columns, and the errors."""
     slacks = [np.broadcast_to(slack, value.shape) for slack, value in zip(slacks, values, strict=True)]
     numbers = [_columns(*of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
@@ -246,7 +246,7 @@ def combined(
 
 
 def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a member's columns (values, or the probabilities or scores of its labels) and their errors."""
+    """Return a member's columns (values, or the probabilities or scores of labels) and the errors of these columns."""
     if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))

@@ -14,7 +14,7 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, GaussianDefinition
 
-# A label is promised if the exact value, divided by sum |a_i|, is further than this from 0, because of float64
+# A label is promised if the exact value, divided by sum |a_i|, is further than this number from 0, because of float64
 # rounding.
 NEAR_TIE: Final = 1e-10
 # Maximum argument for which exp is computed.

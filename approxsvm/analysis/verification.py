@@ -264,7 +264,7 @@ def compare(
 ) -> Iterator[Comparison]:
     """Compare the predictions of validated rows with the source, chunk by chunk; `verify` documents the parameters.
 
-    `given` has the same rows as returned by `as_source_rows`; the source predicts these.
+    `given` has the same rows as returned by `as_source_rows`, which the source predicts.
     """
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values: verify its members one by one, or report on its labels")

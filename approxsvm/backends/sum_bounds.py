@@ -25,7 +25,7 @@ from approxsvm.reference.term_sums import term_sums
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Relative errors of a backend, and a bound on its underflow."""
+    """Relative errors of a backend's arithmetic, and a bound on the effect of underflow."""
 
     arguments: float  # error eta of inner products
     terms: float  # error of a term, including its coefficient and all sums with the term

@@ -36,7 +36,7 @@ _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX
 
 
 class _FileName(click.Path):
-    """File name. It must not be empty, because click would take this for the current folder; the system checks more."""
+    """File name, which must not be empty, because click would take an empty name for the current folder."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(readable=False, **options)
@@ -66,7 +66,7 @@ class Command(click.Command):
     def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
         for param in self.params:
             path = ctx.params.get(param.name or "")
-            # `score_dataset` gets file names as strings and checks these itself.
+            # `score_dataset` gets file names as strings, and checks these names itself.
             if isinstance(param.type, kind) and isinstance(path, Path):
                 yield f"{_label(param)} {path}", path
 

@@ -53,7 +53,7 @@ class RowsFormat:
         return check_rows(rows, path)
 
     def read_for(self, model: Any, path: Path) -> Any:
-        """Read rows for a model or an artifact; if it has no feature names, columns are matched by position."""
+        """Read rows for a model or an artifact; without feature names, columns are matched by position."""
         from approxsvm.frames.columns import choose_columns, frame_names, warn
         from approxsvm.frames.raw_columns import RawColumns  # imported here because the module needs NumPy
 

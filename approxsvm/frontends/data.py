@@ -18,7 +18,7 @@ from approxsvm.frontends.plain_tables import numbers_of, read_cells, table_of
 
 _MAX_DEFLATE_RATIO = 1032  # output bytes per input byte: the longest deflate match is 258 bytes for two bits
 _MAX_EMPTY_ROWS = 1 << 20  # limit on the number of empty rows in a sparse matrix
-_MAX_CELLS_PER_BYTE = 64  # limit for text; a table without empty cells has at most one cell for every two bytes
+_MAX_CELLS_PER_BYTE = 64  # limit for text files; without empty cells, every cell takes at least two bytes
 
 
 def read_rows(
@@ -173,7 +173,7 @@ def _parquet(path: str | os.PathLike[str]) -> Any:
 
 
 def _exact_numbers(pandas: Any) -> dict[str, Any]:
-    """Return the option that makes older versions of pandas parse float64 numbers exactly, as newer ones do."""
+    """Return the option that makes older versions of pandas parse float64 numbers exactly, as newer versions do."""
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 

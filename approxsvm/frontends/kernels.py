@@ -8,7 +8,7 @@ from approxsvm.ir.kernel_model import MAX_KERNEL_DEGREE
 
 
 def kernel_fields(where: str, name: str, kind: str | None, number: Callable[[str], float]) -> dict[str, Any]:
-    """Return a kernel as fields of KernelModel; raise UnsupportedModelError if it cannot be compiled.
+    """Return a kernel as fields of KernelModel; raise UnsupportedModelError if the kernel cannot be compiled.
 
     `where` and `name`, the kernel's name in the file, appear in the error message. `kind` is "linear", "rbf", "poly" or
     another string, and the function `number` reads gamma, coef0 or degree.

@@ -1,4 +1,4 @@
-"""LIBSVM model and data files, and its `svm_model` objects.
+"""Frontend for LIBSVM's model files, data files and `svm_model` objects.
 
 The native parser (cpp/text) parses the text; this module converts the result to arrays with column numbers.
 """
@@ -161,12 +161,12 @@ def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | 
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
-    assert gamma is not None  # the parser requires it for this kernel
+    assert gamma is not None  # required by the parser for this kernel
     return _machine(content, name, n_features, gamma)
 
 
 def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:
-    """Build the model with its support vectors, coefficients, labels and probabilities."""
+    """Build a model with support vectors, coefficients, labels and probabilities."""
     from scipy.sparse import csr_array
 
     first_index = 0 if content["min_index"] == 0 else 1
@@ -232,8 +232,8 @@ def read_libsvm_data(
     ----------
     path : str or path
     n_features : int, optional
-        Number of columns. Default: the largest index in the file. Pass `n_features` for test files, because they often
-        use fewer features than the training file.
+        Number of columns. Default: the largest index in the file. Pass `n_features` for test files, because test files
+        often use fewer features than the training file.
     zero_based : bool, optional
         Whether column 0 has index 0 rather than index 1. Default: True if some row uses index 0.
     n_jobs : int, optional

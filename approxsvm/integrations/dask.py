@@ -74,7 +74,7 @@ def score(
 
 
 def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
-    """Return the copied columns and the predictions of a partition, with its index."""
+    """Return the copied columns and the predictions of a partition, with the index of the partition."""
     import pandas as pd
 
     scorer = job.scorer(lambda: contents)

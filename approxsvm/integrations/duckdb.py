@@ -125,7 +125,7 @@ def register(
 
 
 def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return which rows have values in all of these columns."""
+    """Return a mask of the rows that have values in all columns in `names`."""
     has_values = np.ones(batch.num_rows, np.bool_)
     for name in names:
         has_values &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)

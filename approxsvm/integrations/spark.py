@@ -57,8 +57,8 @@ def score(
 ) -> Any:
     """Predict a Spark data frame, lazily, with ``mapInArrow``.
 
-    Spark sends the artifact to each machine once, as a file. A worker compares the checksum of this file, and its
-    version of approxsvm, with the driver's.
+    Spark sends the artifact to each machine once, as a file. A worker compares the checksum of the file, and the
+    worker's version of approxsvm, with the driver's.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         Both `inputCols` and `featuresCol` are given.
     """
 
-    __module__ = "approxsvm.spark"  # Spark ML writes this path into saved pipelines
+    __module__ = "approxsvm.spark"  # path that Spark ML writes into saved pipelines
 
     inputCols: Any = Param(  # noqa: N815  # Spark's names
         Params._dummy(), "inputCols", "feature columns", typeConverter=TypeConverters.toListString

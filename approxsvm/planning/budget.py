@@ -74,7 +74,7 @@ class Budget:
         return is_worth
 
     def record(self, cost: Cost, work: float, to_build: float) -> None:
-        """Record the cost of a row found by a trial, the work of the trial, and the work of building its plan."""
+        """Record the cost of a row found by a trial, the work of the trial, and the work of building the plan."""
         self._spent += work
         least = np.minimum(self._least, cost.weighed)
         if (cost.weighed / least).max() < (self.best / least).max():

@@ -27,7 +27,7 @@ NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Parts of a plan that the search for it has already built."""
+    """Parts of an artifact that the search for the plan has already built."""
 
     points: Points | None = None
     expanded: Expanded | None = None

@@ -23,7 +23,7 @@ from approxsvm.runtime.evaluator import Evaluator
 
 
 def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tuple[Ensemble, list[Built]]:
-    """Merge consecutive members with common kernels if this is cheaper; return the new ensemble and its artifacts."""
+    """Merge consecutive members with common kernels if this is cheaper; return the new ensemble with its artifacts."""
     members: list[SingleModel] = []
     results: list[Built] = []
     profile = Profile.all()[0]
@@ -92,7 +92,7 @@ def _merged(ensemble: Ensemble, one: KernelModel, request: Request, n_functions:
 
 
 def _may_merge(ensemble: Ensemble, built: Built, request: Request) -> bool:
-    """Return whether the exact engine could evaluate a member instead of its built plan."""
+    """Return whether the exact engine could evaluate a member instead of the member's built artifact."""
     may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
     may_be_exact = may_be_exact and not ensemble.asks_for_signs and any(tried.chosen for tried in built[1])
     return may_be_exact or (built[0].mode == "exact" and not built[0].section("subspaces"))

@@ -28,7 +28,7 @@ def build_taylor(model: TaylorModel, request: Request) -> Built:
 
 
 def build_terms(model: TermsModel, request: Request) -> Built:
-    """Lower a sum of other terms to the exact engine of these terms."""
+    """Lower a sum of terms that are not kernels to the exact engine."""
     if request.mode == "approximate":
         raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
     if (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):

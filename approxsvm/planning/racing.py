@@ -29,7 +29,7 @@ _ACCEPTABLE_SECONDS: Final = 0.5
 _CALLS: Final = 300
 _MAX_NUMBERS: Final = 1 << 24
 # Minimum and maximum number of rounds, and number of runs in a turn. Plans that take longer than the fastest plan by
-# this factor are not timed after the first round.
+# the factor `_TOO_SLOW` are not timed after the first round.
 _LEAST_ROUNDS: Final = 3
 _MOST_ROUNDS: Final = 20
 _CALLS_OF_A_TURN: Final = 2
@@ -64,9 +64,9 @@ def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
 def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, search_seconds: float) -> Built:
     """Build the plans with the least estimated costs, and return the fastest of them in a race.
 
-    If the planner's choice is the only finalist, it is returned without a race, with `reason` as its explanation. The
-    explanations of winners contain no measured times, so that the bytes of an artifact are determined by its plan. The
-    race takes about as much processor time as the search did.
+    If the planner's choice is the only finalist, it is returned without a race, with the explanation `reason`. The
+    explanations of winners contain no measured times, so that the plan determines the bytes of an artifact. The race
+    takes about as much processor time as the search did.
     """
     limits, tried = request.limits, [rival.tried for rival in rivals]
     chosen = [k for k, plan in enumerate(tried) if plan.chosen]
@@ -114,7 +114,7 @@ def race(racers: Sequence[Artifact], rows: Any, request: Request, most_seconds: 
     """Return the position of the winner and the times of all plans; the smallest plan within 5 % of the fastest wins.
 
     Without `rows_per_call`, calls are large, and a plan that takes more than three times as long as another plan for a
-    single row cannot win. Timing ends after three rounds if it has taken `most_seconds`.
+    single row cannot win. Timing ends after three rounds if these took `most_seconds`.
     """
     assert request.stopwatch is not None
     rows_per_call, progress = request.limits.rows_per_call, partial(request.progress, "Racing")

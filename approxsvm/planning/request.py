@@ -15,11 +15,11 @@ from approxsvm.ir.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, real_number, whole_number
 
 Effort = Literal["low", "normal", "high"]
-# Function of a description of the current task and its completed share, from 0 to 1.
+# Function that gets a description of the current task and the completed share of the task, from 0 to 1.
 Progress = Callable[[str, float], None]
 # Function that calls another function for an artifact, and returns the seconds that the call took.
 Stopwatch = Callable[[Artifact, Callable[[], object]], float]
-# An artifact and the plans that were tried for it.
+# Artifact, and the plans that were tried for this artifact.
 Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 
@@ -55,7 +55,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Options of `compile`, which documents them; `rows` has sample rows before any input map.
+    """Options of `compile`, as documented there; `rows` has sample rows before any input map.
 
     Raises InputError for values that are invalid for every model. Numbers and strings become plain Python objects.
     """
@@ -100,7 +100,7 @@ class Request:
                 raise InputError(f"{name} is {options[name]!r}, but the plan replaces it: leave it out")
 
     def check_plan(self, model: Any, *engines: str) -> None:
-        """Raise InputError if the plan was made for another model or mode, or its engine is not one of `engines`."""
+        """Raise InputError if the plan is for another model or mode, or the plan's engine is not one of `engines`."""
         plan = self.plan
         if plan is None:
             return
@@ -115,7 +115,7 @@ class Request:
             raise InputError(f"plan: engine is {plan.engine!r}, but must be {allowed} for this model and mode")
 
     def plan_of(self, model: Any, engine: Engine, reason: str, **choices: Any) -> Plan:
-        """Return the given plan, or by default a plan for the model with an engine and its choices."""
+        """Return the given plan, or by default a plan for the model with the given engine and choices."""
         if self.plan is not None:
             return self.plan
         return Plan(

@@ -41,7 +41,7 @@ def versions() -> list[tuple[str, str]]:
 
 
 def processor() -> str:
-    """Return the name of this machine's processor."""
+    """Return the name of the processor."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = [line.partition(":")[2].strip() for line in file if line.startswith("model name")]

@@ -57,7 +57,7 @@ from approxsvm.system.error_state import in_own_error_state
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
-# Default limit on the work of the comparison, in multiply-adds of the definition; it takes about a second.
+# Default limit on the work of the comparison, in multiply-adds of the definition, which take about a second.
 _COMPARED_WORK: Final = 1.2e9
 _WORK_OF_EXP: Final = 20
 _LEAST_COMPARED: Final = 200
@@ -236,7 +236,7 @@ def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
-    """Return, for each row, the value that determines the result, its bound, its stage, and whether it is certified."""
+    """Return the value that determines each row's result, its bound, the stage, and whether the row is certified."""
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
@@ -412,7 +412,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Time an artifact with only the exact engine; return None if there is no such plan, or it is the model's plan."""
+    """Time an artifact with only the exact engine; return None if that is impossible, or is the model's plan."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None

@@ -44,7 +44,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def import_matplotlib(name: str) -> Any:
-    """Import a module of matplotlib; raise MissingPackageError if it is not installed."""
+    """Import a module of matplotlib; raise MissingPackageError if matplotlib is not installed."""
     return import_package(name, "report", "a plot or report")
 
 
@@ -133,9 +133,9 @@ class _Display:
 
 
 class ErrorBoundDisplay(_Display):
-    """Plot of the error of each row against its bound; if the bounds hold, every point is below the line.
+    """Plot of each row's error against the bound; if the bounds hold, every point is below the line.
 
-    Create it with `from_estimator` or `from_predictions`.
+    Create the display with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ def share_text(share: float) -> str:
 
 
 def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.intp]:
-    """Choose the rows closest to their bounds and a random sample of the other rows."""
+    """Choose the rows whose errors are closest to the bounds, and a random sample of the other rows."""
     if len(rows) <= _DRAWN_POINTS + _WORST_POINTS:
         return rows
     by_ratio = rows[np.argsort(-ratio[rows], kind="stable")]

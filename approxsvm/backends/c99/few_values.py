@@ -54,7 +54,7 @@ _LAST_EXPONENT: Final = 42.0  # exp(-42) < 2^-60
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Support vectors as integer points of a grid."""
+    """Grid whose points, as integers, are the support vectors."""
 
     origin: float
     step: float
@@ -65,7 +65,7 @@ class Grid:
 
 
 def grid_of(vectors: FloatArray) -> Grid | None:
-    """Return the grid of the support vectors, or None if they are on no grid or take too many values."""
+    """Return the grid of the support vectors; None if there is no grid, or features take too many values."""
     values = np.unique(vectors)
     origin, step = _native.common_grid(values) if len(values) <= _MOST_VALUES else (0.0, 0.0)
     if step == 0.0:
@@ -122,7 +122,7 @@ class FewValues:
 
     @classmethod
     def of(cls, artifact: Artifact, rows: DeviceRows) -> "FewValues | None":
-        """Return the function, or None if the model has too many values, or other code suits its rows better."""
+        """Return the function; None if the model has too many values, or if other code suits the rows better."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None
         grid = grid_of(artifact.support_vectors())

@@ -5,8 +5,8 @@ float32 row. With float32 coefficients, the header returns the values of the hos
 double to float at the end. The header looks up an error bound for each value (device/bounds.py), and so determines
 which labels are proven to equal the exact model's.
 
-Integer coefficients (coefficients.py) save memory, not time, because each coefficient is converted to float32 for its
-multiplication. The bound includes the quantization error.
+Integer coefficients (coefficients.py) save memory, not time, because each coefficient is converted to float32 when it
+is multiplied. The bound includes the quantization error.
 """
 
 import math
@@ -206,7 +206,7 @@ class CHeader:
         return [Answers(self.artifact)] * bool(self.artifact.members) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
-        """Yield the macros and arrays of a model, both public ones and those that its C text uses, and the C text."""
+        """Yield the macros and arrays of a model (public ones, and those that the C text uses), and the C text."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
         lines = [

@@ -14,7 +14,7 @@ The bound on the difference is thus a constant, which is added to every bound.
 An input map without limits is combined with decoding to slope q + base in float32, so that a pipeline needs no float64
 arithmetic. Codes differ from the source's rows in any case, and this rounding is small compared to half a step.
 
-A number outside the range of the codes gets the nearest code, and there is no bound for its row.
+A number outside the range of the codes gets the nearest code, and the row of this number has no bound.
 """
 
 import math

@@ -17,7 +17,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Lookup
 from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
-# Numbers that replace infinity and NaN in C; they mean an unchanged feature and a rejected row (program/ops/lookup.h).
+# Numbers that replace infinity and NaN in C: for an unchanged feature and for a rejected row (program/ops/lookup.h).
 _SAME: Final = 3.0e301
 _REFUSES: Final = 2.0e301
 _LARGEST: Final = 1.0e300

@@ -4,10 +4,10 @@ The functions in a header read everything that differs between models from macro
 for components that a model lacks, such as a router or an input map.
 
 The functions add in a different order from the core, which suits processors without SIMD. The core
-(expansion/polynomial.hpp) keeps eight lanes separate until the end; in a header, this could take eight products instead
-of one. Chains of additions are at most as long as form_depth() and norm_depth() in the core (bounds/certificate.hpp),
-which the bounds assume; tests/backends/test_c_paths.py counts the chains in the text of headers. exp() is the function
-in simd/exp.hpp.
+(expansion/polynomial.hpp) keeps eight lanes separate until the end; in a header, separate lanes could take eight
+products instead of one. Chains of additions are at most as long as form_depth() and norm_depth() in the core
+(bounds/certificate.hpp), which the bounds assume; tests/backends/test_c_paths.py counts the chains in the text of
+headers. exp() is the function in simd/exp.hpp.
 """
 
 import re
@@ -23,7 +23,7 @@ _FLOAT_TYPES: Final = {"float32": "float", "float64": "double"}
 
 
 def literal(x: Any) -> str:
-    """Return a C literal for exactly this number."""
+    """Return a C literal of exactly the number x."""
     if isinstance(x, np.float32):
         return f"{_with_point(str(x))}f"
     if isinstance(x, float):

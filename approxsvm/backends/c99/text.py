@@ -1,4 +1,4 @@
-"""C text of exported headers, made from the files in cpp/include/approxsvm/exported and those they include.
+"""C text of exported headers, from the files in cpp/include/approxsvm/exported and the files that these include.
 
 The files are valid C99 after the numbers of a model, which are macros and arrays whose names begin with `model_`. A
 header contains the text of the files without the parts that the model lacks. All names contain the name of the header,

@@ -13,9 +13,10 @@ may sum in any order, may fuse products and sums, and may have an exp with an er
    most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. From here on,
    the row is that other row.
 
-2. **Truncation error**, by certificate.py: the sum over m < k < first of N_k phi_k(s) plus the remainder T exp((1 /
-   theta - 1) s / 2) sqrt(P(first, s / theta)), and never more than W sqrt(P(m + 1, s)), which bounds the degrees beyond
-   m of any function of norm W. Both bounds hold for any center, so the choice of a row's center does not matter.
+2. **Truncation error**, by certificate.py: the bound is the sum over m < k < first of N_k phi_k(s) plus the remainder
+   T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond
+   m of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the
+   choice of a row's center does not matter.
 3. **Kept degrees** k <= m. By Cauchy and Schwarz, the sum of the absolute values of the products of degree k,
    coefficient times monomial, is at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
    changes neither the norm of the coefficients nor the norm of the tensor power of u. So relative errors of products

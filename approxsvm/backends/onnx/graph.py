@@ -123,7 +123,7 @@ def _undecided_words(artifact: Artifact, with_certain: bool) -> str:
 
 
 class _Export:
-    """Export of one artifact: decision values, predictions from these, and outputs of the graph."""
+    """Export of one artifact: nodes for decision values, for predictions, and for the outputs of the graph."""
 
     def __init__(
         self,
@@ -337,7 +337,7 @@ class _Export:
         pairs = not probabilities and self.n_classes > 2 and self.artifact.outputs.decision_shape == "ovo"
         width = self.n_classes * (self.n_classes - 1) // 2 if pairs else self.n_classes
         self._give_labels(position)
-        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # although its source has some
+        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # although the source has some
         self._give("scores" if has_none else "probabilities", scores, width)
 
     @property

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# This version has the current Loop, ScatterND and reductions, and ONNX runtimes from 2022 on support it.
+# Version of the operators. It has the current Loop, ScatterND and reductions, and runtimes from 2022 on support it.
 OPSET: Final = 17
 IR_VERSION: Final = 8
 # Factor by which every bound is multiplied: covers rounding in the bound, and differs from 1 even in float32.
@@ -39,7 +39,7 @@ class GraphBuilder:
         self._scaled: set[str] = set()
 
     def check_room(self, n_bytes: int) -> None:
-        """Reject constants that are too large before computing them.
+        """Reject constants of a size of `n_bytes` before these are computed, if the graph would become too large.
 
         Raises UnsupportedModelError if the graph would exceed the size limit.
         """
@@ -202,7 +202,7 @@ class GraphBuilder:
 
 
 def _single_number(inputs: tuple[Any, ...]) -> float | None:
-    """Return the second input if it is a single float64 number."""
+    """Return the second input if this is a single float64 number, else None."""
     number = inputs[1]
     if isinstance(number, (int, float)):
         return float(number)

@@ -9,7 +9,7 @@ from approxsvm.ir.ops import Op
 
 
 def exported(op: Op, what: str, export: str) -> Any:
-    """Return the attribute `what` of the module for an op's kind; raise UnsupportedModelError if there is none."""
+    """Return the attribute `what` of the module for an op's kind; raise UnsupportedModelError if it is missing."""
     name = f"{__name__}.{op.kind}"
     found = getattr(import_module(name), what, None) if find_spec(name) else None
     if found is None:

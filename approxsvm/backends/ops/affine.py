@@ -55,7 +55,7 @@ def _scaled(op: Affine, most: FloatArray) -> list[FloatArray]:
     return found
 
 
-# Parts of an affine op in the order of the operations, with their bits in exported/ops.h and the sizes they need.
+# Parts of an affine op in the order of operations, each with its bit in exported/ops.h and the sizes that it needs.
 _PARTS: Final = {
     "subtract": (1, "subtracts_"),
     "multiply": (2, "multiplies_"),

@@ -27,7 +27,7 @@ _TAG: Final = re.compile(r"!!?\S*\s*")
 def gunzipped(content: bytes, name: str) -> bytes:
     """Decompress a gzip file.
 
-    Raises ModelFormatError if the file is broken, or if its content is more than 100 times as large as the file.
+    Raises ModelFormatError if the file is damaged, or if its content is more than 100 times as large as the file.
     """
     limit = _MOST_TIMES_GZIP * len(content)
     stream = zlib.decompressobj(wbits=31)
@@ -258,7 +258,7 @@ class _Yaml:
             into.append(token.strip('"'))
             return
         name, colon, value = token.partition(":")
-        if not colon and keys[-1]:  # a quoted string after its key
+        if not colon and keys[-1]:  # a quoted string that follows a key
             self._put(into, keys, token.strip('"'))
         elif not colon:
             raise self._error(f"expected a field, got {token[:40]!r}")

@@ -392,7 +392,7 @@ class _Derivation:
         )
 
     def applied(self, element: Element, depth: int) -> InputMap:
-        """Fold a chain of operations with constants; operations share an affine step if their order allows this."""
+        """Fold a chain of operations with constants into affine steps, as few as the order of operations allows."""
         chain: list[tuple[str, float]] = []
         inner = element
         while inner.name == "Apply":

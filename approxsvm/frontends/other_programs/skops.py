@@ -9,7 +9,7 @@ from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelE
 from approxsvm.system.packages import import_package
 
 _SHOWN = 10
-# Limits on the size in memory: the larger of this many bytes and this many times the size of the file.
+# The maximum size in memory is the larger of `_MOST_BYTES` and `_MOST_TIMES` times the size of the file.
 _MOST_BYTES = 1 << 30
 _MOST_TIMES = 100
 
@@ -17,7 +17,7 @@ _MOST_TIMES = 100
 def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any:
     """Load the estimator in a skops file.
 
-    `trust` names types to trust in addition to skops' own trusted types, as the error message lists them; True means
+    `trust` lists names of types to trust in addition to skops' own trusted types, as in the error message; True means
     all types in the file. A file is also rejected if its content is larger than a gigabyte and more than 100 times as
     large as the file.
     """

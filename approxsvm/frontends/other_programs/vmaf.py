@@ -2,8 +2,8 @@
 
 With norm_type "linear_rescale", a score is (f - intercepts[0]) / slopes[0], where f is the value of the SVR at the
 numbers slopes[j] x_j + intercepts[j], j from 1. Later steps of libvmaf are not part of the model: libvmaf clips scores
-to score_clip, and transforms scores by score_transform if the caller requests this (enable_transform). Clipping never
-increases the distance between two numbers, so a bound on a score also holds after clipping.
+to score_clip, and transforms scores by score_transform if the caller sets enable_transform. Clipping never increases
+the distance between two numbers, so a bound on a score also holds after clipping.
 """
 
 import json
@@ -31,8 +31,8 @@ _TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSV
 def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
     """Read a VMAF model from JSON; the result predicts scores before clipping. Errors name the field.
 
-    Raises UnsupportedModelError if the file holds several models or another type of model, or if it enables a transform
-    of scores.
+    Raises UnsupportedModelError if the file contains several models, contains another type of model, or enables a
+    transform of scores.
     """
     name = os.fspath(path)
     try:

@@ -82,7 +82,7 @@ def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
 
 
 def ascending_classes(classes: Any, name: str) -> Any:
-    """Return the labels, which must ascend as after training, because decision values and probabilities assume it."""
+    """Return the labels, which must ascend, as decision values and probabilities assume; reject other orders."""
     labels = np.asarray(classes)
     if not np.array_equal(np.unique(labels), labels):
         raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as after fit")
@@ -155,8 +155,8 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
 def read_thundersvm(estimator: Any, name: str) -> KernelModel:
     """Read a fitted estimator of ThunderSVM from the model file that the estimator writes.
 
-    Only the file contains the order of labels. The values of gamma and rho in the file have six digits, so they are
-    replaced by the estimator's attributes, which have all digits (intercepts have the sign of rho).
+    Only the file contains the order of labels. The values of gamma and rho in the file have six digits, so the
+    estimator's attributes, which have all digits, replace these values (intercepts have the sign of rho).
     """
     shape = getattr(estimator, "shape_fit_", None)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Frontend for estimators of documents, which are split into vectorizers, as data, and the estimator after these."""
+"""Frontend for estimators of documents, which are split into vectorizers and an estimator of vectorized rows."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _ANALYZERS = ("word", "char", "char_wb")
 
 
 def split(source: Any) -> tuple[TextRows | None, Any]:
-    """Split an estimator into its vectorizers, or None without vectorizers, and the estimator of the vectorized rows.
+    """Split an estimator into vectorizers (None if there are none) and an estimator of the vectorized rows.
 
     Compiling estimators are replaced by the trained estimators inside, whose predictions are the reference.
 
@@ -84,7 +84,7 @@ _PASSING: Final = frozenset(
 
 @dataclass(frozen=True)
 class _Places:
-    """Distinct vectorizers inside an estimator, and the steps that select columns of these vectorizers."""
+    """Distinct vectorizers inside an estimator, and the steps that select the columns of a vectorizer."""
 
     parts: list[tuple[dict[str, Any], ...]]
     chosen: list[tuple[Any, int]]  # a selector, and the position of its part

@@ -59,9 +59,9 @@ class FeatureColumns:
     """Conversion of batches of one schema to matrices of features, for any number of threads.
 
     `names` lists the feature columns in the model's order, with None for unused features, or one column of lists of
-    `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as booleans if `truths` names
-    them, else as numbers. The model's string columns, as given by the raw `columns`, become codes. With `narrow`,
-    matrices are float32 (`are_narrow`). Raises InputError if a column has another type.
+    `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as booleans if `truths` contains
+    their names, else as numbers. The model's string columns, as given by the raw `columns`, become codes. With
+    `narrow`, matrices are float32 (`are_narrow`). Raises InputError if a column has another type.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class FeatureColumns:
 
 
 def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
-    """Return whether the source computes in float32 for these columns; raise InputError for types that it rejects.
+    """Return whether the source computes in float32 for the columns; raise InputError for rejected column types.
 
     If some columns are float32, the other columns must have types whose values float32 can represent.
     """
@@ -217,7 +217,7 @@ class _CodeColumn:
         return codes
 
     def fault(self, text: str | None) -> str:
-        """Describe why a string is rejected; return an empty string if it is accepted."""
+        """Describe why a string is rejected; return an empty string for an accepted one."""
         if text is None and self._is_open:
             return "is empty, which may be missing or the text '': write the text in quotes, and NA for a missing value"
         if text is None or text in self._missing.to_pylist():

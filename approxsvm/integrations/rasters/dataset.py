@@ -51,8 +51,8 @@ def score_raster(
     scaled : bool
         Whether to multiply the bands by the scale that the files declare, and to add the declared offset.
     probability_scale : int, optional
-        Factor by which probabilities are multiplied before they are written as 16-bit integers. Default: probabilities
-        are written as float32.
+        Factor by which probabilities are multiplied for storage as 16-bit integers. Default: probabilities are stored
+        as float32.
     overviews : bool
         Whether to add overviews, which are smaller copies that viewers show first.
     n_jobs : int, optional

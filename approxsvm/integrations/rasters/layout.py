@@ -109,7 +109,7 @@ def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
 
 
 def _integer_type(taken: set[int], scale: int | None) -> tuple[np.dtype[Any], int]:
-    """Return a dtype for the numbers in `taken` and 0 to `scale`, and a number that differs from all of these."""
+    """Return a dtype for the numbers in `taken` and 0 to `scale`, and a number that differs from all these numbers."""
     for kind, preferred in _INTEGERS:
         lowest, highest = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
         if min(taken) < lowest or max(taken) > highest or (scale and kind in (np.uint8, np.int16)):

@@ -41,7 +41,7 @@ def naming(name: str, doing: str) -> Iterator[None]:
 
 
 def open_quietly(*arguments: Any, **options: Any) -> Any:
-    """Open a file without a warning if it is not georeferenced; no other thread may open files at the same time."""
+    """Open a file, without a warning about a missing georeference; no other thread may open files at the same time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         return rasterio.open(*arguments, sharing=False, **options)
@@ -205,7 +205,7 @@ def _name_of(band: int | str, every: Sequence[Band]) -> str:
 
 
 def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, bool]]:
-    """Return the masks to read (file, band, whether it is an alpha band); declared numbers for no data need no mask."""
+    """Return the masks to read (file, band, whether the band is alpha); declared numbers for no data need no mask."""
     flags = rasterio.enums.MaskFlags
     found = {(band.file, band.number, True): None for band in every if band.is_alpha and band not in used}
     files = {band.file for band in used}

@@ -35,7 +35,7 @@ class Tiling:
 
     @classmethod
     def of(cls, size: tuple[int, int], blocks: Sequence[tuple[int, int]], bytes_per_pixel: int) -> "Tiling":
-        """Choose windows for a raster whose files have blocks of these sizes, (height, width)."""
+        """Choose windows for a raster; `blocks` lists the sizes of the files' blocks, (height, width)."""
         height, width = size
         block_height = min(max(rows for rows, _ in blocks), height)
         block_width = min(max(columns for _, columns in blocks), width)
@@ -69,5 +69,5 @@ class Tiling:
 
 
 def _down(number: int, step: int) -> int:
-    """Round a number down to a multiple of `step` unless it is smaller than `step`."""
+    """Round `number` down to a multiple of `step` unless `number` is less than `step`."""
     return number - number % step if number >= step else number

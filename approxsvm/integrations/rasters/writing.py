@@ -124,7 +124,7 @@ def _check_complete(name: str) -> None:
 
 
 def _write_categories(path: str, layout: Layout) -> None:
-    """Write the class names to a sidecar file, where GDAL looks for them; remove sidecar files of an earlier output."""
+    """Write the class names to the sidecar file that GDAL reads; remove sidecar files of an earlier output."""
     for suffix in (".aux.xml", ".ovr", ".msk"):
         Path(path + suffix).unlink(missing_ok=True)
     if layout.labels is None or not layout.labels.names:

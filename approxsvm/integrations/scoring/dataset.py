@@ -40,7 +40,7 @@ def score_dataset(
         files, patterns like ``day=*/*.csv``, or "-" for standard input. Columns are matched as in
         `Predictor.predict_arrow`. A CSV file without a header has the columns 1, 2, ... LIBSVM text has a column
         "target", the first number of each line, and arrays have a column "row", the number of each row; `keep` can
-        contain these names. A .npy file is memory-mapped, and a .npz file is read into memory.
+        contain the names of these columns. A .npy file is memory-mapped, and a .npz file is read into memory.
     output : path
         A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
         file for each input file; if a run was killed, the same call continues with the first missing file.
@@ -63,8 +63,8 @@ def score_dataset(
         no format are read as CSV.
     header : bool, optional
         Whether the first line of CSV inputs has column names. Default: True unless all cells of the line are numbers or
-        empty. The numbers 0, 1, 2, ... are taken for names, because pandas writes them for an array; if this line may
-        also be a row of data, `header` must be given.
+        empty. The numbers 0, 1, 2, ... are taken for names, because pandas writes these numbers for an array; if the
+        first line may also be a row of data, `header` must be given.
     batch_rows : int, optional
         Number of rows in a batch. Default: 65,536, or fewer with more than 32 columns.
     n_jobs : int, optional

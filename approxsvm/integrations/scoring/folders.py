@@ -1,4 +1,4 @@
-"""Output folders, which have a file for each input file, so that a run can continue after it was killed."""
+"""Output folders, which have a file for each input file, so that a killed run can be continued."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ RECORD = "_approxsvm_score.json"  # other programs skip files that begin with an
 
 
 def is_folder(output: str) -> bool:
-    """Return whether an output is a folder or, if it does not exist, has the name of a folder."""
+    """Return whether an output is a folder or, if nothing exists at its path, has the name of a folder."""
     if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
         return False
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix

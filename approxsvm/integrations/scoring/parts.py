@@ -23,7 +23,7 @@ Write = Callable[[Any], None]
 
 
 def output_format(output: str, requested: str | None, is_folder: bool) -> str:
-    """Return the output format; raise InputError if none is given or implied, or the output does not support it."""
+    """Return the output format; raise InputError if the format is unknown, or if the output does not support it."""
     if requested is not None and requested not in OUTPUT_FORMATS:
         raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {requested!r}")
     if output == STANDARD:

@@ -37,7 +37,7 @@ TARGET = "target"  # name of the column with the first number in each line of LI
 class Reading:
     """Options for reading files; an invalid `batch_rows` or `delimiter` raises InputError."""
 
-    batch_rows: int | None = None  # number of rows in a batch; None means that `rows_of` chooses it
+    batch_rows: int | None = None  # number of rows in a batch; None means as `rows_of` chooses
     delimiter: str | None = None  # character between columns of CSV files; None means a comma
     header: bool | None = None  # whether the first line of a CSV file has names; None means as `has_names` detects
     tell: Tell | None = None  # function called with a sentence if columns are matched by position
@@ -57,7 +57,7 @@ Blocks = tuple[BoundScorer, Iterator[Block]]
 
 
 def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
-    """Open a file; return a scorer for its blocks and an iterator over them.
+    """Open a file; return a scorer for the blocks of the file, and an iterator over the blocks.
 
     Errors name the file. Raises InputError if a column is missing or not numeric, DataFormatError if the file is
     malformed (also while blocks are read), and OSError if the file cannot be read.

@@ -70,7 +70,7 @@ class Source:
 
     @property
     def regular_path(self) -> Path | None:
-        """Path of the source if it is a regular file; None for a pipe."""
+        """Path of the source; None for sources that are not regular files, such as pipes."""
         return self.path if self.path is not None and self.path.is_file() else None
 
     def open_stream(self, opened: ExitStack) -> IO[bytes]:
@@ -134,7 +134,7 @@ def are_rasters(inputs: Sequence[str]) -> bool:
 
 
 def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None) -> list[Source]:
-    """List all rasters that the inputs name; a folder means its files whose content is an image.
+    """List all rasters that the inputs name; a folder stands for the images in the folder.
 
     Names in GDAL's syntax, such as /vsizip/a.zip/b.tif, are not changed. Raises InputError if there is no file.
     """
@@ -171,10 +171,10 @@ def find_sources(
     """List all files that the inputs name, in order; files of a folder or a pattern are sorted by name.
 
     `inputs` lists files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
-    means its files with a known suffix, at any depth, except for names that begin with "." or "_" and the files in the
-    folder `without`. The format `unnamed` is used for pipes, and for files that are given by name and have another
-    suffix; `input_format` overrides all formats. Raises InputError if there is no file or the format is unknown, and
-    DataFormatError if the content shows another kind of file.
+    stands for the files with a known suffix in the folder, at any depth, except for names that begin with "." or "_"
+    and the files in the folder `without`. The format `unnamed` is used for pipes, and for files that are given by name
+    and have another suffix; `input_format` overrides all formats. Raises InputError if there is no file or the format
+    is unknown, and DataFormatError if the content shows another kind of file.
     """
     if input_format is not None and input_format not in FORMATS:
         raise InputError(f"the input format must be one of {', '.join(FORMATS)}, not {input_format!r}")

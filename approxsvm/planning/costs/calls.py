@@ -19,9 +19,9 @@ from approxsvm.planning.problem import Problem
 MOST_ALONE: Final = 3.0
 # Maximum predicted cost of a plan relative to the exact engine's; the exact engine is used instead of costlier plans.
 WORTHWHILE: Final = 0.85
-# Costs within this factor count as equal.
+# Factor up to which two costs count as equal.
 SAME: Final = 1.05
-# Shares of rows between which rows in the exact engine get an additional weight, and this weight.
+# Limits on the share of rows in the exact engine between which these rows get an additional weight, and the weight.
 _TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
 

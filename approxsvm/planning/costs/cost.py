@@ -4,8 +4,8 @@ The unit of cost is the time of a multiply-add in a float32 microkernel at full 
 machine are in profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed when a model is compiled.
 
 * In the exact engine, a row costs n_sv (n_terms + `kernel`), where `kernel` is the cost of exp and the two sums. The
-  number n_terms is the number of features, or of the row's non-zeros if these are few. The cost is 1.5 times as high if
-  the support vectors do not fit into a second-level cache of 1 MB.
+  number n_terms is the number of features, or the number of the row's non-zeros if a row has few non-zeros. The cost is
+  1.5 times as high if the support vectors do not fit into a second-level cache of 1 MB.
 * `row` is the fixed cost of a row in a stage, including exp and the bound, and `loaded` is the cost of loading one of
   the row's features.
 * With many centers, a row also costs `routing`, because the row is loaded three times from scattered addresses, and
@@ -96,7 +96,7 @@ class Products:
     cost: float  # number of multiplications of a row with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
     by_columns: bool  # whether support vectors are stored by columns
-    # For each of several classes: the number of its support vectors, and of other classes' vectors in its pairs
+    # For each of several classes: the number of the class's support vectors, and of other vectors in the class's pairs
     counts: FloatArray
     listed: FloatArray
 
@@ -338,7 +338,7 @@ class CostModel:
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
-        """Return the cost per row of the coefficients up to a degree, if a share of a call's rows needs these."""
+        """Return the cost per row of the coefficients up to a degree, if only a share of a call's rows needs them."""
         together = self._rows_together(size, share)
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_forms
         if self.constants.is_alone:
@@ -353,7 +353,7 @@ class CostModel:
         return max(1.0, _FULL_BLOCK * self.constants.width / together)
 
     def _rows_together(self, size: Size, share: float) -> float:
-        """Return the number of rows evaluated together about a center, if a share of a call's rows is evaluated."""
+        """Return the average number of rows evaluated together about a center, for a share of the rows in a call."""
         return min(max(share * self.call_rows / size.n_centers, 1.0), 48.0)
 
 

@@ -1,4 +1,4 @@
-"""Cost profiles of machines: constants for the cost of the work on a row.
+"""Cost profiles of machines, which are constants for estimating the time per row.
 
 The planner times nothing. The cost of a plan is the sum of counts, such as multiply-adds and rows, times the constants
 of a profile. Each target has the profiles of all machines on which the target was measured, and the plan with the least
@@ -90,7 +90,7 @@ class Profile:
     def all(cls) -> tuple[Profile, ...]:
         """Return the profiles of the target that predicts on this machine, or of the target in APPROXSVM_TARGET."""
         target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-        return PROFILES.get(target, PROFILES["avx2"])  # the vectors of avx2 are the next narrower ones
+        return PROFILES.get(target, PROFILES["avx2"])  # the target with the next narrower vectors
 
 
 # The arguments are the rows that fill the lanes of a block; the seconds of a multiply-add; for blocks `row`, `loaded`,

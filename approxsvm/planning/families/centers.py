@@ -32,9 +32,8 @@ _ITERATIONS: Final = 10
 PLACING_WORK: Final = float(_ROWS_PER_CENTER * _ITERATIONS)
 # Maximum number of centers for which a single list of all centers is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
-# Features with at most this many values may be categories. Each slice has at least this many rows, and all slices
-# together at least this share of all rows. Slices are used if they reduce an expansion's number of coefficients to at
-# most this share.
+# Maximum number of values of a feature that may be a category; minimum number of rows on a slice; minimum share of all
+# rows on slices; maximum share of an expansion's coefficients that slices leave.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
 _ON_SLICES: Final = 0.98
@@ -45,7 +44,7 @@ _SLICED_ELEMENTS: Final = 1 << 25
 
 
 def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
-    """Find slices that contain nearly all rows, and return the columns that vary on them; None if this saves little.
+    """Return the columns that vary on slices with nearly all rows; None if slices would reduce the cost too little.
 
     There are at most half as many slices as centers. Features with few values are fixed one after the other, in order
     of increasing entropy. The rows must be in random order.
@@ -170,7 +169,7 @@ def _members(
     groups: npt.NDArray[np.float32],
     search: Search,
 ) -> tuple[npt.NDArray[np.uint32], ...]:
-    """List, for each group, the centers nearest to the group's rows; add each center to its nearest group."""
+    """List, for each group, the centers nearest to the group's rows; add each center to the nearest group."""
     if len(groups) == 1:
         return (np.arange(len(centers), dtype=np.uint32),)
     listed = np.zeros((len(groups), len(centers)), bool)

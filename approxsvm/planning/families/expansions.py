@@ -44,13 +44,14 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "normal": (1, 16, 64, 256),
     "high": (1, 16, 64, 256, 1024, 4096),
 }
-# Minimum and maximum number of centers to expand in a trial, but at least a twentieth of the centers, and up to a
-# quarter of them if that is more. Between these limits, the budget decides.
+# Minimum and maximum number of centers to expand in a trial. A twentieth of all centers is also a minimum, and a
+# quarter of all centers replaces the maximum if it is larger. Between these limits, the budget decides.
 LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
-# A trial of a single center also builds the plan, so it may take this many times the work that a trial is worth.
+# Factor by which a trial of a single center may exceed the work that a trial is worth, because the trial builds the
+# plan.
 _FOR_BUILDING: Final = 4.0
-# Building a large model's plan with several centers may take this many times the work that the plan may save.
+# Factor by which building a large model with several centers may exceed the work that the plan may save.
 _FOR_MORE_CENTERS: Final = 6.0
 # Fixed work of an expansion, in the same unit as `Work`.
 _WORK_OF_ANY: Final = 4e7
@@ -60,13 +61,13 @@ _ROWS_PER_CENTER: Final = 4
 # Maximum number of coefficients of an expansion about a center, and maximum number of bytes of all expansions.
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
-# Costs within this factor are treated as equal if more rows are certified or fewer centers need to be tried.
+# Factor up to which costs are treated as equal if more rows are certified or fewer centers need to be tried.
 ABOUT: Final = 1.15
-# Support vectors are nearer to the decision boundary than rows are. So if this share of support vectors is certified,
-# more centers hardly help for rows.
+# Share of certified support vectors above which more centers hardly help, because support vectors are nearer to the
+# decision boundary than rows are.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
-# Degree 1 is not tried if, for all but a small share of the rows, the bound on degree 2 is at least this many times the
-# value.
+# Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit, except for a small share of
+# the rows. The constants are this limit and this share.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
 _UNKNOWN_COST: Final = Cost(np.array(math.inf), np.array(math.inf))
@@ -104,7 +105,7 @@ def about_best(tried: list[Candidate], about: float) -> list[Candidate]:
 
 
 class Expansions:
-    """Candidate expansions for a problem, and trials of these on a sample of rows."""
+    """Candidate expansions for a problem, and trials of candidates on a sample of rows."""
 
     def __init__(self, problem: Problem, costs: ExpansionCosts, budget: Budget) -> None:
         self._problem, self._costs, self._budget = problem, costs, budget
@@ -128,7 +129,7 @@ class Expansions:
         return tuple(n for n, finer in zip(numbers, [*numbers[1:], 0], strict=True) if not self._is_quicker(finer, n))
 
     def hopeful_cost(self, n_centers: int) -> Cost | None:
-        """Return the lowest cost of a row to hope for with this many centers; None if such a plan cannot be better."""
+        """Return the lowest possible cost of a row with `n_centers` centers; None if no such plan can be better."""
         size = self._size(n_centers)
         if self._cannot_improve() or not all(self.may_pay(n) for n in self.numbers_of_centers if n <= n_centers):
             return None
@@ -140,7 +141,7 @@ class Expansions:
         return at_best if self._budget.may_win(hopeful, 1.0 / SAME) and self._is_worth_building(size, hopeful) else None
 
     def work(self, n_centers: int) -> float:
-        """Return the work of placing this many centers and of a trial of the first degree about some of them."""
+        """Return the work of placing `n_centers` centers, and of trying the first degree about some of the centers."""
         if n_centers in self._ahead:
             return 0.0
         size = self._size(n_centers)
@@ -148,7 +149,7 @@ class Expansions:
         return self._work_of_trial(size, self._degrees(size)[0], placing)
 
     def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
-        """Try the first degree about this many centers; about a single center, also higher degrees that are quick."""
+        """Try the first degree about `n_centers` centers; about a single center, also higher degrees that are quick."""
         if n_centers == 1:
             further = [n for n in self.numbers_of_centers if n > 1]
             self._sum_ahead(further, part_of(progress, 0.0, 0.5))
@@ -161,7 +162,7 @@ class Expansions:
         self.tried += self._try_degrees(points, degrees[:1] if waits else degrees, progress, [])
 
     def hopeful_degree(self) -> Cost | None:
-        """Return the lowest cost of a row to hope for with a higher degree; None if no higher degree is left to try."""
+        """Return the lowest possible cost of a row with a higher degree; None if no higher degree is left to try."""
         waiting = self._waiting
         if not waiting:
             return None
@@ -249,7 +250,7 @@ class Expansions:
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate of this cost may be chosen; it may cost more if it halves the undecided rows."""
+        """Return whether a candidate may be chosen at the cost `hopeful`; halving the undecided rows may cost more."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
@@ -265,7 +266,7 @@ class Expansions:
         return self.sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS
 
     def may_pay(self, n_centers: int) -> bool:
-        """Return whether expansions would be worthwhile if they certified every row, or are requested."""
+        """Return whether expansions that certified every row would be worthwhile; True if expansions are requested."""
         if self._mode == "approximate" or not self._budget.is_free:
             return True
         size = self._size(n_centers)
@@ -282,8 +283,8 @@ class Expansions:
     def _is_hopelessly_curved(self) -> bool:
         """Whether the part of degree 2 about the single center far exceeds nearly all values, by a fast estimate.
 
-        N_2^2 is a double sum over the support vectors (certificate.py). If these have little in common, as in wide
-        data, the diagonal is nearly the whole sum.
+        N_2^2 is a double sum over the support vectors (certificate.py). If support vectors have little in common, as in
+        wide data, the diagonal is nearly the whole sum.
         """
         model, rows = self._model, self.sample.held_out
         if self._mode != "certified" or rows.shape[0] == 0:
@@ -361,8 +362,9 @@ class Expansions:
     def _sum_ahead(self, numbers: list[int], progress: Callable[[float], None]) -> None:
         """Place centers of later trials, and compute their sums in the pass over the kernel matrix for the first plan.
 
-        For small models this is not done, because their passes take little time. The first number of centers is always
-        included; further numbers are included if all sums together take at most half of the time of another pass.
+        Sums of small models are not computed in advance, because passes of small models take little time. The first
+        number of centers is always included; further numbers are included if all sums together take at most half of the
+        time of another pass.
         """
         if not self._has_long_passes:
             return
@@ -409,7 +411,7 @@ class Expansions:
         return many.n_varying < few.n_varying and work[1] <= work[0]
 
     def _size(self, n_centers: int) -> Size:
-        """Return the size of an expansion about this many centers, before they are placed."""
+        """Return the size of an expansion about `n_centers` centers, before these are placed."""
         varying = self._varying(n_centers)
         return Size(n_centers, self._model.n_features if varying is None else len(varying))
 
@@ -457,7 +459,7 @@ class Expansions:
         """Expand about some of the candidate's centers, and predict the rows near these centers by the real predictor.
 
         `before` is the candidate with the same centers and the next lower degree; higher degrees are evaluated only for
-        rows that it does not certify.
+        rows that `before` does not certify.
         """
         rows, points = self._probe(candidate.points, candidate.n_probed)
         if rows.shape[0] == 0:

@@ -45,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Centers, the router to these centers, and statistics of the rows near each center.
+    """Centers, the router that finds a center near a row, and statistics of the rows near each center.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Placement:
         return self._problem.winners(self.sample.fit)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
-        """Return, for each center, 1.5 times the mean of 2 gamma ||z - center||^2 over its rows."""
+        """Return, for each center, 1.5 times the mean of 2 gamma ||z - center||^2 over the rows z near the center."""
         rows = self.sample.fit
         nearest = route(router, centers, rows)
         total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))

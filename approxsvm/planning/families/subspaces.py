@@ -49,14 +49,14 @@ _MAX_ROWS: Final = 2_000
 # With several classes, stages must reduce the cost of a row to at most this share of the exact engine's, because blocks
 # are less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.5
-# If stages may reduce the cost to this share, their trial may take this multiple of the work that they save in the
-# expected rows.
+# If stages may reduce the cost to this share, the work of a trial may be this multiple of the work that the stages save
+# for the expected rows.
 _MUCH_LESS: Final = 0.2
 _MORE_WORK: Final = 2.0
 # No stages are tried if another plan has less than this share of the exact engine's cost.
 _GOOD_ENOUGH: Final = 0.1
-# Above this number of classes, the size of stages, which store vectors again for each pair, is limited to the bytes of
-# the exact model plus this number.
+# Number of classes above which the size of stages is limited to the size of the exact model plus a number of bytes,
+# because stages store vectors again for each pair; and this number of bytes.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
 # Training keeps the training rows away from the decision boundary. So values for new rows are assumed to be smaller, by
@@ -111,7 +111,7 @@ class SubspaceTrials:
         self.best: Subspaces | None = None
 
     def hopeful_cost(self) -> Cost | None:
-        """Return the lowest cost of a row to hope for; None if stages are impossible or cannot reduce the cost."""
+        """Return the lowest possible cost of a row; None if stages are impossible or cannot reduce the cost."""
         if not (self._budget.is_free and may_have_subspaces(self._problem) and self._has_rows):
             return None
         if self._budget.least.shares_of(self._costs.exact)[0] < _GOOD_ENOUGH:
@@ -334,7 +334,7 @@ class _Trial:
         for degree in self._degrees(k) if self.pays(k) else ():
             step, projected = _Step(k, degree), self._groups[0].projected(self._rows, k)
             expanded = self.expansion(k, degree)
-            assert expanded is not None  # because the sums of this group have a stage
+            assert expanded is not None  # because the group has a stage of sums
             self._expansions[step] = expanded
             self._certified[step] = self._decided(k, _values(expanded, projected))
             if float(self._certified[step].mean()) >= self.decided_by_sums(k) / SAME:
@@ -346,7 +346,7 @@ class _Trial:
         return float(self._certified[_Step(k, 0)].mean())
 
     def pays(self, k: int) -> bool:
-        """Return whether the sums over k coordinates cost less than the exact engine for the rows that they decide."""
+        """Return whether sums over k coordinates cost less than evaluating the decided rows in the exact engine."""
         return self.decided_by_sums(k) > self._costs.at_best(k).shares_of(self._costs.exact)[0]
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:

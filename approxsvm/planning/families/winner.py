@@ -33,7 +33,7 @@ def speculate(
     problem: Problem,  # problem with several classes
     speculated_cost: FloatArray | None = None,  # cost of a row with a speculated class, if subspaces come first
 ) -> tuple[int | None, dict[str, bytes]]:
-    """Fit networks with increasing numbers of landmarks; return the cheapest number and its section "speculation".
+    """Fit networks with increasing numbers of landmarks; return the cheapest number and the section "speculation".
 
     The result is None and an empty dict if rows use all pairs, as on a grid of few values, if evaluating all pairs is
     cheaper, or if no fit succeeds.
@@ -146,7 +146,7 @@ class _Network:
         self._columns = np.hstack([np.ones((len(z), 1)), np.nan_to_num(features), self._kernel])
 
     def normal_equations(self, chosen: npt.NDArray[np.bool_], targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the equations of all columns; the equations for fewer landmarks are a leading part of these."""
+        """Return the equations of all columns; those for fewer landmarks are a leading block."""
         a = self._columns[chosen]
         gram = a.T @ a
         gram[np.diag_indices_from(gram)] += _RIDGE * len(a)

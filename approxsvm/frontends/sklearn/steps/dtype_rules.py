@@ -16,7 +16,7 @@ WIDE: Final = (np.float64, np.float32)
 
 
 class Behaviour(NamedTuple):
-    """Behaviour of a step for rows of a dtype: the dtype it returns, and the dtype in which it computes."""
+    """Behaviour of a step for rows of a dtype: the dtype of the returned rows, and the dtype of computations."""
 
     gives: DType
     computes: DType = F64

@@ -55,7 +55,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         n_bins = len(edges) - 1
         if not (edges[1:] >= edges[:-1]).all():
             raise ModelFormatError(f"the edges of column {j} do not ascend")
-        # In scikit-learn, a value at several equal edges is in the bin above all of them.
+        # In scikit-learn, a value at several equal edges is in the bin above the last of these edges.
         inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
         if step.encode == "ordinal":
@@ -234,7 +234,7 @@ def complete(map_: InputMap) -> InputMap:
             _check_is_looked_up(map_, k)
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
         # A missing value is known if a step replaces it or if it is a category. If neither None nor NaN is known and
-        # the source rejects only NaN, a null is rejected, because pandas reads it as NaN or None, depending on the
+        # the source rejects only NaN, a null is rejected, because pandas reads a null as NaN or None, depending on the
         # version.
         knows_none = not np.isnan(none).any() and none != unknown
         knows_nan = not np.isnan(nan).any() and nan != unknown
@@ -360,7 +360,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
 
 
 def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
-    """Return a map in which missing numbers of a feature stay NaN, and the string by which an imputer replaces them."""
+    """Return a map that leaves missing numbers of a feature NaN, and the string by which an imputer replaces NaN."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
@@ -386,7 +386,7 @@ def _most_frequent(values: npt.NDArray[np.float64]) -> float:
 
 
 def _as_number(value: Any) -> float | None:
-    """Convert a value from an array, which may have dtype object, to a float; return None if it is not a number."""
+    """Convert a value from an array, which may have dtype object, to a float; return None for non-numbers."""
     return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
 
 
@@ -454,7 +454,8 @@ def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
     """Return whether an encoder raises an error for unknown numbers in rows of a dtype that it should accept.
 
     The encoder replaces unknown numbers by its first category, which the dtype may be unable to represent. For bool
-    rows, the converted replacement must then be a category; for integer rows, only some encoders look it up.
+    rows, the converted replacement must then be a category; for integer rows, only some encoders look up the
+    replacement.
     """
     if getattr(step, "handle_unknown", "ignore") == "error" or dtype.kind not in "iub" or not looks_up:
         return False

@@ -66,7 +66,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
         if not 1 <= degree <= MAX_DEGREE:
             raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
         n_splines = len(spline.t) - degree - 1
-        # The last splines of a periodic basis are continued by the first ones.
+        # The last splines of a periodic basis continue the first splines.
         n_different = n_splines - (degree if step.extrapolation == "periodic" else 0)
         coefs = np.eye(max(n_different, 0))[np.arange(n_splines) % max(n_different, 1)]
         if degree != step.degree or not np.array_equal(spline.c, coefs):
@@ -88,7 +88,7 @@ def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArra
     if extrapolation != "error":
         return map_
     if not all(op.as_source for op in map_.ops):
-        # The smallest and the largest training value are ends of the interval, so rounding may move them outside.
+        # The smallest and the largest training value are ends of the interval, so rounding may move values outside.
         raise UnsupportedModelError(
             "its extrapolation is 'error', but a step before it sums in another order than the source; refit it with "
             "another extrapolation"
@@ -141,7 +141,7 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
 
 
 def _rounded(number: Fraction) -> float:
-    """Return the nearest normal float64; raise UnsupportedModelError if there is none with one relative rounding."""
+    """Return the nearest normal float64; raise UnsupportedModelError for numbers outside the normal range."""
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
         raise UnsupportedModelError(
             "the distances of its knots or quantiles are too large or too small for float64; scale before it"

@@ -60,7 +60,7 @@ class Step:
     gives_sparse: Callable[[Any, bool], bool] = gives_dense  # whether the step returns sparse rows
     leaves_unsorted: Callable[[Any], bool] = _never  # whether returned sparse rows may be unsorted
     sorts: bool = False  # whether returned sparse rows are sorted even if the input is unsorted
-    differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing  # kinds of sparse rows that get other results
+    differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing  # kinds of sparse rows with different results
 
 
 NO_STEP: Final = Step("", "", "", None, None)  # for classes that are not steps, or are unions of other steps

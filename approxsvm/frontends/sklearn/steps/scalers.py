@@ -74,7 +74,7 @@ def _power_transformer(map_: InputMap, step: Any) -> InputMap:
     powers = np.array(step.lambdas_, np.float64)
     if not np.isfinite(powers).all():
         raise UnsupportedModelError(f"its power of column {int(np.flatnonzero(~np.isfinite(powers))[0])} is NaN")
-    # SciPy treats powers this close to 0 or 2 as 0 or 2.
+    # SciPy treats powers within this distance of 0 or 2 as 0 or 2.
     if step.method == "yeo-johnson":
         powers[np.abs(powers) < 2.0**-52] = 0.0
         powers[np.abs(powers - 2.0) <= 2.0**-52] = 2.0
