@@ -290,7 +290,7 @@ class _Forms:
         return self.linear + self.matrices @ z, bounds + of_parts[:, np.newaxis]
 
     def curvatures(self, reach: float) -> FloatArray:
-        """Bound the curvature of the stored forms; the factor 1.01 covers rounding."""
+        """Bound the curvature of the stored quadratic forms; the factor 1.01 covers rounding."""
         return np.array([np.linalg.norm(matrix) for matrix in self.matrices]) + 2.0 * self.errors[:, 1]
 
 

@@ -1,4 +1,4 @@
-"""Bounds on errors of sums of kernels, other terms, or forms, as polynomials in the norm r of a row.
+"""Bounds on errors of sums of kernels, of other terms, or of polynomial forms, as polynomials in the row's norm r.
 
 The polynomials have nonnegative coefficients, in ascending order of the power of r:
 
@@ -45,7 +45,7 @@ class SumBounds:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Sums of polynomial kernels as forms of degree 1 or 2 (models/FORMAT.md, "polynomial")."""
+    """Sums of polynomial kernels as linear or quadratic forms (models/FORMAT.md, "polynomial")."""
 
     constants: FloatArray
     errors: FloatArray  # errors of the constant, linear and quadratic parts, shape (3, n_functions)
@@ -75,7 +75,7 @@ def bounds_of_terms(
 
 
 def form_of(artifact: Artifact) -> Form:
-    """Return the forms of an artifact. Off-diagonal entries are doubled, so the norms are too large."""
+    """Return the polynomial forms of an artifact. Off-diagonal entries are doubled, so the norms are too large."""
     numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
     constants, *errors = numbers[:, : len(FORM_HEADER)].T
     packed = np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])
@@ -85,7 +85,7 @@ def form_of(artifact: Artifact) -> Form:
 
 
 def bounds_of_form(artifact: Artifact, arithmetic: Arithmetic, form: Form) -> SumBounds:
-    """Bound the errors of forms, whose terms have the relative error `arithmetic.terms`."""
+    """Bound the errors of polynomial forms, whose terms have the relative error `arithmetic.terms`."""
     of_parts = arithmetic.terms * form.norms + form.errors[1:]
     fixed = form.errors[0] + fixed_errors(artifact, arithmetic, form.constants)
     majorant = np.column_stack([fixed, *of_parts])

@@ -227,5 +227,5 @@ def character(delimiter: str | None) -> str | None:
 
 
 def column_names(text: str | None) -> list[str] | None:
-    """Split comma-separated names, in which names that contain commas are quoted."""
+    """Split comma-separated names; a name that contains a comma must be quoted."""
     return None if text is None else next(csv.reader([text], skipinitialspace=True), [])

@@ -206,7 +206,7 @@ def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int)
 
 
 def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
-    """Return the probabilities, if the file has what svm_check_probability_model of LIBSVM requires."""
+    """Return the probabilities if the file has the fields that LIBSVM's svm_check_probability_model requires."""
     none = np.empty(0)
     prob_a, prob_b = content.get("probA", none), content.get("probB", none)
     marks = content.get("prob_density_marks", none)

@@ -1,4 +1,4 @@
-"""Common budget of work for all trials of a search: a trial may take as much work as its plan could save later."""
+"""Common budget of work for all trials of a search: a trial may take as much work as the plan could save later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARE_OF_SAVINGS: Final = 0.125
 
 
 class Budget:
-    """Work done, the least cost of a row so far, and the work that another trial is worth."""
+    """Work of the search so far, least cost of a row so far, and the work that another trial is worth."""
 
     def __init__(self, problem: Problem, exact: Cost, seconds: FloatArray | None = None) -> None:
         limits = problem.limits

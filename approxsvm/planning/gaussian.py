@@ -73,7 +73,7 @@ def _finished(
 
 
 def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], request: Request) -> list[Rival]:
-    """Return all plans that were tried, for a timed comparison of the best ones."""
+    """Return all plans that were tried, for a timed comparison of the best plans."""
     may_be_exact = request.limits.degree == request.limits.n_centers == "auto"
     rivals = []
     for tried, found in zip(choice.tried, choice.found, strict=True):
@@ -107,7 +107,7 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n
 
 
 def _least(model: KernelModel, request: Request) -> float:
-    """Return the smallest tolerance to promise: by default one that costs little, else the limit of float64."""
+    """Return the smallest tolerance to promise: a cheap one by default, the limit of float64 if one is requested."""
     return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Lowering of models with linear, polynomial or sigmoid kernels to a form, to support vectors, or to both."""
+"""Lowering of models with linear, polynomial or sigmoid kernels to a polynomial form, to support vectors, or both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from approxsvm.planning.request import Built, Lowering, Request
 
 
 def build(model: KernelModel, request: Request) -> Built:
-    """Lower to support vectors, and also to a form if it is cheaper; in mode "approximate", only to the form."""
+    """Lower to support vectors and, if cheaper, also to a polynomial form; in mode "approximate", only to the form."""
     request.check_positive_tolerance()
     kernel = "linear" if model.degree == 1 else f"polynomial of degree {model.degree}"
     summed_up = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"

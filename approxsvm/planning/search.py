@@ -7,11 +7,11 @@
 | kernel sums over few coordinates | the cheapest sums decide all rows | some classes |
 | the exact engine alone | its cost is known | nothing |
 
-A trial predicts held-out rows with the parts that it builds.
+A trial predicts held-out rows with the parts in the last column.
 
 A family is tried if its hopeful cost is less than the costs of the plans tried so far and the budget allows the work of
 the trial. The plan with the least regret is chosen. The regret of a plan is the largest ratio, over all cost profiles,
-of its cost to the least cost of all plans tried. The artifact is a function of the model, its rows and the plan
+of the plan's cost to the least cost of all plans tried. The artifact is a function of the model, its rows and the plan
 (building.py).
 """
 

@@ -24,8 +24,8 @@ where the last term covers underflow; slope = A1 sqrt(2 gamma / e), in units of 
 1.01 A1.
 
 **Linear models** need one inner product per function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of a
-form, whose stored errors (models/FORMAT.md, "polynomial") are added. **Quadratic forms** are evaluated like expansions,
-with at most d + 40 roundings per term.
+polynomial form, whose stored errors (models/FORMAT.md, "polynomial") are added. **Quadratic forms** are evaluated like
+expansions, with at most d + 40 roundings per term.
 
 r is the root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
@@ -77,7 +77,7 @@ class Sums:
 
 
 def sums_of(artifact: Artifact) -> Sums:
-    """Return the record of an artifact with support vectors, other terms or forms, whose numbers must fit float32."""
+    """Return the record of an artifact with support vectors, other terms or forms; numbers must fit into float32."""
     if artifact.is_polynomial and int(artifact.header["degree"]) == 1:
         return _linear(artifact)
     if artifact.has_form:

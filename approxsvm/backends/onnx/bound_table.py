@@ -10,8 +10,8 @@ may sum in any order, may fuse products and sums, and may have an exp with an er
    belongs to another row, at a distance of at most u64 ||z - center||, which is sqrt(s) u64 in units of the kernel. The
    input map's rounding increases this distance, and so does the distance from the center's slice, if there are slices.
    In the kernel's feature space, the distance between two rows at a distance of r is sqrt(2 - 2 exp(-gamma r^2)), at
-   most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. From here on,
-   the row is that other row.
+   most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. The items
+   below concern this other row.
 
 2. **Truncation error**, by certificate.py: the bound is the sum over m < k < first of N_k phi_k(s) plus the remainder
    T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond

@@ -1,4 +1,4 @@
-"""Graphs that evaluate models by definition in float64: sums over support vectors, and polynomial kernels' forms.
+"""Graphs that evaluate models by definition in float64: sums over support vectors, and polynomial forms.
 
 backends/sum_bounds.py bounds the values, given the relative errors of a graph's arithmetic. Inner products of
 n_features numbers, summed in any order, have the error eta = (n_features + 8) 2^-52; a sum of n terms has the error (n

@@ -337,7 +337,7 @@ class _Export:
         pairs = not probabilities and self.n_classes > 2 and self.artifact.outputs.decision_shape == "ovo"
         width = self.n_classes * (self.n_classes - 1) // 2 if pairs else self.n_classes
         self._give_labels(position)
-        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # although the source has some
+        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # although the source has probabilities
         self._give("scores" if has_none else "probabilities", scores, width)
 
     @property

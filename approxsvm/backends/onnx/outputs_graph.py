@@ -201,7 +201,7 @@ class ClassOutputs:
         return self._interpolated(calibrator, values)
 
     def _interpolated(self, calibrator: IsotonicCalibrator, values: str) -> str:
-        """Interpolate linearly between knots, constant outside; a piece's index counts the knots up to the value."""
+        """Interpolate linearly between knots; outside the knots, the result is constant."""
         g, knots, heights = self.g, calibrator.knots, calibrator.heights
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.diff(heights)

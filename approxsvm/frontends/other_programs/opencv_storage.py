@@ -106,7 +106,7 @@ class Fields:
         return float(self.numbers(name, 1)[0])
 
     def count(self, name: str) -> int:
-        """Return a whole number of at least 0."""
+        """Return a nonnegative integer."""
         value = self.number(name)
         if value != int(value) or not 0 <= value < 2**31:
             raise ModelFormatError(f"{self.where}.{name}: expected a whole number of at least 0, got {value:g}")

@@ -212,7 +212,7 @@ def allows_nan(step: Any) -> bool:
 
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
-    """Return whether a transformer returns sparse rows, given dense or sparse ones."""
+    """Return whether a transformer returns sparse rows, for sparse or dense input as `is_sparse` says."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":

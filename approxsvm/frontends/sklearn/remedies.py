@@ -74,7 +74,7 @@ def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
 
 
 def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the estimators that predict or transform, after the code that extracts each estimator."""
+    """Yield, for each estimator that predicts or transforms, the code that extracts it, and the estimator."""
     if depth > _DEEPEST:
         return
     items: Iterable[tuple[Any, Any]] = candidate.items() if isinstance(candidate, Mapping) else enumerate(candidate)

@@ -45,7 +45,7 @@ class Scored:
     """Predictions for a block."""
 
     batch: Any  # pyarrow.RecordBatch
-    n_rows: int  # rows of the block, including lost ones
+    n_rows: int  # number of rows in the block, including lost rows
     n_bad: int  # rows without a prediction
     reasons: tuple[str, ...]  # place and fault of the first bad rows
     skipped: tuple[int, ...] = ()  # rows of the block that are omitted
@@ -144,7 +144,7 @@ class Scorer:
         return self.bind(schema, self.features(schema.names))
 
     def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
-        """Bind to blocks whose features are arrays or CSR matrices; `none` is such a matrix without rows."""
+        """Bind to blocks whose features are arrays or CSR matrices; `none` is an array of this kind without rows."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {}, none)
 

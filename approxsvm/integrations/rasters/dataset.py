@@ -47,7 +47,7 @@ def score_raster(
         The bands, in the model's order: numbers from 1, counted over all files, or descriptions. Default: the column
         names with which the model was fitted, else all bands except alpha bands, by position.
     nodata : float, optional
-        A number that means no data, in addition to the number, mask or alpha band that a file declares.
+        Nodata value, in addition to the nodata value, mask or alpha band that a file declares.
     scaled : bool
         Whether to multiply the bands by the scale that the files declare, and to add the declared offset.
     probability_scale : int, optional
@@ -63,8 +63,8 @@ def score_raster(
     Returns
     -------
     Scoring
-        The figures of the run, in which rows are pixels. In the output, pixels without a prediction have the number for
-        no data: 255 for labels from 0 to 254, NaN for floating-point numbers.
+        The figures of the run, in which rows are pixels. In the output, pixels without a prediction have the nodata
+        value, which is 255 for labels from 0 to 254, and NaN for floating-point numbers.
 
     Raises
     ------

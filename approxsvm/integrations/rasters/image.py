@@ -53,8 +53,8 @@ def predict_image(
         the coordinates of this dimension are strings, or rioxarray has read descriptions of the bands, these names are
         matched with the column names with which the model was fitted.
     nodata : float, optional
-        A number that means no data. Default for a DataArray: its attribute ``_FillValue`` or ``nodata``. NaN always
-        means no data, except in bands for which the model accepts NaN.
+        Nodata value of the image. Default for a DataArray: the attribute ``_FillValue`` or ``nodata``. NaN always means
+        no data, except in bands for which the model accepts NaN.
     outputs : str or sequence of str, optional
         "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression.
     n_jobs : int, optional
@@ -65,7 +65,7 @@ def predict_image(
     numpy.ma.MaskedArray, or xarray.DataArray if `image` is one; a dict by output if `outputs` is a sequence
         The shape is the image's without the axis of the bands, which is replaced by the columns of an output with
         several columns. A pixel without data, or with a number that the model rejects, is masked. In a DataArray, the
-        value of such a pixel is the attribute ``_FillValue``, labels are integers, and the attributes ``flag_values``
+        value of a masked pixel is the attribute ``_FillValue``, labels are integers, and the attributes ``flag_values``
         and ``flag_meanings`` name labels that are not integers.
 
     Raises

@@ -1,4 +1,4 @@
-"""Layout of output bands: their names, their common data type, and the number that means no data."""
+"""Layout of output bands: names, the common data type, and the nodata value."""
 
 import colorsys
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from approxsvm.runtime.answer_names import answer_names
 from approxsvm.runtime.evaluator import labels_of
 from approxsvm.system.options import whole_number
 
-# Data types of integer bands, each with the preferred number for no data; the first sufficient type is used.
+# Data types of integer bands, each with the preferred nodata value; the first sufficient type is used.
 _INTEGERS = ((np.uint8, 255), (np.int16, -(1 << 15)), (np.uint16, (1 << 16) - 1), (np.int32, -(1 << 31)))
 _EXACT_FLOAT32 = 1 << 24  # float32 represents all integers up to this number
 _GOLDEN_ANGLE = 0.618034  # step of the hue for which any number of colors stay distinct
@@ -56,7 +56,7 @@ class Layout:
 
     @classmethod
     def of(cls, artifact: Artifact, outputs: Sequence[str], probability_scale: int | None = None) -> "Layout":
-        """Choose the smallest data type for all outputs, and a number for no data that differs from all outputs."""
+        """Choose the smallest data type for all outputs, and a nodata value that differs from all outputs."""
         if probability_scale is not None:
             probability_scale = whole_number(probability_scale, "probability_scale", 1, (1 << 16) - 2)
             if "probability" not in outputs:

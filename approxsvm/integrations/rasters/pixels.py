@@ -89,7 +89,7 @@ def _columns(answers: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]
 
 
 def nodata_number(value: Any) -> int | float | None:
-    """Return the number that means no data; None for NaN, which always means no data. Raise InputError otherwise."""
+    """Return a nodata value as a number, or None for NaN, which always means no data; raise InputError if invalid."""
     if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
         return None
     number = real_number(value, "nodata")

@@ -55,7 +55,7 @@ class Band:
     number: int  # number of the band in the file, from 1
     name: str
     dtype: np.dtype[Any]
-    nodata: int | float | None  # the number that means no data, if the file declares one
+    nodata: int | float | None  # nodata value, if the file declares one
     factors: tuple[float, float]  # scale and offset that the file declares
     block: tuple[int, int]  # height and width of the blocks in which the file is stored
     is_alpha: bool
@@ -66,8 +66,8 @@ class Stack:
 
     `grid` has the size and georeference of all files, as keyword arguments of rasterio. The files stay open until
     `opened` is closed, and only one thread at a time may read. `bands` lists numbers or names; by default, bands are
-    chosen by name or position. The number `nodata` means no data in every band. Raises InputError if files have
-    different grids or bands are missing.
+    chosen by name or position. `nodata` is a nodata value for every band. Raises InputError if files have different
+    grids or bands are missing.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ def _name_of(band: int | str, every: Sequence[Band]) -> str:
 
 
 def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, bool]]:
-    """Return the masks to read (file, band, whether the band is alpha); declared numbers for no data need no mask."""
+    """Return the masks to read (file, band, whether the band is alpha); declared nodata values need no mask."""
     flags = rasterio.enums.MaskFlags
     found = {(band.file, band.number, True): None for band in every if band.is_alpha and band not in used}
     files = {band.file for band in used}

@@ -22,7 +22,7 @@ def is_folder(output: str) -> bool:
 
 
 def model_files(model: Any) -> Iterator[tuple[str, File]]:
-    """Yield the files of a model, or of the models in a mapping, after their names in messages."""
+    """Yield a name for messages and the file, for each file of a model or of the models in a mapping."""
     for one in model.values() if isinstance(model, Mapping) else [model]:
         if isinstance(one, (str, os.PathLike)):
             yield f"model {os.fspath(one)}", one
@@ -55,7 +55,7 @@ class PartFolder:
             self.paths[source] = path
 
     def written(self) -> Iterator[tuple[str, Path]]:
-        """Yield all files that may be written, after their names in messages."""
+        """Yield a name for messages and the path, for each file that may be written."""
         for path in (*self.paths.values(), self._folder / RECORD):
             yield f"output {path}", path
 

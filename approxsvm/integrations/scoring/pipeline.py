@@ -156,7 +156,7 @@ def _with_schema(batch: Any, schema: Any, name: str) -> Any:
 
 
 def _check_casts(given: Any, schema: Any) -> None:
-    """Raise ArrowTypeError for casts that could change values, because Arrow rounds or truncates some silently."""
+    """Raise ArrowTypeError for casts that could change values, because Arrow may round or truncate values silently."""
     for one, kept in zip(given, schema, strict=True):
         both = [pa.field("", _SHORT.get(column.type, column.type)) for column in (kept, one)]
         common = pa.unify_schemas([pa.schema([column]) for column in both], promote_options="permissive")

@@ -63,7 +63,7 @@ def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
     malformed (also while blocks are read), and OSError if the file cannot be read.
     """
     if source.regular_path is not None:
-        open(source.regular_path, "rb").close()  # raises an error that names the file, unlike some of Arrow's
+        open(source.regular_path, "rb").close()  # raises an error that names the file, unlike some Arrow errors
     with contextlib.ExitStack() as opened:
         try:
             scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading, opened)

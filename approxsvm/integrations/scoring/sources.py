@@ -36,7 +36,7 @@ RASTERS = (
     "a NetCDF file",
     "an ERDAS image",
 )
-_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # suffixes that decide if a file does not exist
+_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # suffixes that mean a raster if the file does not exist
 _BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are TIFF images themselves
 # Remedies in messages about files of other kinds.
 _REMEDIES = {

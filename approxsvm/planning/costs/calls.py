@@ -92,7 +92,7 @@ def ratios(costs: Iterable[FloatArray]) -> FloatArray:
 
 
 def regrets(costs: Iterable[Cost]) -> FloatArray:
-    """Return the regret of each plan: the largest ratio, over all profiles, of its cost to the least cost of a plan.
+    """Return each plan's regret: the largest ratio, over all profiles, of the plan's cost to the least cost of a plan.
 
     The weight of slow rows can increase the difference between two plans, but not the least cost in the denominator.
     """
@@ -110,7 +110,7 @@ class Calls(NamedTuple):
     width: int  # rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
-        """Return the cost of a row in a stage that gets a share of a call; partly filled blocks cost as full ones."""
+        """Return the cost of a row in a stage that gets a share of a call; a block costs the same if partly filled."""
         if self.n_rows is None:
             return blocks
         return np.minimum(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))

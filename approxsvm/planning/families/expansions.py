@@ -235,7 +235,7 @@ class Expansions:
     # --- hopes
 
     def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
-        """Return the cost of a row if a plan leaves as few rows to the exact engine as one can hope.
+        """Return the cost of a row if a plan leaves as few rows undecided as trials so far suggest at best.
 
         `lower` lists plans already tried with lower degrees about the same centers, or with fewer centers.
         """

@@ -151,7 +151,7 @@ class SubspaceTrials:
             if not trial.run(k):
                 return None
             progress(0.5 * n_done / len(numbers))
-            # Sums over fewer coordinates decide fewer rows.
+            # Sums over fewer coordinates determine the results of fewer rows.
             left = 1.0 - trial.decided_by_sums(k)
             if n_done == 1 and self._at_best.shares_of(exact)[0] + left > self._most:
                 return None
@@ -342,7 +342,7 @@ class _Trial:
         return True
 
     def decided_by_sums(self, k: int) -> float:
-        """Return the share of rows that the sums over k coordinates decide."""
+        """Return the share of rows whose labels or values the sums over k coordinates determine."""
         return float(self._certified[_Step(k, 0)].mean())
 
     def pays(self, k: int) -> bool:
@@ -416,7 +416,10 @@ class _Trial:
         return list(compress(_DEGREES, cheap))
 
     def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
-        """Return which rows the sums over k coordinates, or an expansion, decide if values shrink as assumed."""
+        """Return a mask of the rows whose results sums over k coordinates, or an expansion, determine.
+
+        The values of rows are reduced as `_SHRUNK` assumes.
+        """
         result = np.ones(len(self._rows), bool)
         for w, group in self._groups.items():
             in_group = self._classes == w

@@ -141,7 +141,7 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
         if part.scales is None:
             continue
         k = part.degree
-        if theta == 0.0:  # then s is 0 for all rows, and all coefficients are 0 as multiples of gamma
+        if theta == 0.0:  # then gamma is 0, and so are s and all coefficients
             quantized[:, k] = np.where(part.error_norms > 0.0, np.inf, 0.0)
             continue
         unit = records["output_scale"] * math.sqrt(math.factorial(k)) * theta ** (-0.5 * k) * (1.0 + 1e-9)
