@@ -37,8 +37,8 @@ _SAMPLED_NUMBERS: Final = 1 << 24
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
     """Compute decision values by definition in float64, shape (n_rows, n_decisions); Gaussians without cancellation.
 
-    `rows` has raw rows, shape (n_rows, n_raw_features). `mapped` has mapped rows, shape (n_rows, n_features); by
-    default, the model's input map computes the mapped rows.
+    `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains mapped rows, shape (n_rows, n_features);
+    by default, the model's input map computes the mapped rows.
     """
     definition = definition_of(model)
     values = np.empty((rows.shape[0], model.n_decisions))
@@ -67,7 +67,7 @@ def source_answers(
 ) -> SourceAnswers:
     """Compute the source's results by its own transformers and predictions, and by the exact function.
 
-    `model` is the model read from `against`. `rows` has raw rows, and `given` has the same rows as returned by
+    `model` is the model read from `against`. `rows` contains raw rows, and `given` the same rows as returned by
     `as_source_rows`. If `against` is a model that was read from an estimator, `steps` lists the steps whose rounding
     counts (see `steps_that_round`).
     """
@@ -148,7 +148,7 @@ def doubt(n_near_ties: int, n_rows: int) -> str | None:
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
     """Return the warning of `doubt` for some sample rows, which need not be predicted by the source.
 
-    `model` is the model read from `source`; `rows` has raw rows.
+    `model` is the model read from `source`; `rows` contains raw rows.
     """
     members = model.members if isinstance(model, Ensemble) else (model,)
     most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))

@@ -27,7 +27,8 @@ def source_rounding(
     """Bound the rounding error of the source, including transformers, shape (n_rows, 1) or (n_rows, n_decisions).
 
     `definition` is the definition of `model`, which was read from the source. `steps` lists the source's transformers
-    and final estimator, or is None if the source is not an estimator. `rows` has raw rows, and `mapped` mapped rows.
+    and final estimator, or is None if the source is not an estimator. `rows` contains raw rows, and `mapped` contains
+    the mapped rows.
     """
     if isinstance(definition, GaussianDefinition):
         lost = _in_gaussians(definition, steps, mapped)
@@ -63,7 +64,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         # Of several targets, the target whose coefficients the model has is used.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
-        else:  # for nested linear models, recovered from the model's coefficients
+        else:  # coefficients of nested linear models are recovered from the model's
             own_coef = np.zeros((len(normalization), model.n_decisions))
             np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
             functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)

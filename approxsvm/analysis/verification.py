@@ -264,7 +264,7 @@ def compare(
 ) -> Iterator[Comparison]:
     """Compare the predictions of validated rows with the source, chunk by chunk; `verify` documents the parameters.
 
-    `given` has the same rows as returned by `as_source_rows`, which the source predicts.
+    `given` contains the same rows as returned by `as_source_rows`, which the source predicts.
     """
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values: verify its members one by one, or report on its labels")
@@ -396,7 +396,7 @@ class Tally:
         self.label_differences += int(few.differ.sum())
         self.near_ties += int((~reference.certain).sum())
         violations = np.asarray((known & (errors > bounds + reference.slack)).any(axis=1))
-        if reference.labels is None:  # for classifiers, a misread source counts as a label difference
+        if reference.labels is None:  # a misread classifier counts as a label difference
             violations = np.asarray(violations | reference.misread)
         self.bound_violations += int(violations.sum())
         self.tolerance_violations += int((errors > few.promised + reference.slack).any(axis=1).sum())

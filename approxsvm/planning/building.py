@@ -38,7 +38,7 @@ class Prepared:
 def build(
     model: KernelModel, problem: Problem, plan: Plan, request: Request, prepared: Prepared | None = None
 ) -> Artifact:
-    """Build an artifact by a plan. `prepared` has parts that the search has built; other parts are built here."""
+    """Build an artifact by a plan. `prepared` contains parts that the search has built; other parts are built here."""
     done = prepared or Prepared()
     write = partial(writer.build, model, tolerance_asked=request.tolerance is not None, plan=plan)
     if plan.engine == "expansions":

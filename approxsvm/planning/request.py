@@ -55,7 +55,7 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Options of `compile`, as documented there; `rows` has sample rows before any input map.
+    """Options of `compile`, as documented there; `rows` contains sample rows before any input map.
 
     Raises InputError for values that are invalid for every model. Numbers and strings become plain Python objects.
     """

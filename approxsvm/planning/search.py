@@ -210,7 +210,7 @@ def chosen(tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candi
     good = about_best(tried, SAME)
     quick = ABOUT * about_best(good, 1.0)[0].costs.alone
     best = min((c for c in good if np.all(c.costs.alone <= quick)), key=n_bytes)
-    for candidate in about_best(tried, ABOUT):  # in ascending order of degree
+    for candidate in about_best(tried, ABOUT):  # the order of degrees is ascending
         is_higher = candidate.points is best.points and candidate.degree > best.degree
         if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
             best = candidate

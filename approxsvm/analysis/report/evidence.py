@@ -135,9 +135,9 @@ class Against:
 class Evidence:
     """Predictions, bounds and times of a compiled model for n_rows rows; arrays have the shape (n_rows,).
 
-    `values` has decision values, positive for the second of two classes. With several classes (`are_leads`), `values`
-    has the smallest lead of the predicted class over another class. `values` and `bounds` are None if the model has no
-    decision values.
+    `values` contains decision values, positive for the second of two classes. With several classes (`are_leads`),
+    `values` contains the smallest lead of the predicted class over another class. `values` and `bounds` are None if the
+    model has no decision values.
     """
 
     n_given: int  # number of input rows
@@ -243,7 +243,7 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
     settled = Settled.of(evaluator, rows)
     values, bounds, stages, certified = settled.values, settled.bounds, settled.stages, settled.certified
     if artifact.task == "regression":
-        if values.ndim > 1:  # of several targets, the one with the largest bound
+        if values.ndim > 1:  # the target with the largest bound is used
             worst = bounds.argmax(axis=1)[:, np.newaxis]
             values, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (values, bounds))
         return values, bounds, stages, certified

@@ -31,10 +31,10 @@ may sum in any order, may fuse products and sums, and may have an exp with an er
    Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
 
 All these functions of s are tabulated, because a graph needs only one logarithm to find the cell of s. There are 32
-cells per octave from 2^-12 to 2^8, one cell below and one above. The table has the maximum of each function over each
-cell, widened by 2^-16 on either side, which far exceeds the error of s and of the logarithm. phi_k increases up to s =
-k and then decreases; the other functions increase. A bound is a sum of a few products of nonnegative numbers: functions
-from the table times norms.
+cells per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function over
+each cell, widened by 2^-16 on either side, which far exceeds the error of s and of the logarithm. phi_k increases up to
+s = k and then decreases; the other functions increase. A bound is a sum of a few products of nonnegative numbers:
+functions from the table times norms.
 """
 
 import math

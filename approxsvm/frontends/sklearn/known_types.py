@@ -283,7 +283,7 @@ def recognise(candidate: Any) -> Known | None:
                 )
     for name in vars(candidate):
         if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(candidate):
-            continue  # from files of scikit-learn before 0.23; now these names are properties
+            continue  # attributes from files of scikit-learn before 0.23, which are now properties
         if name in _ANSWERS or (name in defined and not _is_harmless(name)):
             raise UnsupportedModelError(
                 f"this {cls.__name__} has a {name} that was set on the object, and only that knows what it "
@@ -349,7 +349,7 @@ def _nearest(cls: type) -> tuple[Known, type] | None:
     for base in type.mro(cls):
         for known in _BY_NAME.get(base.__name__, ()):
             if f"{base.__module__}.".startswith(f"{known.module}.") and _is_authentic(base):
-                # for example Matern, which derives from RBF but computes different values
+                # Matern, for example, derives from RBF but computes different values
                 derived = any(issubclass(other, base) for other in others)
                 return None if derived else (known, base)
         if base.__module__.partition(".")[0] in _CHECKED and not _is_accelerator(base):

@@ -26,7 +26,7 @@ def _is_compiling(candidate: Any) -> bool:
 
 
 def _replaced(held: Any, seen: dict[int, Any]) -> Any:
-    """Return an object with its inner objects replaced; `seen` has the objects already replaced or in progress."""
+    """Return an object with its inner objects replaced; `seen` contains the objects already replaced or in progress."""
     if id(held) in seen:
         return seen[id(held)]
     seen[id(held)] = held

@@ -32,7 +32,7 @@ class Block:
     """Consecutive rows from a reader."""
 
     batch: Any  # pyarrow.RecordBatch of the columns; for LIBSVM text, only columns that can be copied
-    place: Callable[[int], str]  # from a position to the name of the row: "rows.parquet, row 17"
+    place: Callable[[int], str]  # returns the name of the row at a position: "rows.parquet, row 17"
     rows: Any = None  # features as an array or csr_array, if the features are not columns
     unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row, which is empty
     lost: tuple[str, ...] = ()  # place and fault of earlier rows that no block contains
@@ -188,7 +188,7 @@ class BoundScorer:
         if skipped:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-            except pa.ArrowNotImplementedError as error:  # for example, for lists of views
+            except pa.ArrowNotImplementedError as error:  # raised, for example, for lists of views
                 raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)

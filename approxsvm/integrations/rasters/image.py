@@ -234,7 +234,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             answer = answer.transpose(*dims[:place], _ANSWERS, *dims[place:]).rename({_ANSWERS: dim})
             answer = answer.assign_coords({dim: list(layout.names)})
         answers[output] = answer.rename(output)
-        answers[output].attrs = shared | _attributes(layout)  # not the scales and names of the bands
+        answers[output].attrs = shared | _attributes(layout)  # omits the scales and names of the bands
     return answers
 
 

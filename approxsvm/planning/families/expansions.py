@@ -289,7 +289,7 @@ class Expansions:
         model, rows = self._model, self.sample.held_out
         if self._mode != "certified" or rows.shape[0] == 0:
             return False
-        decision = 0  # with pairs, the function of the two largest classes is used
+        decision = 0  # position of the function for the two largest classes, or 0
         if model.has_pairs:
             largest = set(np.argsort(model.n_support)[-2:].tolist())
             decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
@@ -505,7 +505,7 @@ class Expansions:
         return len(self._model.labels) - 1 if self._problem.majority_only else self._model.n_decisions
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
-        """Return the share of predictions with another label, or a value off by over 1/1000 of the values' range."""
+        """Return the share of predictions with a wrong label, or with an error above 1/1000 of the values' range."""
         exact = self._problem.exact.predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))

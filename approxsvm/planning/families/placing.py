@@ -133,7 +133,7 @@ class Placement:
 
 
 def held_out(problem: Problem, rows: Any) -> Any:
-    """Return the held-out rows; `rows` has the rows of the problem before the input map."""
+    """Return the held-out rows; `rows` contains the rows of the problem before the input map."""
     return _taken(rows, _draw(problem)[1])
 
 

@@ -261,7 +261,7 @@ class _Costs:
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
         """Return the cost of a row in a step that gets a share of the rows; None means the exact engine.
 
-        `frequency` has the share of each group in these rows.
+        `frequency` contains the share of each group in these rows.
         """
         return self._costs.cost(lambda costs: float(_of_step(costs, step) @ frequency), share / len(frequency))
 
@@ -334,7 +334,7 @@ class _Trial:
         for degree in self._degrees(k) if self.pays(k) else ():
             step, projected = _Step(k, degree), self._groups[0].projected(self._rows, k)
             expanded = self.expansion(k, degree)
-            assert expanded is not None  # because the group has a stage of sums
+            assert expanded is not None  # the group has a stage of sums
             self._expansions[step] = expanded
             self._certified[step] = self._decided(k, _values(expanded, projected))
             if float(self._certified[step].mean()) >= self.decided_by_sums(k) / SAME:

@@ -78,7 +78,7 @@ def build_network(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
 
 
 class _Fit:
-    """Networks fitted to the winners of sample rows, some of which are held out."""
+    """Networks fitted to the winners of sample rows; some of the rows are held out."""
 
     @classmethod
     def of(cls, problem: Problem) -> _Fit | None:

@@ -62,7 +62,7 @@ class BoundTable:
     """Bounds for all expansions, in bfloat16, over cells of half_s = s / 2.
 
     Cell 0 is [0, 2^first_octave), followed by cells_per_octave cells for each octave and an open last cell. The array
-    `bits`, shape (n_expansions, n_cells), has the upper halves of float32 numbers; 0x7F80 is infinity.
+    `bits`, shape (n_expansions, n_cells), contains the upper halves of float32 numbers; 0x7F80 is infinity.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ def _reach(artifact: Artifact, s: float) -> float:
 
 def map_error(ops: Sequence[Affine], most: FloatArray) -> float:
     """Bound the distance from the exact mapped row, for mapped rows with absolute values up to `most`."""
-    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # of each op, from the last op to the first
+    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # bounds after each op, last op first
     with np.errstate(all="ignore"):
         for op in reversed(ops):
             y = 2.0 * outputs[-1] + _modulus(op.add, 0.0)

@@ -1,4 +1,4 @@
-"""Ensembles that predict by means of the members' probabilities."""
+"""Ensembles that average the members' probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,7 +47,7 @@ def weighted_mean(
     members: Sequence[SingleModel], weights: Sequence[Fraction], source: str, classes: Any = None
 ) -> Ensemble:
     """Build a weighted mean of the members' probabilities."""
-    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # so that products do not underflow
+    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # prevents underflow of products
     numbers = [1.0 if len(set(weights)) == 1 else rounded_float(weight * scale) for weight in weights]
     outputs, combination = mean_of(members, members[0].labels if classes is None else classes, numbers)
     real_weights = (*weights, Fraction(0))

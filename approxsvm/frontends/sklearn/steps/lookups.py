@@ -295,7 +295,7 @@ def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: Inpu
 
 
 def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
-    """Return a lookup for each output of a column; `made` has the outputs for categories, `probe` for other values."""
+    """Return a lookup for each output of a column; `made` contains the outputs for categories."""
     # A later imputer may replace NaN outputs (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(categories.numbers), probe(categories.unknown)
