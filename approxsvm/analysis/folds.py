@@ -27,7 +27,7 @@ class Fold:
     differences: int | None  # number of labels that differ between the exact and the compiled model
     largest_difference: float | None  # between regression values of the exact and the compiled model
     certified: float  # share of rows proven by the first stage's bound
-    speed_ratio: float  # time of the source's `predict`, divided by the time of the compiled model's
+    speed_ratio: float  # time of the source's predictions, divided by the compiled model's time
     compile_seconds: float
 
 

@@ -44,7 +44,7 @@ class Summary:
     # Share of the rows predicted so far whose results expansions or sums over few coordinates proved. Rows whose exact
     # values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
-    rows_per_stage: dict[str, int]  # number of rows predicted so far whose results each stage determined
+    rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result
     # Seconds per row of the plans that compile(measure=True) has timed; empty otherwise, and after loading.
     race: dict[str, float]
 

@@ -84,7 +84,7 @@ class Verification:
     certified_fraction : float or None
         Share of the rows whose results the first stage's bound proves; None in mode "exact", which has no such stage.
     rows_per_stage : dict
-        Number of rows whose label or regression value each stage determined.
+        Number of rows by the stage that determined their label or regression value.
     speed_ratio : float
         Time of the source's formula in float64 NumPy on one thread, divided by the time of the compiled model in this
         run.

@@ -1,4 +1,4 @@
-"""C++ backend: export of a compiled model to a header, and all headers of the library in one file."""
+"""C++ backend, which exports a compiled model to a header, and combines the headers of the library into one file."""
 
 import os
 import re

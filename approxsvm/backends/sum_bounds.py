@@ -63,7 +63,7 @@ def fixed_errors(artifact: Artifact, arithmetic: Arithmetic, constants: FloatArr
 def bounds_of_terms(
     artifact: Artifact, arithmetic: Arithmetic, power: int, alphas: FloatArray, beta: float, moduli: FloatArray
 ) -> SumBounds:
-    """Bound sums of powers, or of tanh or cos if `power` is 0; `moduli` contains |a_i|, shape (n_functions, n_terms)."""
+    """Bound sums of powers, or of tanh or cos if `power` is 0; `moduli` is |a_i|, shape (n_functions, n_terms)."""
     kernel_numbers = artifact.polynomial_numbers()  # only kernels of inner products have these numbers
     coef_error = 1.001 * float(kernel_numbers[1]) if len(kernel_numbers) else 0.0
     of_terms = arithmetic.terms + coef_error + (0.0 if power else arithmetic.functions)

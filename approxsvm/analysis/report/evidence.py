@@ -159,7 +159,7 @@ class Evidence:
 
     @property
     def by_expansion(self) -> BoolArray:
-        """Mask of the rows whose results stages before the exact engine determined."""
+        """Mask of the rows that were predicted without the exact engine."""
         return np.asarray(self.stages < len(EXPANSION_STAGES))
 
     @property
@@ -169,7 +169,7 @@ class Evidence:
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """Number of rows whose results each stage determined."""
+        """Number of rows by the stage that determined their results."""
         counts = np.bincount(self.stages, minlength=len(STAGES))
         return {name: int(count) for name, count in zip(STAGES, counts, strict=True)}
 

@@ -141,7 +141,7 @@ class ErrorBoundDisplay(_Display):
     ----------
     errors, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool, optional
-        Mask of the rows whose results stages before the exact engine determined. Default: all rows.
+        Mask of the rows that were predicted without the exact engine. Default: all rows.
     tolerance : float, optional
         Largest promised error of values.
 
@@ -218,7 +218,7 @@ class DecisionBandDisplay(_Display):
     ----------
     values, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Mask of the rows whose results stages before the exact engine determined.
+        Mask of the rows that were predicted without the exact engine.
     """
 
     def __init__(self, values: Any, bounds: Any, by_expansion: Any, *, is_lead: bool = False) -> None:
@@ -278,7 +278,7 @@ class CertifiedShareDisplay(_Display):
     ----------
     distances : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Mask of the rows whose results stages before the exact engine determined.
+        Mask of the rows that were predicted without the exact engine.
     sv_distances : ndarray of shape (n_support_vectors,), optional
     """
 
@@ -333,7 +333,7 @@ class CertifiedShareDisplay(_Display):
 
 
 class StageShareDisplay(_Display):
-    """Plot of the share of rows whose results each stage determined, with the cheapest stage first.
+    """Plot of the share of rows that each stage predicted, with the cheapest stage first.
 
     Create the display with `from_estimator` or `from_predictions`.
 

@@ -93,7 +93,7 @@ def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
 
 
 def _lexicographic(n_features: int, degree: int) -> IntArray:
-    """Return the ascending variables of all monomials in the order of itertools.combinations_with_replacement."""
+    """Return the variables of each monomial in ascending order, as itertools.combinations_with_replacement does."""
     result = np.zeros((1, 0), np.int64)
     for _ in range(degree):
         last = result[:, -1] if result.shape[1] else np.zeros(1, np.int64)

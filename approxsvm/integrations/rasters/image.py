@@ -63,10 +63,10 @@ def predict_image(
     Returns
     -------
     numpy.ma.MaskedArray, or xarray.DataArray if `image` is one; a dict by output if `outputs` is a sequence
-        The shape is the image's without the axis of the bands, which is replaced by the columns of an output with
-        several columns. A pixel without data, or with a number that the model rejects, is masked. In a DataArray, the
-        value of a masked pixel is the attribute ``_FillValue``, labels are integers, and the attributes ``flag_values``
-        and ``flag_meanings`` name labels that are not integers.
+        The shape is the image's without the axis of the bands. An output with several columns has an axis of columns in
+        place of the bands. A pixel without data, or with a number that the model rejects, is masked. In a DataArray,
+        the value of a masked pixel is the attribute ``_FillValue``, labels are integers, and the attributes
+        ``flag_values`` and ``flag_meanings`` name labels that are not integers.
 
     Raises
     ------

@@ -62,7 +62,7 @@ class Cost:
         return rows_per_call is None and bool(np.any(self.alone > MOST_ALONE * least))
 
     def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
-        """Return whether rows cost much less than in the exact engine, in batches or averaged with single rows."""
+        """Return whether rows cost much less than in the exact engine: in batches, or on average over call sizes."""
         asked, alone = self.shares_of(exact)
         return min(asked, math.sqrt(asked * alone) if rows_per_call is None else math.inf) <= WORTHWHILE
 

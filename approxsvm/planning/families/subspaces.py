@@ -381,7 +381,7 @@ class _Trial:
         return Subspaces(sections, coordinates, steps[0].degree, self._most, cost, speculated, reason, tried)
 
     def groups(self, coordinates: Sequence[int], progress: Callable[[float], None]) -> list[SubspaceGroup] | None:
-        """Build stages with the given numbers of coordinates for all groups; None if one exceeds float32."""
+        """Build stages with the given numbers of coordinates for all groups; None if numbers exceed float32."""
         built, n_groups = [], len(self._lists)
         for w in range(n_groups):
             group = self._groups.get(w) or self._group(w, coordinates[-1])

@@ -50,13 +50,13 @@ class Step(NamedTuple):
 class OnDevice(NamedTuple):
     """Record of a kind of op for C headers."""
 
-    # Bounds on the absolute values after each operation for features up to a limit, without clipping; the last bounds
-    # are those of the outputs
+    # Function that bounds the absolute values after each operation, for features up to a limit and without clipping;
+    # the last bounds are for the outputs
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     steps: Callable[[Any, Before], Sequence[Step]]
     keeps_exact: Callable[[Any], bool] = lambda _: False  # whether exact inputs give outputs without radii
     refuses: Callable[[Any], bool] = lambda _: False  # whether the op rejects some numbers
-    # Whether outputs have no radius if the inputs equal the source's numbers, even if inputs have radii
+    # Whether outputs have no radii if the inputs equal the source's numbers, even if the inputs have radii
     is_choice: Callable[[Any], bool] = lambda _: False
 
 

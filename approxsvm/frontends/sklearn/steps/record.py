@@ -63,6 +63,4 @@ class Step:
     differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing  # kinds of sparse rows with different results
 
 
-NO_STEP: Final = Step(
-    "", "", "", None, None
-)  # placeholder for classes that are not steps, or are unions of other steps
+NO_STEP: Final = Step("", "", "", None, None)  # for classes that are not steps, or are unions of steps
