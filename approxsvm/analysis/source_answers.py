@@ -352,7 +352,7 @@ def source_steps(source: Any, member: int = 0) -> list[Any] | None:
 
 
 def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> list[Any] | None:
-    """List the steps that compute a member's values, of an inner estimator if that has the member's vectors.
+    """List the steps that compute a member's values, in the inner estimator with the member's vectors if there is one.
 
     `position` is the member's index in the ensemble.
     """

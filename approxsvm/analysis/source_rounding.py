@@ -64,7 +64,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         # Of several targets, the target whose coefficients the model has is used.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
-        else:  # coefficients of nested linear models are recovered from the model's
+        else:  # nested linear models: solve for the coefficients
             own_coef = np.zeros((len(normalization), model.n_decisions))
             np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
             functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)

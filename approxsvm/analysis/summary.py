@@ -41,7 +41,7 @@ class Summary:
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan
-    # Share of the rows predicted so far whose results expansions or sums over few coordinates proved. Rows whose exact
+    # Share of the rows predicted so far that expansions, or sums over few coordinates, certified. Rows whose exact
     # values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
     rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result

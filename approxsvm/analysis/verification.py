@@ -82,7 +82,7 @@ class Verification:
         Quantiles of `|value - exact|` and of the bound on this error. If there are more than a million values, evenly
         spaced ones are used; the maximum is always exact.
     certified_fraction : float or None
-        Share of the rows whose results the first stage's bound proves; None in mode "exact", which has no such stage.
+        Share of the rows that the first stage's bound certifies; None in mode "exact", which has no such stage.
     rows_per_stage : dict
         Number of rows by the stage that determined their label or regression value.
     speed_ratio : float

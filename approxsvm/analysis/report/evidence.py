@@ -86,7 +86,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Measured seconds of calls with one row, for each row the best of several calls."""
+    """Measured seconds of calls with one row each; the best of several calls counts for a row."""
 
     median: float
     percentile_99: float
@@ -236,7 +236,7 @@ def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
-    """Return the value that determines each row's result, its bound, the stage, and whether the row is certified."""
+    """Return the value that determines each row's result, the value's bound, the stage, and a mask of certified rows."""
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
@@ -412,7 +412,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Time an artifact with only the exact engine; return None if that is impossible, or is the model's plan."""
+    """Time an artifact with only the exact engine; return None if this plan is impossible or is the model's."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None

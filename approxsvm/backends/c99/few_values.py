@@ -10,8 +10,8 @@ the grid, this error is 0. The grid point of a row and the distance ||z - q|| ar
 of at most 2^50 steps, with an error of at most
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
-For a row far from the grid, evaluating the kernels in float32 may have the smaller bound; then the header does this
-instead. With y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a sum of
+For a row far from the grid, evaluating the kernels in float32 may have the smaller bound. The header then evaluates the
+kernels. With y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a sum of
 Gaussians as in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the
 majorant covers the float64 error proportional to r, 2^-50 r.
 
@@ -54,7 +54,7 @@ _LAST_EXPONENT: Final = 42.0  # exp(-42) < 2^-60
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Grid whose points, as integers, are the support vectors."""
+    """Support vectors as points of a grid, with integer coordinates."""
 
     origin: float
     step: float

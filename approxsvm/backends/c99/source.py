@@ -60,7 +60,7 @@ def comment(lines: Iterable[str]) -> str:
     """Return a block comment, which no text inside the comment can end early."""
     printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
     plain = (line.replace("\\", "/").replace("??", "? ?") for line in printable)  # no continuation, no trigraph
-    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, as `plain` may create these
+    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, because `plain` may create */
     wrapped = [part for line in safe for part in textwrap.wrap(line, LINE_LENGTH - 3) or [""]]
     return "\n".join(["/* " + wrapped[0], *(f" * {line}".rstrip() for line in wrapped[1:]), " */", ""])
 

@@ -81,7 +81,7 @@ def bound_table(
     degree: int,  # highest degree of the expansions
     first_remainder_degree: int,  # lowest degree that remainders cover
     thetas: tuple[float, ...],  # contractions of the expansions
-    path: float,  # number of roundings in a product, or in s if this number is larger
+    path: float,  # number of roundings in a product or in s, whichever is larger
 ) -> BoundTable:
     """Build the table of the functions of s."""
     ends = _cells()

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# Version of the operators. It has the current Loop, ScatterND and reductions, and runtimes from 2022 on support it.
+# Version of the operators, with the current Loop, ScatterND and reductions; runtimes from 2022 on support this version.
 OPSET: Final = 17
 IR_VERSION: Final = 8
 # Factor by which every bound is multiplied: covers rounding in the bound, and differs from 1 even in float32.
@@ -39,7 +39,7 @@ class GraphBuilder:
         self._scaled: set[str] = set()
 
     def check_room(self, n_bytes: int) -> None:
-        """Reject constants of a size of `n_bytes` before these are computed, if the graph would become too large.
+        """Check that `n_bytes` of constants fit into the graph, before the constants are computed.
 
         Raises UnsupportedModelError if the graph would exceed the size limit.
         """

@@ -103,7 +103,7 @@ class ClassOutputs:
         return beats_all(self.g, predicted, *ends, self.n_classes, self.n_classes * SLACK)
 
     def probability_interval(self) -> tuple[str, str]:
-        """Bound the probabilities of the exact values, shape (n_rows, n_classes) each, up to `SLACK`."""
+        """Return lower and upper bounds on the exact probabilities, up to `SLACK`, shape (n_rows, n_classes)."""
         g, probability = self.g, self.outputs.probability
         assert isinstance(probability, ClassProbability)
         if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):

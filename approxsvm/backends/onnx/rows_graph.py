@@ -46,7 +46,7 @@ def map_rows(
     """Apply the ops of an input map to raw rows."""
     if input_map is None:
         return GraphRows(raw)
-    x, error, is_source = raw, None, True  # whether bits equal the source's even if operations are fused
+    x, error, is_source = raw, None, True  # whether all bits equal the source's, even with fused operations
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
     # 1 for rows in which an op before a lookup has produced infinity or NaN, because the lookup might accept NaN

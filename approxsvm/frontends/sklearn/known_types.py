@@ -301,8 +301,9 @@ def name_of(candidate: Any) -> str:
 def helper(held: Any, attribute: str, *classes: str) -> Any:
     """Return the helper object in an estimator's `attribute`, which computes part of the predictions, after checks.
 
-    `classes` not in the table belong to SciPy or are compiled. The class of the helper must be exactly one of
-    `classes`, and the helper must have no methods set on the object. Raises UnsupportedModelError for other objects.
+    Names in `classes` that are not in the table belong to SciPy or to compiled classes. The class of the helper must be
+    exactly one of `classes`, and the helper must have no methods set on the object. Raises UnsupportedModelError for
+    other objects.
     """
     known, cls = recognise(held), type(held)
     if known is None:

@@ -211,7 +211,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         nodata = nodata_number(image.attrs.get("_FillValue", image.attrs.get("nodata")))
     if image.chunks is not None:
         image = image.chunk({dim: -1})
-    known = image.encoding | image.attrs  # the grid mapping may be in either
+    known = image.encoding | image.attrs  # readers store the grid mapping in one of these
     shared = {name: known[name] for name in _OF_PLACE if name in known}
     answers = {}
     for output in pixels.outputs:

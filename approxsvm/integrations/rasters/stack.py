@@ -169,7 +169,7 @@ def _bands(files: Sequence[Any]) -> list[Band]:
 def _chosen(
     every: Sequence[Band], model: RawColumns, wanted: Sequence[int | str] | None, name: str, tell: Tell
 ) -> list[Band]:
-    """Choose the model's bands by number, name or position; alpha bands are skipped unless chosen, or all are needed."""
+    """Choose the model's bands by number, name or position; alpha bands are skipped unless chosen or needed."""
     by_name = {band.name: band for band in every}
     offered = [band for band in every if not band.is_alpha]
     sentences: list[str] = []

@@ -24,9 +24,9 @@ from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_TEXT_BYTES = 1 << 22  # parsed at once from a CSV or LIBSVM file; lines of a CSV file must be shorter
-_LIBSVM_BYTES = 64  # added for each feature in a line of LIBSVM text, for the index, the number, and a margin
-_COLUMN_BYTES = 1 << 16  # read at once from a column chunk of a Parquet file, for row groups of any size
+_TEXT_BYTES = 1 << 22  # bytes parsed at once from a CSV or LIBSVM file; lines of a CSV file must be shorter
+_LIBSVM_BYTES = 64  # bytes for each feature in a line of LIBSVM text: the index, the number, and a margin
+_COLUMN_BYTES = 1 << 16  # bytes read at once from a column chunk of a Parquet file, for row groups of any size
 _MAX_NUMBERS = 1 << 21  # maximum number of values in a batch
 _MAX_ROWS = 1 << 16
 ROW = "row"  # name of the column with the row numbers of an array

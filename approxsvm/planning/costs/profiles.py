@@ -28,7 +28,7 @@ _GRID: Final = 14.0
 
 @dataclass(frozen=True)
 class Constants:
-    """Costs of a target other than multiply-adds, in units of a multiply-add in a float32 microkernel at full speed."""
+    """Costs of operations on a target, in units of a multiply-add in a float32 microkernel at full speed."""
 
     row: float  # fixed cost of a row in a stage
     loaded: float  # cost of loading a feature of a row

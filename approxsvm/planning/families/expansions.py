@@ -306,11 +306,11 @@ class Expansions:
 
     @property
     def _is_rationed(self) -> bool:
-        """Whether the work that plans may save limits trials."""
+        """Whether trials are limited to the work that plans may save."""
         return self._budget.is_free and self._mode == "certified"
 
     def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
-        """Return how many of a candidate's centers half of the work that the plan may save suffices to expand."""
+        """Return the number of centers to expand in a trial, for half of the work that the candidate may save."""
         size, degree = candidate.points.size, candidate.degree
         if self._is_ahead(candidate.points):
             return _least_probed(size)

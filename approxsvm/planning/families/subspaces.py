@@ -34,7 +34,8 @@ from approxsvm.system.threads import all_threads
 
 # Numbers of coordinates that may be tried, up to half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
-# Most often useful number of coordinates; if work is limited, numbers with the largest ratio to it are dropped first.
+# Number of coordinates that is useful most often. If work is limited, the numbers that differ most from it, by ratio,
+# are dropped first.
 _MOST_OFTEN: Final = 90
 # Degrees of expansions that may replace kernel sums.
 _DEGREES: Final = (2, 3, 4)

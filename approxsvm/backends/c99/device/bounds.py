@@ -86,7 +86,7 @@ class BoundTable:
 
 
 def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
-    """Return the first octave of s / 2 in which bounds matter, and one past the last."""
+    """Return the first octave of s / 2 in which bounds matter, and the first octave after these."""
     total = np.tile(artifact.decision_numbers()["total"], artifact.n_centers)[:, np.newaxis]
     inside = fine[:, 1:-1]  # cells of whole octaves
     least = np.minimum(_NEGLIGIBLE * total, float(artifact.header["tolerance"]) / 8.0)

@@ -69,7 +69,7 @@ def read_one_vs_one(estimator: Any, read: Read) -> Model:
 
 
 def _for_first(member: SingleModel) -> SingleModel:
-    """Return the function of a pair, which is below 0 if the member predicts the second class, label 1."""
+    """Return the function of a pair, whose value is below 0 if the member predicts the second class, label 1."""
     function = binary_function(replace(member, labels=1 - member.labels))
     if member.labels[0] == 1:
         return function

@@ -129,7 +129,7 @@ def _columns(
 
 
 def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[SingleModel, list[int], Fraction]:
-    """Return the classifier with its labels replaced by `classes` of the same ranks, these ranks, and the weight."""
+    """Replace a classifier's labels by the classes of the same ranks; return the classifier, the ranks and `weight`."""
     order = np.argsort(np.argsort(member.labels))
     return replace(member, labels=classes[order]), order.tolist(), weight
 

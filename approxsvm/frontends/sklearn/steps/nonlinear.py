@@ -209,7 +209,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the smallest number that scikit-learn treats as not below all quantiles, and the smallest above all."""
+    """Return the smallest number that scikit-learn treats as within the quantiles, and the smallest above them."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
@@ -217,7 +217,7 @@ def _bounds(quantiles: FloatArray) -> tuple[float, float]:
 
 def _least_float(holds: Callable[[float], bool]) -> float:
     """Return the smallest float64 for which a monotone condition holds."""
-    # As integers, the bits of floats increase with positive floats, and decrease with negative floats.
+    # Read as integers, the bits of positive floats increase with the float, and those of negative floats decrease.
     low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
     while low < high:
         middle = (low + high) // 2

@@ -24,7 +24,7 @@ def keeps_sparse(step: Any, is_sparse: bool) -> bool:
 
 
 def gives_sparse_as_asked(step: Any, is_sparse: bool) -> bool:
-    """Return the parameter that requests sparse rows; its name depends on the scikit-learn version."""
+    """Return the parameter that requests sparse rows, whose name depends on the scikit-learn version."""
     return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
 
 
