@@ -84,7 +84,7 @@ _OF_RASTERS = ("bands", "nodata", "scaled", "probability_scale", "overviews")  #
     help="Rasters: the bands in the model's order, numbers or descriptions. Default: by name, else by position.",
 )
 @click.option(
-    "--nodata", type=float, help="Rasters: a number that means no data, in addition to the files' declarations."
+    "--nodata", type=float, help="Rasters: nodata value, in addition to the nodata values that the files declare."
 )
 @click.option("--scaled", is_flag=True, help="Rasters: apply the scales and offsets that the files declare.")
 @click.option(

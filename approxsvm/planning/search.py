@@ -200,7 +200,9 @@ class Search:
 
 
 def chosen(tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
-    """Choose the smallest candidate about as fast as the fastest, or a higher degree that halves the uncertified rows.
+    """Choose the smallest of the candidates that are about as fast as the fastest, or a higher degree that is better.
+
+    A higher degree is better if it halves the number of uncertified rows.
 
     A candidate is about as fast only if this also holds for single rows. A candidate whose average cost is far above
     the least is excluded, even if it would be better with the weight of slow rows.

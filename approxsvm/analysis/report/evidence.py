@@ -236,7 +236,7 @@ def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
-    """Return the value that determines each row's result, the value's bound, the stage, and a mask of certified rows."""
+    """Return the value that determines each row's result, the value's bound, the stage, and the certified rows."""
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")

@@ -188,7 +188,7 @@ class BoundScorer:
         if skipped:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-            except pa.ArrowNotImplementedError as error:  # raised, for example, for lists of views
+            except pa.ArrowNotImplementedError as error:  # lists of views, for example, cannot be filtered
                 raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)

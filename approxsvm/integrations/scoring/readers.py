@@ -164,7 +164,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
 class _Text:
     """Text stream for Arrow whose first lines can be read in advance.
 
-    `position` is the number of bytes read from the uncompressed file.
+    `position` is the number of bytes read so far, after decompression.
     """
 
     closed = False
