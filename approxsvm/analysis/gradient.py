@@ -18,9 +18,10 @@ bound, plus underflow:
   products the relative error 24 u. The summation adds (n + 2) u times the sum of absolute values to the error. The
   bound is 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
 * Inner products: the error of t_i is (m + 4) u B_i, B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So the error of
-  t_i^(p - 1) is (p - 1) (m + 5) u B_i^(p - 1), and the error of the sum is p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p -
-  1) (m + 5) + n + 16) u, to which coef_error is added. The slopes of sigmoid and cos are at most 1 and change by at
-  most the change of the argument, so the error is sum_i |a_i gamma x_ij| ((m + 4) B_i + n + 40) u.
+  t_i^(p - 1) is (p - 1) (m + 5) u B_i^(p - 1), and the error of the sum is
+  p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u, to which coef_error is added. The slopes of sigmoid
+  and cos are at most 1 and change by at most the change of the argument, so the error is
+  sum_i |a_i gamma x_ij| ((m + 4) B_i + n + 40) u.
 * If the input map's error moves a row by e, the gradient changes, in the Euclidean norm, by at most e times the largest
   curvature on the path: 2 gamma A1 for Gaussians, sum_i |a_i| ||gamma x_i||^2 for sigmoid and cos, and
   p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2) for polynomials.

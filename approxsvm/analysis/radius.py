@@ -1,7 +1,7 @@
 """Certified radii: distances by which a row may move without changing its label.
 
-With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where f(z) -
-b is the inner product of f - b and K(z, .). So the values at z and z', at a distance of d, differ by at most
+With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where
+f(z) - b is the inner product of f - b and K(z, .). So the values at z and z', at a distance of d, differ by at most
 
     W ||K(z, .) - K(z', .)|| = W sqrt(2 - 2 exp(-gamma d^2)),    W^2 = sum_ij a_i a_j K(x_i, x_j).
 
@@ -22,8 +22,8 @@ linear. So if a raw row moves by r, the mapped row moves by at most L r, where L
 between clipping steps. The radius for raw rows is d / L.
 
 Rounding: each result needs only a few operations with relative errors of a few 2^-53 and is widened by 2^-30. If W is
-computed here, W^2 is first widened by the float64 error of n^2 kernels of sums over m features, (2 m + 2 n + 20) 2^-53
-A1^2. Spectral norms are widened by 2^-30 of the Frobenius norm.
+computed here, W^2 is first widened by the float64 error of n^2 kernels of sums over m features,
+(2 m + 2 n + 20) 2^-53 A1^2. Spectral norms are widened by 2^-30 of the Frobenius norm.
 """
 
 import math

@@ -5,9 +5,9 @@ The polynomials have nonnegative coefficients, in ascending order of the power o
     |value - exact value at the given row|              <=  majorant(r),
     |change of the exact value if the row moves by e|   <=  slope(r + e) e,
 
-and no error exceeds `most`. Let eta B_i bound the error of an inner product t_i in a backend, where B_i = alpha_i r +
-beta and alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the error of tanh t_i
-or cos t_i is at most eta B_i. cpp/include/approxsvm/program/terms.h sums these errors and the backend's other errors of
+and no error exceeds `most`. Let eta B_i bound the error of an inner product t_i in a backend, where
+B_i = alpha_i r + beta and alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the
+error of tanh t_i or cos t_i is at most eta B_i. cpp/include/approxsvm/program/terms.h sums these errors and the backend's other errors of
 each term.
 """
 

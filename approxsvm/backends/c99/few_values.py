@@ -4,15 +4,18 @@ Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; the diffe
 packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance
 between q and k_i, in units of a step, is an integer h. The header reads exp(-g h), where g = gamma step^2, from a
 table, which ends where exp(-g h) drops below 2^-60. In units of a step,
+
     |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
+
 and the distances of support vectors from grid points, due to float64 rounding, contribute in the same way. For rows on
 the grid, this error is 0. The grid point of a row and the distance ||z - q|| are computed in float64, for coordinates
 of at most 2^50 steps, with an error of at most
+
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
 For a row far from the grid, evaluating the kernels in float32 may have the smaller bound. The header then evaluates the
-kernels. With y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a sum of
-Gaussians as in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the
+kernels instead. With y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a
+sum of Gaussians as in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the
 majorant covers the float64 error proportional to r, 2^-50 r.
 
 Lookup entries and coefficients are rounded to float32, with a relative error of u = 2^-24, or an error of 2^-120 on

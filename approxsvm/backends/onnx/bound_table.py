@@ -1,9 +1,10 @@
 """Derivation of the error bound for an expansion that a graph evaluates in float64, relative to the exact function.
 
 The graph reports a label as certain if the decision value is further from 0 than this bound. The notation and the bound
-on the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2, phi_k(s) = exp(-s/2)
-sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times over, because a runtime
-may sum in any order, may fuse products and sums, and may have an exp with an error of some units in the last place.
+on the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2,
+phi_k(s) = exp(-s/2) sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times
+over, because a runtime may sum in any order, may fuse products and sums, and may have an exp with an error of some
+units in the last place.
 
 1. **Row.** The graph takes float32 or float64 numbers as exact. Coordinates are u = scale (z - center), where scale is
    a power of two, and one rounding changes each coordinate by a relative error of at most u64. So the computed u
@@ -17,16 +18,19 @@ may sum in any order, may fuse products and sums, and may have an exp with an er
    T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond
    m of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the
    choice of a row's center does not matter.
+
 3. **Kept degrees** k <= m. By Cauchy and Schwarz, the sum of the absolute values of the products of degree k,
    coefficient times monomial, is at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
    changes neither the norm of the coefficients nor the norm of the tensor power of u. So relative errors of products
    become multiples of N_k phi_k(s): 2^-24 for narrowing the coefficients to float32; the roundings of monomials, matrix
-   product and sum (polynomial_graph.rounding_path); half of s times the relative error of s for the argument of exp, (n
-   + 8) roundings; and 2^-40 for exp itself and the products after exp. Narrowing changes each coefficient by at most
-   2^-149 output_scale due to underflow, and the sum of all monomials times the Gaussian factor is at most 100 (1 +
-   sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
+   product and sum (polynomial_graph.rounding_path); half of s times the relative error of s for the argument of exp,
+   (n + 8) roundings; and 2^-40 for exp itself and the products after exp. Narrowing changes each coefficient by at most
+   2^-149 output_scale due to underflow, and the sum of all monomials times the Gaussian factor is at most
+   100 (1 + sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
+
 4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
-   Adding the intercept is one rounding; the bound contains 2^-40 of |intercept| + W, a thousand times as much.
+   Adding the intercept rounds once; the bound contains 2^-40 of |intercept| + W, a thousand times as much.
+
 5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as errors in full.
    Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
 

@@ -3,8 +3,10 @@
 The planner times nothing. The cost of a plan is the sum of counts, such as multiply-adds and rows, times the constants
 of a profile. Each target has the profiles of all machines on which the target was measured, and the plan with the least
 regret over these profiles is chosen (search.py). So the same input gives the same plan on all machines with the same
-target. ``python -m benchmarks.costs`` measures the target in use on this machine and fits a profile; ``python -m
-benchmarks.profile FILE`` fits a profile to the output of that command on another machine.
+target.
+
+``python -m benchmarks.costs`` measures the target in use on this machine and fits a profile;
+``python -m benchmarks.profile FILE`` fits a profile to the output of that command on another machine.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 For every row, the host multiplies sixteen functions of s, tabulated on fine cells, by the norms of an expansion
 (cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants. Therefore the bound for each
 expansion on each fine cell is evaluated here, in float64, with the core's functions; the maximum over several adjacent
-cells is stored as the upper 16 bits of a float32, rounded up. At run time, a row needs one load. Let phi_k(s) =
-exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
+cells is stored as the upper 16 bits of a float32, rounded up. At run time, a row needs one load. Let
+phi_k(s) = exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
 
 * truncation: N_k phi_k(s) for the norms N_k of the omitted degrees, and the remainder from first_remainder_degree on;
 * float32 rounding of the kept degrees. The error is proportional to the sum of the absolute values of the terms, which
@@ -25,8 +25,8 @@ Two errors occur only in the export:
 * Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
   rows of a cell. The distance of these rows from the center is at most r = sqrt(s / (2 gamma)), so every mapped feature
   has absolute value at most M = |center| + r. Going backwards through the ops gives bounds on all intermediate values.
-  A feature that is clipped from a number t beyond the limit has an error only if t <= M + e(t), where the error e(t) =
-  a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0
+  A feature that is clipped from a number t beyond the limit has an error only if t <= M + e(t), where the error
+  e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0
   and at most 0 at t = 2M, hence negative for t > 2M.
 """
 
@@ -61,8 +61,9 @@ _MOST_ON_THE_WAY: Final = 1e300
 class BoundTable:
     """Bounds for all expansions, in bfloat16, over cells of half_s = s / 2.
 
-    Cell 0 is [0, 2^first_octave), followed by cells_per_octave cells for each octave and an open last cell. The array
-    `bits`, shape (n_expansions, n_cells), contains the upper halves of float32 numbers; 0x7F80 is infinity.
+    Cell 0 is [0, 2^first_octave), followed by cells_per_octave cells for each octave and an open last cell.
+
+    The array `bits`, shape (n_expansions, n_cells), contains the upper halves of float32 numbers; 0x7F80 is infinity.
     """
 
     def __init__(
