@@ -7,8 +7,8 @@ The polynomials have nonnegative coefficients, in ascending order of the power o
 
 and no error exceeds `most`. Let eta B_i bound the error of an inner product t_i in a backend, where
 B_i = alpha_i r + beta and alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the
-error of tanh t_i or cos t_i is at most eta B_i. cpp/include/approxsvm/program/terms.h sums these errors and the backend's other errors of
-each term.
+error of tanh t_i or cos t_i is at most eta B_i. The functions in cpp/include/approxsvm/program/terms.h sum these errors
+and the backend's other errors of each term.
 """
 
 from dataclasses import dataclass

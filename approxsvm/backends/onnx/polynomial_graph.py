@@ -3,8 +3,8 @@
 A polynomial of degree D in the coordinates u is evaluated as tails' C heads, where the tails are all monomials of
 degree 0 to t, the heads are all monomials of degree 0 to h, h + t = D and h <= t. A monomial u_a u_b ... u_c,
 a <= b <= ... <= c, of a degree above t is the head of its first variables times the tail of its last t variables; any
-other monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for degree 2
-the product is (1, u)' C (1, u).
+other monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for
+degree 2 the product is (1, u)' C (1, u).
 """
 
 from dataclasses import dataclass

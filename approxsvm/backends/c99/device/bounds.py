@@ -26,8 +26,8 @@ Two errors occur only in the export:
   rows of a cell. The distance of these rows from the center is at most r = sqrt(s / (2 gamma)), so every mapped feature
   has absolute value at most M = |center| + r. Going backwards through the ops gives bounds on all intermediate values.
   A feature that is clipped from a number t beyond the limit has an error only if t <= M + e(t), where the error
-  e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0
-  and at most 0 at t = 2M, hence negative for t > 2M.
+  e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive
+  at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
 """
 
 import math
