@@ -203,7 +203,7 @@ class SubspaceCosts:
     n_listed: FloatArray  # (n_groups,): number of support vectors in the functions of a class, or in the only function
     n_own: FloatArray  # (n_groups,): number of support vectors that all functions of the class share
     n_forms: int
-    fixed: float  # fixed cost of a row, including the speculation of its class
+    fixed: float  # fixed cost of a row, including speculating on its class
     behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
     exact: float  # cost of a row if only the exact engine is used
     misses: float  # share of rows whose class is speculated wrongly
@@ -334,7 +334,7 @@ class CostModel:
         return constants.degrees + loaded + max(further, 0.0)
 
     def _share_of_blocks(self, share: float) -> float:
-        """Return the share of blocks that contain a row of the given share, because whole blocks are refined."""
+        """Return the share of blocks with at least one of the rows to refine, because whole blocks are refined."""
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:

@@ -79,7 +79,7 @@ class Subspaces:
     degree: int  # degree of the expansion that replaces the first sums, or 0
     basis: int  # number of coordinates in the basis
     cost: Cost  # average cost of a row, including the exact engine after the stages
-    speculated_cost: FloatArray  # cost without speculation on the class
+    speculated_cost: FloatArray  # cost without speculating on the class
     reason: str  # explanation of the choice
     tried: TriedPlan  # figures of the choice
 
@@ -351,7 +351,7 @@ class _Trial:
         return self.decided_by_sums(k) > self._costs.at_best(k).shares_of(self._costs.exact)[0]
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """Return the steps and their cost: among steps of about the lowest cost, the fastest ones for a single row."""
+        """Return the steps that are fastest for a single row among those of about the lowest cost, with the cost."""
         # With several classes, the few undecided rows of a class after a stage do not fill blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [
@@ -417,7 +417,7 @@ class _Trial:
         return list(compress(_DEGREES, cheap))
 
     def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
-        """Return a mask of the rows whose results sums over k coordinates, or an expansion, determine.
+        """Return a mask of the rows that sums over k coordinates, or an expansion, suffice to predict.
 
         The values of rows are reduced as `_SHRUNK` assumes.
         """
