@@ -1,4 +1,4 @@
-"""Figures of cross-validation folds, and their table."""
+"""Figures of cross-validation folds, and a table of these figures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Fold:
-    """Figures of one fold or of all: accuracy for classifications, mse and r2 for regressions; the others are None."""
+    """Figures of one fold or of all folds. Accuracy is None for regressions; mse and r2 are None for classifiers."""
 
-    n_train: int  # rows; for the total, the mean
+    n_train: int  # number of training rows; the mean number for all folds
     n_test: int
     exact_accuracy: float | None
     compiled_accuracy: float | None
@@ -24,16 +24,16 @@ class Fold:
     compiled_mse: float | None
     exact_r2: float | None
     compiled_r2: float | None
-    differences: int | None  # labels that differ between the exact and the compiled model
-    largest_difference: float | None  # between their regression values
+    differences: int | None  # number of labels that differ between the exact and the compiled model
+    largest_difference: float | None  # largest difference between regression values of the two models
     certified: float  # share of rows proven by the first stage's bound
-    speed_ratio: float  # time of the source's predict on one thread, divided by the compiled model's
+    speed_ratio: float  # time of the source's predictions, divided by the compiled model's time
     compile_seconds: float
 
 
 @dataclass(frozen=True, eq=False)
 class FoldAnswers:
-    """Answers of a compiling estimator's trained and compiled model for the test rows of a fold."""
+    """Predictions by a compiling estimator's trained and compiled models for the test rows of a fold."""
 
     truth: npt.NDArray[Any]
     exact: npt.NDArray[Any]
@@ -45,7 +45,7 @@ class FoldAnswers:
 
     @classmethod
     def of(cls, fitted: Any, X: Any, y: Any) -> FoldAnswers:
-        """Ask both models of a fitted CompiledClassifier or CompiledRegressor."""
+        """Predict with the trained and the compiled model of a fitted CompiledClassifier or CompiledRegressor."""
         exact, exact_seconds = _timed(fitted.estimator_.predict, X)
         compiled, compiled_seconds = _timed(fitted.compiled_.predict, X)
         certified = fitted.compiled_.certified(X)
@@ -53,14 +53,14 @@ class FoldAnswers:
 
     @classmethod
     def joined(cls, parts: Sequence[FoldAnswers]) -> FoldAnswers:
-        """Join the answers of all folds."""
+        """Concatenate the predictions of all folds."""
         arrays = ("truth", "exact", "compiled", "certified")
         seconds = ("exact_seconds", "compiled_seconds", "compile_seconds")
         joined: list[Any] = [np.concatenate([getattr(part, name) for part in parts]) for name in arrays]
         return cls(*joined, *(sum(getattr(part, name) for part in parts) for name in seconds))
 
     def summary(self, n_train: int, is_classifier: bool) -> Fold:
-        """Compute the figures of these rows."""
+        """Compute the figures for all rows."""
         truth, exact, compiled = self.truth, self.exact, self.compiled
 
         def share(predicted: npt.NDArray[Any]) -> float | None:
@@ -98,7 +98,7 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> tuple[npt.NDArray[Any], 
 
 
 def fold_table(folds: Sequence[Fold], total: Fold) -> Table:
-    """Build a table with one line per fold and one for all rows."""
+    """Build a table with a line for each fold and a line for all rows."""
     regression = ("exact MSE", "compiled MSE", "exact R2", "compiled R2", "largest difference")
     classification = ("exact", "compiled", "labels that differ")
     chosen = classification if total.differences is not None else regression

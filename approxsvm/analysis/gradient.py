@@ -1,6 +1,6 @@
 """Gradients of decision functions with respect to raw rows, with an error bound for every number.
 
-Let z be the mapped row and t_i its terms. The gradient of f(z) = sum_i a_i k_i(z) + b is
+Let z be the mapped row, and t_i the argument of term i. The gradient of f(z) = sum_i a_i k_i(z) + b is
 
     Gaussian     sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)
     polynomial   sum_i a_i p t_i^(p - 1) gamma x_i,       t_i = gamma x_i.z + coef0
@@ -8,26 +8,29 @@ Let z be the mapped row and t_i its terms. The gradient of f(z) = sum_i a_i k_i(
     cos          sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + shift_i
 
 If the input map scales or projects, the chain rule gives J' times this gradient for the raw row, where J is the
-derivative of the map. J is 0 beyond a clipping limit. At a limit, or within rounding of one, the function has two
-one-sided derivatives, and the bound covers both.
+derivative of the map. J is 0 beyond a clipping limit. At a limit, or within rounding errors of a limit, the function
+has two one-sided derivatives, and the bound covers both derivatives.
 
 Everything is computed in float64: u = 2^-53, m features, n terms. Each error is at most 1.01 times the following
 bound, plus underflow:
 
-* Gaussian: a difference has relative error u, the argument h_i of exp (m + 6) u h_i, exp and the products 24 u; the
-  sum adds (n + 2) u times its absolute sum: 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
-* Inner products: the error of t_i is (m + 4) u B_i, B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So t_i^(p - 1) has the
-  error (p - 1) (m + 5) u B_i^(p - 1), and the sum p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u.
-  coef_error is added. The slopes of sigmoid and cos are at most 1 and change by at most the change of the argument:
+* Gaussian: a difference has the relative error u, the argument h_i of exp the error (m + 6) u h_i, and exp with the
+  products the relative error 24 u. The summation adds (n + 2) u times the sum of absolute values to the error. The
+  bound is 2 gamma sum_i |a_i| K_i |z_j - x_ij| ((m + 6) h_i + n + 32) u.
+* Inner products: the error of t_i is (m + 4) u B_i, B_i = |gamma| sum_j |x_ij z_j| + |coef0|. So the error of
+  t_i^(p - 1) is (p - 1) (m + 5) u B_i^(p - 1), and the error of the sum is
+  p sum_i |a_i gamma x_ij| B_i^(p - 1) ((p - 1) (m + 5) + n + 16) u, to which coef_error is added. The slopes of sigmoid
+  and cos are at most 1 and change by at most the change of the argument, so the error is
   sum_i |a_i gamma x_ij| ((m + 4) B_i + n + 40) u.
-* If the input map's error moves a row by e, its gradient changes, in the Euclidean norm, by at most e times the largest
+* If the input map's error moves a row by e, the gradient changes, in the Euclidean norm, by at most e times the largest
   curvature on the path: 2 gamma A1 for Gaussians, sum_i |a_i| ||gamma x_i||^2 for sigmoid and cos, and
   p (p - 1) sum_i |a_i| ||gamma x_i||^2 (||gamma x_i|| (||z|| + e) + |coef0|)^(p - 2) for polynomials.
-* Backpropagation through a scaler multiplies each number by m_j / d_j, with two roundings and its relative_error;
-  through a projection it sums numbers, with n + 2 roundings of the absolute sum.
+* Backpropagation through a scaler multiplies each number by m_j / d_j, with two roundings and the scaler's
+  relative_error. Backpropagation through a projection sums numbers, with an error of n + 2 roundings of the sum of
+  absolute values.
 
-The bounds are relative to the parameters in the artifact. `value_error` bounds how much the values of these parameters
-may differ from the source's values; it does not bound slopes.
+The bounds are relative to the parameters in the artifact. `value_error` bounds how much the values with these
+parameters may differ from the source's values, but does not bound the difference of slopes.
 """
 
 from collections.abc import Callable
@@ -52,22 +55,23 @@ from approxsvm.runtime.evaluator import Evaluator, pairs_in_order
 _UP: Final = 1.01
 _TINY: Final = 2.0**-1000
 _LOST: Final = 2.0**-1074
-# Beyond this argument exp underflows to 0, and rounding of the argument does not matter.
+# Argument beyond which exp underflows to 0, so that rounding of the argument does not matter.
 _FARTHEST: Final = 1e4
 
 _Derivative = Callable[[FloatArray], FloatArray]
-# Derivatives of functions that are at most 1 in absolute value, as are their first and second derivatives.
+# Derivatives of functions whose values and first two derivatives are at most 1 in absolute value.
 _DERIVATIVES: Final[dict[str, _Derivative]] = {"cos": lambda t: -np.sin(t), "tanh": lambda t: 1.0 - np.tanh(t) ** 2}
 
-Slopes = tuple[FloatArray, FloatArray]  # the derivative of each function by each feature, and its error bound
+Slopes = tuple[FloatArray, FloatArray]  # derivatives of each function with respect to each feature, and error bounds
 _Back = Callable[[FloatArray, FloatArray], Slopes]
 
 
 def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
     """Compute gradients of the decision functions, and error bounds, both of shape (n_rows, n_functions, n_columns).
 
-    One-vs-rest scores of pairs yield the pairs' gradients. Raises UnsupportedModelError if the model averages
-    probabilities, is of mode "approximate" without its terms, or has a step that neither scales nor projects.
+    If the source's decision values are one-vs-rest scores of pairs, the results are the gradients of the pairs. Raises
+    UnsupportedModelError if the model averages probabilities, if an artifact of mode "approximate" does not contain the
+    terms, or if a step neither scales nor projects.
     """
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
@@ -91,7 +95,7 @@ def gradients(evaluator: Evaluator, rows: Any) -> Slopes:
 
 
 def _as_decision_function(evaluator: Evaluator, numbers: FloatArray) -> FloatArray:
-    """Reorder functions, and change their signs, to match the source's decision values."""
+    """Reorder functions and change signs to match the source's decision values."""
     artifact = evaluator.artifact
     if artifact.task != "classification":
         return numbers
@@ -101,7 +105,7 @@ def _as_decision_function(evaluator: Evaluator, numbers: FloatArray) -> FloatArr
 
 
 class _Function:
-    """Decision functions of one artifact that is not an ensemble."""
+    """Decision functions of an artifact that is not an ensemble."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.map = artifact.input_map
@@ -135,7 +139,7 @@ class _Function:
         return slopes, np.where(np.isfinite(bounds) & np.isfinite(slopes), bounds, np.inf)
 
     def _mapped(self, row: FloatArray) -> tuple[FloatArray, FloatArray, list[tuple[Op, _Back]]]:
-        """Map a row; return it, the error of each number, and the backward functions of the steps."""
+        """Map a row; return the mapped row, the error of each number, and the backward functions of the steps."""
         if self.map is None:
             return row, np.zeros_like(row), []
         x = row[self.map.columns][np.newaxis].copy()
@@ -150,13 +154,13 @@ class _Function:
                 continue
             assert isinstance(op, Affine)  # __init__ checked this
             y, spread = after if unlimited is None else unlimited(*before)
-            # An overflowing number is certainly at its limit if its error is zero.
+            # An overflowing number is certainly beyond its limit if the error after clipping is 0.
             overflows_limit = np.isinf(y[0]) & (after[1][0] == 0.0)
             back.append((op, _back_through_scaler(op, y[0], spread[0], overflows_limit)))
         return x[0], errors[0], back
 
     def _of_columns(self, slopes: FloatArray, bounds: FloatArray) -> Slopes:
-        """Sum slopes of features into raw columns; a column may feed several features or none."""
+        """Sum the slopes of features for each raw column, on which several features, or none, may depend."""
         if self.map is None:
             return slopes, bounds
         sums, errors, absolute = np.zeros((3, len(slopes), self.n_columns))
@@ -166,7 +170,7 @@ class _Function:
 
 
 def _step_of(op: Op) -> tuple[Op, Mapper, Mapper | None]:
-    """Pair a step with its map and, if it clips, with its map before clipping."""
+    """Return an op with its map and, if the op clips, with the map before clipping."""
     if isinstance(op, Affine) and (op.low is not None or op.high is not None):
         return op, op.mapper(), replace(op, low=None, high=None).mapper()
     return op, op.mapper(), None
@@ -182,7 +186,7 @@ def _back_through_projection(op: Projection) -> _Back:
 
 
 def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflows_limit: Any) -> _Back:
-    """Build the backward function of a scaler; `y` and `errors` describe the row before clipping."""
+    """Build the backward function of a scaler; `y` is the row before clipping, and `errors` bounds its errors."""
     ones = np.ones(op.n_features)
     factors = ones if op.multiply is None else op.multiply
     factors = factors if op.divide is None else factors / op.divide
@@ -196,7 +200,7 @@ def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflow
     def step(slopes: FloatArray, bounds: FloatArray) -> Slopes:
         scaled = np.where(beyond, 0.0, slopes * factors)
         errors = (bounds + relative * np.abs(slopes)) * np.abs(factors)
-        errors += (bounds + np.abs(slopes)) * _LOST  # error of a denormal factor
+        errors += (bounds + np.abs(slopes)) * _LOST  # error of a subnormal factor
         errors = np.where(beyond, 0.0, errors * _UP + _TINY)
         return scaled, np.where(beyond | within, errors, errors + np.abs(scaled))
 
@@ -204,7 +208,7 @@ def _back_through_scaler(op: Affine, y: FloatArray, errors: FloatArray, overflow
 
 
 class _Terms:
-    """Sums over terms: vectors (n, m) and coefficients (n_functions, n)."""
+    """Sums over terms, with vectors of shape (n, m) and coefficients of shape (n_functions, n)."""
 
     def __init__(self, vectors: FloatArray, coef: FloatArray) -> None:
         self.vectors, self.coef = vectors, coef
@@ -215,7 +219,7 @@ class _Terms:
         raise NotImplementedError
 
     def curvatures(self, reach: float) -> FloatArray:
-        """Return the largest curvature of each function at rows up to this norm."""
+        """Return the largest curvature of each function at rows with norms up to `reach`."""
         raise NotImplementedError
 
 
@@ -240,7 +244,7 @@ class _Gaussians(_Terms):
 class _Products(_Terms):
     """Functions of inner products x.z; the vectors include the factor gamma.
 
-    `power` is 0 for functions that are no powers. Limits of derivatives are the core's.
+    `power` is 0 for functions that are not powers. The core computes the limits of derivatives.
     """
 
     def __init__(
@@ -265,7 +269,7 @@ class _Products(_Terms):
 
 
 class _Forms:
-    """Polynomial kernels summed into a quadratic form (models/FORMAT.md, "polynomial")."""
+    """Sums of polynomial kernels as quadratic forms (models/FORMAT.md, "polynomial")."""
 
     def __init__(self, artifact: Artifact) -> None:
         m, numbers = artifact.n_features, artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :]
@@ -287,7 +291,7 @@ class _Forms:
         return self.linear + self.matrices @ z, bounds + of_parts[:, np.newaxis]
 
     def curvatures(self, reach: float) -> FloatArray:
-        """Bound the curvature of the stored forms; the factor 1.01 covers rounding."""
+        """Bound the curvature of the stored quadratic forms; the factor 1.01 covers rounding."""
         return np.array([np.linalg.norm(matrix) for matrix in self.matrices]) + 2.0 * self.errors[:, 1]
 
 

@@ -1,25 +1,27 @@
-"""Certified radii: how far a row may move without changing its label.
+"""Certified radii: distances by which a row may move without changing its label.
 
 With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where
-f(z) - b is the inner product of f - b with K(z, .). So between z and z' at distance d the value changes by at most
+f(z) - b is the inner product of f - b and K(z, .). So the values at z and z', at a distance of d, differ by at most
 
     W ||K(z, .) - K(z', .)|| = W sqrt(2 - 2 exp(-gamma d^2)),    W^2 = sum_ij a_i a_j K(x_i, x_j).
 
-Term by term, as no Gaussian is steeper than sqrt(2 gamma / e) (constants.py) or leaves (0, 1], it changes by at most
+The slope of a Gaussian is at most sqrt(2 gamma / e) (constants.py), and the values of a Gaussian are in (0, 1]. So,
+term by term, the values also differ by at most
 
     A1 min(sqrt(2 gamma / e) d, 1),    A1 = sum_i |a_i|.
 
-Let change(d) be the smaller of the two. If the value computed at z has the error bound e, the source's value at z' is
-within e + v + change(d) of it, where v bounds how far the model is from its source anywhere (`value_error`; e covers
-only z). The label is constant as long as all values in this box, one interval per decision function, give the same
-label. The core decides this for every label rule (`certified_class`), so pairs whose flip changes no majority do not
-matter. Bisection finds the largest d. Every d that passes the test is sound, however it was found.
+Let change(d) be the smaller of these two bounds. If the value computed at z has the error bound e, the source's value
+at z' is within e + v + change(d) of the computed value. Here v (`value_error`) bounds the difference between the model
+and its source at any row, because e only covers the difference at z. These intervals, one for each decision function,
+form a box. The label is constant if all values in the box give the same label. The core checks this condition for every
+label rule (`certified_class`), so pairs that cannot change the majority do not matter. Bisection searches for the
+largest d. Every d that passes the test is a valid radius, even if it is not the largest.
 
 The input map may scale, select, clip or project columns. Clipping never increases distances, and the other steps are
 linear. So if a raw row moves by r, the mapped row moves by at most L r, where L is the product of the spectral norms
-between clipping steps. d / L is the radius for raw rows.
+between clipping steps. The radius for raw rows is d / L.
 
-Rounding: each result takes a handful of operations with relative errors of a few 2^-53 and is widened by 2^-30. If W is
+Rounding: each result needs only a few operations with relative errors of a few 2^-53 and is widened by 2^-30. If W is
 computed here, W^2 is first widened by the float64 error of n^2 kernels of sums over m features,
 (2 m + 2 n + 20) 2^-53 A1^2. Spectral norms are widened by 2^-30 of the Frobenius norm.
 """
@@ -38,13 +40,13 @@ from approxsvm.ir.ops import Affine, Projection
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values, native_outputs
 
 _UP: Final = 1.0 + 2.0**-30
-_STEPS: Final = 64  # bisection steps; they locate the radius to 2^-64 of the distance at which Gaussians vanish
+_STEPS: Final = 64  # bisection steps, for a precision of 2^-64 times the distance beyond which Gaussians vanish
 _MOST_VECTORS: Final = 1 << 13  # maximum number of support vectors for which W is computed
 _BLOCK: Final = 1 << 9
 
 
 def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
-    """Return certified distances of raw rows, shape (n_rows,); 0 where nothing is proven.
+    """Return the certified radius of each raw row, shape (n_rows,); 0 for rows without a proof.
 
     Raises UnsupportedModelError under the conditions documented in `CompiledModel.certified_radius`.
     """
@@ -55,7 +57,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
         )
         raise UnsupportedModelError(f"certified radii need a classifier with the Gaussian kernel, not {kind}")
     stretch = 1.0 if artifact.input_map is None else _stretch(artifact.input_map)
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # "approximate" has expansions only
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # mode "approximate" has only expansions
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     n_rows = len(values)
     values, bounds = (np.ascontiguousarray(one.reshape(n_rows, -1 if n_rows else 1)) for one in (values, bounds))
@@ -76,7 +78,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
 
     low = np.zeros(n_rows)
     certain = is_certain(low)
-    # Beyond this distance Gaussians are negligible relative to 1: a label certain there is certain everywhere.
+    # At this distance, Gaussians are negligible relative to 1, so a label that is certain there is certain everywhere.
     end = 1.0 if gamma == 0.0 else math.sqrt(64.0 / gamma)
     everywhere = is_certain(np.full(n_rows, np.inf if gamma > 0.0 else end))
     high = np.full(n_rows, end)
@@ -92,7 +94,7 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
 
 
 def _norms(artifact: Artifact) -> FloatArray:
-    """Return W of each decision function, rounded up; infinite where it is unknown."""
+    """Return W of each decision function, rounded up; infinity if W is unknown."""
     known = np.asarray(artifact.decision_numbers()["total"]) * _UP
     n_sv = artifact.dual_coef().shape[1]
     if (known > 0.0).all() or not 0 < n_sv <= _MOST_VECTORS:
@@ -115,12 +117,12 @@ def _norms(artifact: Artifact) -> FloatArray:
 def _stretch(map_: InputMap) -> float:
     """Bound the factor by which the input map stretches distances.
 
-    Between clipping steps, the linear map is one factor per column until the first projection, then a matrix. The bound
-    is infinite if factors are so large or small that their products might overflow or underflow.
+    Between clipping steps, the linear map has one factor per column before the first projection, and is a matrix
+    afterwards. The bound is infinite if factors are so large or small that products might overflow or underflow.
     """
     product, columns = 1.0, map_.columns
     linear: FloatArray = np.ones(len(columns))
-    absolute, roundings = linear, 0  # absolute sums of the products, which bound cancellation; number of roundings
+    absolute, roundings = linear, 0  # sums of the absolute values of products, which bound cancellation
     for op in map_.ops:
         n = len(linear.T)
         if isinstance(op, Affine):
@@ -130,7 +132,7 @@ def _stretch(map_: InputMap) -> float:
             linear, absolute = linear * factors, absolute * factors
             roundings += 4
             is_limited = op.low is not None or op.high is not None
-            # If a limit clips one copy of a column but not another, the copies no longer cancel after it.
+            # If a limit clips one copy of a column but not another, the copies may no longer cancel.
             if is_limited and (linear.ndim == 2 or len(np.unique(columns)) < len(columns)):
                 product *= _norm(linear, columns, absolute, roundings)
                 linear, columns = np.ones(n), np.arange(n)
@@ -151,7 +153,7 @@ def _stretch(map_: InputMap) -> float:
 
 
 def _are_moderate(numbers: FloatArray, limit: float) -> bool:
-    """Return whether all nonzero numbers are between a limit and its inverse in absolute value."""
+    """Return whether the absolute values of all nonzero numbers are between 1 / `limit` and `limit`."""
     absolute = np.abs(numbers[numbers != 0.0])
     return bool(((absolute >= 1.0 / limit) & (absolute <= limit)).all())
 
@@ -173,12 +175,12 @@ def _factors(op: Affine) -> FloatArray:
 
 
 def _norm(linear: FloatArray, columns: Any, absolute: FloatArray, roundings: int) -> float:
-    """Bound the spectral norm of a linear map, one factor per column or a matrix, whose columns may repeat."""
+    """Bound the spectral norm of a linear map (one factor per column, or a matrix) whose raw columns may repeat."""
     if linear.ndim == 1:
         largest = float(np.abs(linear).max(initial=0.0))
         if largest == 0.0:
             return 0.0
-        linear = linear / largest  # so that squares do not overflow
+        linear = linear / largest  # prevents overflow of squares
         return largest * float(np.sqrt(np.bincount(columns, linear * linear).max())) * _UP
     together = np.zeros((int(columns.max(initial=0)) + 1, linear.shape[1]))
     rounded = together.copy()

@@ -1,4 +1,4 @@
-"""Answers of the source: its exact function, its predictions, and the labels that float64 can decide."""
+"""Results of the source: its exact function, its predictions, and the labels that float64 can determine."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,21 +24,21 @@ from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, definition_of
 from approxsvm.runtime.evaluator import native_outputs
 
-# Share of near ties above which `doubt` returns a message.
+# Maximum share of near ties for which `doubt` returns no message.
 _MANY_NEAR_TIES: Final = 0.01
-# A regression value is a near tie if the bound on the source's rounding exceeds this share of the range. Such bounds
-# are hundreds of times the actual rounding, so the actual error is about a thousandth of the range.
+# A regression value is a near tie if the bound on the source's rounding error exceeds this share of the range of
+# values. Such bounds are hundreds of times the actual error, which is about a thousandth of the range.
 _MUCH_OF_RANGE: Final = 0.1
-# Maximum numbers of checked sample rows, and of entries in them.
+# Maximum number of sample rows to check, and of entries in these rows.
 _SAMPLED_ROWS: Final = 256
 _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Compute decision values from the definition in float64, (n_rows, n_decisions); Gaussians without cancellation.
+    """Compute decision values by definition in float64, shape (n_rows, n_decisions); Gaussians without cancellation.
 
-    `rows` are raw, (n_rows, n_raw_features); `mapped` are the mapped rows, (n_rows, n_features), by default computed by
-    the model's input map.
+    `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains mapped rows, shape (n_rows, n_features);
+    by default, the model's input map computes the mapped rows.
     """
     definition = definition_of(model)
     values = np.empty((rows.shape[0], model.n_decisions))
@@ -52,12 +52,12 @@ def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> 
 
 @dataclass(frozen=True, eq=False)
 class SourceAnswers:
-    """Answers of the source for n_rows rows."""
+    """Results of the source for n_rows rows."""
 
-    values: FloatArray  # (n_rows, n_decisions): from the definition, at rows mapped by the source
+    values: FloatArray  # (n_rows, n_decisions): values by definition, at rows mapped by the source
     slack: FloatArray  # (n_rows, n_decisions): float64 error of these values
-    labels: npt.NDArray[Any] | None  # from the source's ``predict``, else from the values; None for a regression
-    certain: npt.NDArray[np.bool_]  # whether float64 decides the label, or rounding is small in a regression's range
+    labels: npt.NDArray[Any] | None  # labels from the source's `predict`, else from the values; None for a regression
+    certain: npt.NDArray[np.bool_]  # whether float64 determines the label, or has a small error for a regression
     misread: npt.NDArray[np.bool_]  # whether the source's prediction contradicts the parameters that were read
     seconds: float  # time of the definition
 
@@ -65,11 +65,11 @@ class SourceAnswers:
 def source_answers(
     against: Any, model: SingleModel, rows: Any, *, steps: Sequence[Any] | None = None, given: Any = None
 ) -> SourceAnswers:
-    """Compute the source's answers: its own transformers and predictions, and the exact function of its parameters.
+    """Compute the source's results by its own transformers and predictions, and by the exact function.
 
-    `model` is the model read from `against`. `rows` are raw; `given` are the same rows as returned by `as_source_rows`.
-    If `against` is a model read from an estimator, `steps` (see `steps_that_round`) are the steps whose rounding
-    counts.
+    `model` is the model read from `against`. `rows` contains raw rows, and `given` the same rows as returned by
+    `as_source_rows`. If `against` is a model that was read from an estimator, `steps` lists the steps whose rounding
+    counts (see `steps_that_round`).
     """
     steps = steps_that_round(against, model) if steps is None else steps
     pieces = chunks(rows.shape[0], rows.shape[1])
@@ -99,7 +99,7 @@ def _answers_part(
     slack = definition.rounding(mapped, values) + noise
     texts = None if model.input_map is None else model.input_map.texts
     predictions = source_predictions(against, own_rows, texts=texts, given=given)
-    if isinstance(model, KernelModel) and model.task == "classification":  # distances of output codes are rounded
+    if isinstance(model, KernelModel) and model.task == "classification":  # distances from output codes are rounded
         noise = noise + model.coef_error / UNIT64 * slack + model.value_error
     labels, certain = _labels_in_float64(definition, model, values, noise)
     if labels is None:
@@ -117,7 +117,7 @@ def _answers_part(
 def _labels_in_float64(
     definition: Definition, model: SingleModel, values: FloatArray, noise: FloatArray
 ) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
-    """Return labels by the values (None for a regression), and the rows in which the noise leaves no doubt."""
+    """Return labels by the values (None for a regression), and a mask of the rows that the noise cannot change."""
     if model.task == "regression":
         return None, _is_close(definition, noise)
     near = NEAR_TIE * definition.scale + noise + np.zeros_like(values)
@@ -128,14 +128,14 @@ def _labels_in_float64(
 
 
 def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return the rows of a regression in which the noise is small relative to the range of values."""
+    """Return a mask of the rows for which the noise is small relative to the range of a regression's values."""
     if not noise.any():
         return np.ones(len(noise), bool)
     return np.asarray((noise <= _MUCH_OF_RANGE * definition.spread).all(axis=1))
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
-    """Return a warning, with advice, if the source's rounding leaves more than a few rows undecided; else None."""
+    """Return a warning with advice if the source's rounding leaves more than a few rows undecided, else None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:
         return None
     return (
@@ -146,9 +146,9 @@ def doubt(n_near_ties: int, n_rows: int) -> str | None:
 
 
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
-    """Return the warning of `doubt` for some sample rows, cheaply: the source does not predict them.
+    """Return the warning of `doubt` for some sample rows, which need not be predicted by the source.
 
-    `model` is the model read from `source`; `rows` are raw.
+    `model` is the model read from `source`; `rows` contains raw rows.
     """
     members = model.members if isinstance(model, Ensemble) else (model,)
     most = min(_SAMPLED_ROWS, max(1, _SAMPLED_NUMBERS // rows.shape[1]))
@@ -168,12 +168,12 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 def _count_undecided(
     model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[list[Any] | None], rows: FloatArray
 ) -> int:
-    """Count the rows that the source leaves undecided; a classifier is evaluated only if its noise is unusual."""
+    """Count the rows that the source leaves undecided; a classifier is evaluated only if its noise is large."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
     of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
     noises = [source_rounding(definition, one, used, rows, mapped) for definition, one, used, mapped in of_each]
-    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN: an overflow
+    noises = [np.where(np.isnan(noise), np.inf, noise) for noise in noises]  # NaN comes from overflow
     pairs = list(zip(definitions, noises, strict=True))
     if model.task == "regression":
         return int((~np.all([_is_close(*pair) for pair in pairs], axis=0)).sum())
@@ -191,7 +191,7 @@ def _count_undecided(
 def classes_of(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return each row's class by an ensemble's rule, and whether no other is possible given errors up to `slacks`.
+    """Return the class of each row by an ensemble's rule, and whether errors up to `slacks` cannot change the class.
 
     With several targets, both results are matrices with one column per target.
     """
@@ -223,7 +223,7 @@ def classes_of(
 def _labels_of(
     member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return positions of a member's labels, or signs of several targets, and which of them are certain."""
+    """Return positions of a member's labels, or signs of several targets, and whether each result is certain."""
     if member.task == "regression":
         return (values > 0).astype(np.intp), np.abs(values) > slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -233,7 +233,7 @@ def _labels_of(
 def combined(
     ensemble: Ensemble, values: Sequence[FloatArray], slacks: Sequence[FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the values of an ensemble of numbers, side by side or summed, and their errors."""
+    """Return an ensemble's values, which are the members' columns or weighted sums of columns, and the errors."""
     slacks = [np.broadcast_to(slack, value.shape) for slack, value in zip(slacks, values, strict=True)]
     numbers = [_columns(*of_member) for of_member in zip(ensemble.members, values, slacks, strict=True)]
     columns, errors = (np.column_stack(same) for same in zip(*numbers, strict=True))
@@ -246,7 +246,7 @@ def combined(
 
 
 def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a member's numbers: values, or the probabilities or scores of its labels."""
+    """Return a member's columns (values, or the probabilities or scores of labels) and the errors of these columns."""
     if member.task == "regression" or (member.outputs.probability is None and member.outputs.of_each_class):
         return values, slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -256,12 +256,12 @@ def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tupl
 
 
 def _dense(rows: Any, dtype: Any = np.float64) -> Any:
-    """Copy rows to a dense array, as the source may overwrite its input; dtype None keeps their dtype."""
+    """Copy rows to a dense array, because the source may overwrite its input; dtype None keeps the rows' dtype."""
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=dtype)
 
 
 def as_source_rows(X: Any) -> Any:
-    """Return rows in the user's dtypes and container, in a form that `rows_at` accepts; None for other objects."""
+    """Return rows with the user's dtypes, in a container that `rows_at` accepts; None for other objects."""
     if hasattr(X, "tocsr"):
         return X.tocsr()
     is_frame = hasattr(X, "columns") and hasattr(X, "dtypes")
@@ -269,7 +269,7 @@ def as_source_rows(X: Any) -> Any:
 
 
 def rows_at(X: Any, positions: Any) -> Any:
-    """Select rows from any container that scikit-learn accepts; None stays None."""
+    """Select rows from any container that scikit-learn accepts; return None for None."""
     from sklearn.utils import _safe_indexing
 
     return None if X is None else _safe_indexing(X, positions)
@@ -283,9 +283,9 @@ def source_predictions(
     texts: Mapping[int, TextColumn] | None = None,
     given: Any = None,
 ) -> npt.NDArray[Any] | None:
-    """Return the source's predictions, from the rows as `given` if known; None if the source is not an estimator.
+    """Return the source's predictions for the rows as `given`, if known; None if the source is not an estimator.
 
-    If `given` is unknown or rejected, the source gets a dense copy in the rows' dtype, with texts for codes.
+    If `given` is None or rejected, the source gets a dense copy with the rows' dtype, and strings instead of codes.
     """
     if not hasattr(against, method):
         return None
@@ -295,19 +295,19 @@ def source_predictions(
 def _answer(
     ask: Callable[[Any], Any], estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None, given: Any
 ) -> Any:
-    """Call a function of an estimator with rows."""
+    """Call an estimator's method with rows."""
     if given is not None:
         try:
             return ask(
                 copy(given) if isinstance(given, list) else given.clone() if hasattr(given, "clone") else given.copy()
             )
         except (TypeError, ValueError):
-            pass  # it rejects this container, or NaN that the model ignores
+            pass  # the method rejects this container, or NaN that the model ignores
     return ask(_named(estimator, _dense(rows, None), texts))
 
 
 def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
-    """Map rows as the source does, by its own transformers if it has any."""
+    """Map rows as the source does, by the source's own transformers if there are any."""
     steps = source_steps(source)
     if steps is None:
         assert model.input_map is not None
@@ -331,7 +331,7 @@ def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> Floa
 
 
 def source_steps(source: Any, member: int = 0) -> list[Any] | None:
-    """List the transformers and the final estimator of a source, in order; None if it is not an estimator.
+    """List the transformers and the final estimator of a source, in order; None if the source is not an estimator.
 
     A calibrated classifier has one list per fold; `member` is the position of the fold.
     """
@@ -352,7 +352,7 @@ def source_steps(source: Any, member: int = 0) -> list[Any] | None:
 
 
 def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> list[Any] | None:
-    """List the steps that compute a member's values, from the inner estimator that holds its vectors if there is one.
+    """List the steps that compute a member's values, in the inner estimator with the member's vectors if there is one.
 
     `position` is the member's index in the ensemble.
     """
@@ -362,7 +362,7 @@ def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> lis
 
 
 def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
-    """Yield the `source_steps` of each fitted estimator inside the last of these steps."""
+    """Yield the `source_steps` of each fitted estimator inside the last step."""
     for inner in ("estimators_", "estimator_"):
         fitted = getattr(steps[-1], inner, ()) if steps else ()
         fitted = fitted.ravel().tolist() if isinstance(fitted, np.ndarray) else fitted
@@ -374,12 +374,12 @@ def _steps_inside(steps: list[Any] | None) -> Iterator[list[Any]]:
 
 
 def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
-    """Return whether an estimator that computes kernels itself has the model's support vectors; it may be unfitted."""
+    """Return whether an estimator that computes kernels, and may be unfitted, has the model's support vectors."""
     if len(steps) > 1 and name_of(steps[-2]) == "Nystroem":
         components = getattr(steps[-2], "components_", None)
         if components is None or np.shape(components)[1] != model.n_features:
             return False
-        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # -0.0 is 0.0
+        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # no -0.0
         if not model.has_pairs:
             return np.array_equal(landmarks, vectors)
         return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}
@@ -388,14 +388,14 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
 
 
 def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) -> Any:
-    """Return rows with texts for codes and with the column names that the estimator was fitted with."""
+    """Return rows with strings instead of codes, and with the column names with which the estimator was fitted."""
     values = decoded(rows, texts) if texts else rows
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:  # a pipeline has the names of its first step, which may be "passthrough"
         names = getattr((source_steps(estimator) or [None])[0], "feature_names_in_", None)
     if names is None:
         return values
-    from pandas import DataFrame  # installed, as the estimator was fitted on a data frame
+    from pandas import DataFrame  # installed, because the estimator was fitted on a data frame
 
     if not texts:
         return DataFrame(values, columns=names)

@@ -1,4 +1,4 @@
-"""Bounds on the float64 rounding of a source's decision values, whose computation may cancel."""
+"""Bounds on the float64 rounding errors of a source's decision values, whose computation may involve cancellation."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,23 +14,25 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, GaussianDefinition
 
-# A label is promised if the exact value, relative to sum |a_i|, is further than this from zero (float64 rounding).
+# A label is promised if the exact value, divided by sum |a_i|, is further than this number from 0, because of float64
+# rounding.
 NEAR_TIE: Final = 1e-10
-# Exponentials of larger arguments are not computed.
+# Maximum argument for which exp is computed.
 _MOST_EXPONENT: Final = 700.0
 
 
 def source_rounding(
     definition: Definition, model: SingleModel, steps: Sequence[Any] | None, rows: FloatArray, mapped: FloatArray
 ) -> FloatArray:
-    """Bound the rounding error of the source, transformers included; shape (n_rows, 1) or (n_rows, n_decisions).
+    """Bound the rounding error of the source, including transformers, shape (n_rows, 1) or (n_rows, n_decisions).
 
-    `definition` is the definition of `model`, which was read from the source; `steps` are the source's transformers and
-    final estimator, None if it is not an estimator. `rows` are raw, and `mapped` are the mapped rows.
+    `definition` is the definition of `model`, which was read from the source. `steps` lists the source's transformers
+    and final estimator, or is None if the source is not an estimator. `rows` contains raw rows, and `mapped` contains
+    the mapped rows.
     """
     if isinstance(definition, GaussianDefinition):
         lost = _in_gaussians(definition, steps, mapped)
-    else:  # the source sums the definition's terms in another order
+    else:  # the source sums the terms of the definition in a different order
         lost = definition.rounding(mapped, np.zeros((len(mapped), 1)))
     if model.input_map is None:
         return lost
@@ -38,11 +40,11 @@ def source_rounding(
 
 
 def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, mapped: FloatArray) -> FloatArray:
-    """Bound the rounding of sources that compute a Gaussian kernel with cancellation.
+    """Bound the rounding errors of sources that compute a Gaussian kernel with cancellation.
 
     scikit-learn's ``rbf_kernel`` computes ||x||^2 - 2 x.z + ||z||^2, and a Nystroem map uses such sums twice; a
     Gaussian process divides rows and training rows by its length scales. LIBSVM, alone or inside scikit-learn, squares
-    differences in predict and does not cancel.
+    differences in ``predict``, without cancellation.
     """
     model, kind = definition.model, "" if steps is None else name_of(steps[-1])
     nystroem = steps[-2] if steps is not None and len(steps) > 1 and name_of(steps[-2]) == "Nystroem" else None
@@ -55,28 +57,28 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
     absolute_coef = np.abs(model.dual_coef[0])
     if nystroem is not None:
         assert steps is not None
-        landmarks = nystroem.components_  # sparse if fitted on sparse rows
+        landmarks = nystroem.components_  # a sparse matrix if fitted on sparse rows
         landmarks = landmarks.toarray() if hasattr(landmarks, "toarray") else landmarks
         where = _landmarks(model, np.asarray(landmarks, np.float64))
         normalization = np.asarray(nystroem.normalization_, np.float64).T
-        # If there are several targets, use the one whose coefficients the model has.
+        # Of several targets, the target whose coefficients the model has is used.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
-        else:  # nested linear models: recover them from the model's coefficients
+        else:  # nested linear models: solve for the coefficients
             own_coef = np.zeros((len(normalization), model.n_decisions))
             np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
             functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)
         sums = np.abs(functions @ normalization.T).sum(axis=1)
         target = int(np.abs(sums - definition.scale).argmin())
         coef, summed = functions[target], float(sums[target])
-        # The coefficients may be in the units of another target; rescale to the model's.
+        # The coefficients may have the units of another target, so they are rescaled to the model's units.
         unit = definition.scale / summed if summed > 0.0 else 1.0
         first = np.unique(where, return_index=True)[1]
         absolute_coef = np.zeros(model.n_sv)
         absolute_coef[first] = unit * (np.abs(normalization) @ np.abs(coef))[where[first]]
     total, exponent = float(absolute_coef.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT64 * reach**2
     lost = exponent * total
-    if (lost > NEAR_TIE * definition.scale).any():  # the error is relative, so small kernels change less
+    if (lost > NEAR_TIE * definition.scale).any():  # the error is relative, so small kernel values change less
         is_finite = exponent < _MOST_EXPONENT
         growth = np.expm1(np.where(is_finite, exponent, 0.0)) * definition.sums(mapped, absolute_coef[:, np.newaxis])
         lost = np.where(is_finite, np.minimum(growth, total), total)
@@ -84,8 +86,8 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
 
 
 def _landmarks(model: KernelModel, landmarks: FloatArray) -> npt.NDArray[np.intp]:
-    """Find the landmark of each support vector; models of pairs may repeat landmarks."""
+    """Find the landmark of each support vector; in models of pairs, several vectors may have the same landmark."""
     if not model.has_pairs:
         return np.arange(model.n_sv)
-    position = {row.tobytes(): k for k, row in enumerate(landmarks + 0.0)}  # -0.0 is 0.0
+    position = {row.tobytes(): k for k, row in enumerate(landmarks + 0.0)}  # converts -0.0 to 0.0
     return np.array([position[row.tobytes()] for row in model.dense_support_vectors(0, model.n_sv) + 0.0], np.intp)

@@ -11,7 +11,7 @@ from approxsvm.runtime.evaluator import EXPANSION_STAGES
 
 
 def made_of(n_support_vectors: int, kernel: str) -> str:
-    """Return the number of support vectors in words, or the name of the terms that replace them."""
+    """Return the number of support vectors with a noun, or the name of the terms that replace support vectors."""
     if n_support_vectors:
         return f"{n_support_vectors:,} support vectors"
     return "Taylor features" if kernel == "Gaussian" else kernel
@@ -26,34 +26,35 @@ class Summary:
     mode: str  # "certified", "approximate" or "exact"
     tolerance: float  # largest promised error of decision values; infinite if only labels are promised
     kernel: str  # "Gaussian", "linear", "sigmoid, ...", "polynomial of degree ..." or a number of terms
-    degree: int  # of the expansions; 0 without them
-    n_centers: int  # of the expansions; 0 without them
+    degree: int  # degree of the expansions; 0 without expansions
+    n_centers: int  # number of centers; 0 without expansions
     center: str  # "mean" (of the support vectors) or "origin"
-    n_features: int  # columns of a row, before the steps of a pipeline
-    n_mapped_features: int  # numbers that those steps give the kernels or the linear model
+    n_features: int  # number of columns in a row, before the steps of a pipeline
+    n_mapped_features: int  # number of columns after these steps, for the kernels or the linear model
     n_support_vectors: int
     gamma: float  # kernel parameter of the source model
-    gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) over the support vectors, from the center
+    gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) for support vectors x, from the center
     n_bytes: int  # size of the artifact
-    # Maximum multiply-adds for the labels of a single row: with all stages up to the float64 engine, and with the
-    # definition, which decides ties. Exp counts as twelve, float64 twice. None if unknown.
+    # Maximum number of multiply-adds for the label of a single row, with all stages up to the float64 engine, and with
+    # the definition, which is evaluated for ties. An exp counts as twelve, and float64 operations count twice. None if
+    # unknown.
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan
-    # Share of rows predicted so far whose proof came from an expansion or from sums in few coordinates. Rows
-    # whose exact values were requested do not count. None before the first row, and if there are no such stages.
+    # Share of the rows predicted so far that expansions, or sums over few coordinates, certified. Rows whose exact
+    # values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
-    rows_per_stage: dict[str, int]  # number of rows answered by each stage so far
-    # Seconds per row of the plans that compile(measure=True) has raced; empty otherwise, and after loading.
+    rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result
+    # Seconds per row of the plans that compile(measure=True) has timed; empty otherwise, and after loading.
     race: dict[str, float]
 
     @property
     def made_of(self) -> str:
-        """See the function `made_of`."""
+        """Number of support vectors with a noun, or the name of the terms, as the function `made_of` returns it."""
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return names and values to show, without those that do not apply to the model."""
+        """Return names and values to display, without those that do not apply to the model."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
         texts["most_multiply_adds"] = ""
         if self.most_multiply_adds is not None:
@@ -95,7 +96,7 @@ class Summary:
 def summarize(
     artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int, race: dict[str, float] | None = None
 ) -> Summary:
-    """Summarize an artifact and the predictions so far; exact values were requested for `exact_count` rows."""
+    """Summarize an artifact and the predictions so far; `exact_count` rows were predicted with exact values."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
     may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))
@@ -125,7 +126,7 @@ def summarize(
 
 
 def shown(value: Any) -> str:
-    """Format a value."""
+    """Format a value of the summary."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:

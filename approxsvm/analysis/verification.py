@@ -28,14 +28,15 @@ from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
-# Rows per predict call, as in typical use; rows compared between progress reports; maximum errors kept for quantiles.
+# Number of rows per call of `predict`, as in typical use; number of rows compared between progress reports; maximum
+# number of errors stored for quantiles.
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
 
 
 class Compiled(Protocol):
-    """Interface of a compiled estimator that reports need (estimators.CompiledModel is in a higher layer)."""
+    """Interface of compiled estimators for reports (`estimators.CompiledModel` is in a higher layer)."""
 
     artifact: Artifact
     n_jobs: int | None
@@ -52,7 +53,7 @@ class Compiled(Protocol):
     def _rows(self, X: Any) -> Any: ...
 
     def predict(self, X: Any) -> Any:
-        """Return labels, or values of a regression."""
+        """Return labels, or the values of a regression."""
 
 
 @dataclass(frozen=True)
@@ -62,29 +63,31 @@ class Verification:
     Attributes
     ----------
     n_rows : int
-        Rows compared.
+        Number of compared rows.
     label_differences : int
-        Labels that differ from the source's labels; None for a regression.
+        Number of labels that differ from the source's labels; None for a regression.
     near_ties : int
-        Rows so close to the decision boundary that float64 cannot decide their exact label; they do not count as
-        differences. For a regression, rows whose value the source's rounding may change by a tenth of the range.
+        Number of rows so close to the decision boundary that float64 cannot determine the exact label. These rows do
+        not count as differences. For a regression, number of rows whose value the source's rounding may change by a
+        tenth of the range of values.
     bound_violations : int
-        Rows whose error exceeds their error bound. For a regression, also rows for which the source's prediction is not
-        the value of the function that was read.
+        Number of rows whose error exceeds the error bound. For a regression, also counts rows for which the source's
+        prediction is not the value of the function that was read.
     tolerance, tolerance_violations : float, int
-        Largest promised error of values, and rows that exceed it. If the source computes in float32, errors may exceed
-        it up to their bound.
+        Largest promised error of values, and number of rows with larger errors. If the source computes in float32,
+        errors may exceed the tolerance up to their bound.
     largest_error_to_bound : float
         Largest ratio of an error to its bound; at most 1 if the bounds hold.
     error_quantiles, bound_quantiles : dict
-        Quantiles of `|value - exact|` and of its bound. More than a million values are thinned to evenly spaced ones;
-        the maximum is always exact.
+        Quantiles of `|value - exact|` and of the bound on this error. If there are more than a million values, evenly
+        spaced ones are used; the maximum is always exact.
     certified_fraction : float or None
-        Share of the rows proven by the first stage's bound; None in mode "exact", which has no such stage.
+        Share of the rows that the first stage's bound certifies; None in mode "exact", which has no such stage.
     rows_per_stage : dict
-        Number of rows whose label or regression value each stage decided.
+        Number of rows by the stage that determined their label or regression value.
     speed_ratio : float
-        Time of the source's formula in float64 NumPy on one thread, divided by the compiled model's in this run.
+        Time of the source's formula in float64 NumPy on one thread, divided by the time of the compiled model in this
+        run.
     mode : str
         Mode of the compiled model.
     """
@@ -105,17 +108,17 @@ class Verification:
 
     @property
     def kept(self) -> bool:
-        """True if all promises hold: bounds always, labels and tolerance unless the mode is "approximate"."""
+        """Whether all promises hold: the bounds and, unless the mode is "approximate", the labels and the tolerance."""
         labels_kept = self.mode == "approximate" or not self.label_differences
         return self.bound_violations == 0 and self.tolerance_violations == 0 and labels_kept
 
     @property
     def doubt(self) -> str | None:
-        """Warning, with advice, if more than a hundredth of the rows are near ties; else None."""
+        """Warning with advice if more than a hundredth of the rows are near ties, else None."""
         return doubt(self.near_ties, self.n_rows)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return names and values to show, including the doubt if there is one."""
+        """Return names and values to display, including the warning `doubt` if there is one."""
         known = {name: value for name, value in self.as_dict().items() if name != "doubt" or value is not None}
         texts = {name: shown(value) for name, value in known.items()}
         texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
@@ -128,13 +131,13 @@ class Verification:
         return [(name.replace("_", " "), text) for name, text in texts.items()]
 
     def __str__(self) -> str:
-        """Return a table of names and values, one a line."""
+        """Return a table with a name and a value on each line."""
         rows = self.rows()
         width = max(len(name) for name, _ in rows)
         return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON, the verdict last; the tolerance is None if none was given."""
+        """Return plain values for JSON, with the verdict at the end; the tolerance is None if none was promised."""
         finite = self.tolerance if np.isfinite(self.tolerance) else None
         return asdict(self) | {"tolerance": finite, "doubt": self.doubt, "kept": self.kept}
 
@@ -148,7 +151,7 @@ def verify(
     max_rows: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Verification:
-    """Compare a compiled model with its source on given rows.
+    """Compare a compiled model with its source on the given rows.
 
     Parameters
     ----------
@@ -157,7 +160,8 @@ def verify(
         The source model, evaluated by its definition in float64.
     X : array-like or sparse matrix of shape (n_rows, n_features)
     max_rows : int, optional
-        Compare at most this many rows, drawn at random with a fixed seed, because the definition is slow.
+        Maximum number of rows to compare. Rows are drawn at random with a fixed seed. A limit is useful because
+        evaluating the definition is slow.
     progress : callable, optional
         Called with the completed share of the work, from 0 to 1.
 
@@ -177,7 +181,7 @@ def verify(
     rows = zero_unused(compiled._rows(drawn), compiled.artifact.raw_columns)
     given = (
         rows if compiled.artifact.takes_texts else as_source_rows(drawn)
-    )  # after vectorizers, the source takes their rows
+    )  # after vectorizers, the source takes vectorized rows
     for comparison in compare(compiled, against, rows, given=given, progress=progress):
         tally.add(comparison)
     return tally.verification(compiled)
@@ -185,13 +189,13 @@ def verify(
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """Predictions of a compiled model, each row by the cheapest stage that decides it.
+    """Predictions of a compiled model, in which the cheapest sufficient stage determines the result of each row.
 
     Bounds are infinite for pairs of classes that were not evaluated. If expansions prove only labels, as for several
     classes, values and bounds are the exact engine's.
     """
 
-    values: FloatArray  # (n_rows,) or (n_rows, n_decisions), as `bounds`
+    values: FloatArray  # (n_rows,) or (n_rows, n_decisions), like `bounds`
     bounds: FloatArray
     stages: npt.NDArray[np.uint8]  # (n_rows,): positions in ``evaluator.STAGES``
     certified: npt.NDArray[np.bool_]  # (n_rows,)
@@ -215,26 +219,26 @@ class Settled:
 
 
 def proves_labels_alone(artifact: Artifact) -> bool:
-    """Return whether expansions decide only labels, and all values come from the exact engine."""
+    """Return whether expansions determine only labels, and all values come from the exact engine."""
     return not artifact.members and artifact.header["majority_only"] == 1
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Predictions for a few rows, as in Settled, with the source's answers."""
+    """Predictions for a few rows, as in `Settled`, with the results of the source."""
 
-    values: FloatArray  # (n_rows, n_decisions), as `bounds`
+    values: FloatArray  # (n_rows, n_decisions), like `bounds`
     bounds: FloatArray
     stages: npt.NDArray[np.uint8]
     certified: npt.NDArray[np.bool_]
     predicted: npt.NDArray[Any] | None  # labels; None for a regression
     reference: SourceAnswers
     our_seconds: float
-    promised: FloatArray | float  # largest promised error, as `bounds` or for all rows
+    promised: FloatArray | float  # largest promised error, for each value or for all values
 
     @property
     def known(self) -> npt.NDArray[np.bool_]:
-        """Mask of the evaluated values: with several classes, some pairs are not evaluated."""
+        """Mask of the evaluated values, because with several classes, some pairs are not evaluated."""
         return np.isfinite(self.bounds)
 
     @property
@@ -249,7 +253,7 @@ class Comparison:
 
     @property
     def differ(self) -> npt.NDArray[np.bool_]:
-        """Mask of labels that differ from the source's although float64 can decide them."""
+        """Mask of the labels that differ from the source's although float64 can determine the label."""
         if self.reference.labels is None:
             return np.zeros(len(self.values), bool)
         return np.asarray((self.predicted != self.reference.labels) & self.reference.certain)
@@ -258,9 +262,9 @@ class Comparison:
 def compare(
     compiled: Compiled, against: Any, rows: Any, *, given: Any = None, progress: Callable[[float], None] | None = None
 ) -> Iterator[Comparison]:
-    """Compare validated rows with the source, chunk by chunk; other parameters and errors as for `verify`.
+    """Compare the predictions of validated rows with the source, chunk by chunk; `verify` documents the parameters.
 
-    `given` are the same rows as returned by `as_source_rows`; the source predicts them.
+    `given` contains the same rows as returned by `as_source_rows`, which the source predicts.
     """
     if compiled.artifact.members:
         raise InputError("an ensemble has no decision values: verify its members one by one, or report on its labels")
@@ -288,13 +292,13 @@ def _compare(
     compiled: Compiled, against: Any, model: SingleModel, rows: Any, settled: Settled, given: Any
 ) -> Comparison:
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # they were checked before
+        warnings.filterwarnings("ignore", "X (does not have valid|has) feature names")  # names were checked before
         reference = source_answers(against, model, rows, given=given)
         reference = replace(reference, certain=reference.certain & ~_undecided_in_float32(compiled, rows))
         predicted = None if reference.labels is None else compiled.predict(rows)
     values, bounds = (numbers.reshape(reference.values.shape) for numbers in (settled.values, settled.bounds))
     promised: Any = compiled.artifact.header["tolerance"]
-    if _computes_in_float32(compiled, rows):  # the bound may exceed the default tolerance
+    if _computes_in_float32(compiled, rows):  # bounds may exceed the default tolerance
         promised = np.maximum(promised, bounds)
     return Comparison(
         values, bounds, settled.stages, settled.certified, predicted, reference, settled.seconds, promised
@@ -306,7 +310,7 @@ def _computes_in_float32(compiled: Compiled, rows: Any) -> bool:
 
 
 def _undecided_in_float32(compiled: Compiled, rows: Any) -> npt.NDArray[np.bool_]:
-    """Return which rows may get another label in float32 arithmetic, according to the exact bounds."""
+    """Return a mask of the rows that may get another label in float32 arithmetic, according to the exact bounds."""
     artifact = compiled.artifact
     if not _computes_in_float32(compiled, rows) or artifact.task == "regression":
         return np.zeros(rows.shape[0], np.bool_)
@@ -342,7 +346,7 @@ def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
 
 
 class _Quantiles:
-    """Quantiles of numbers that arrive in parts; keeps every 2nd, 4th, ... if there are too many."""
+    """Quantiles of numbers that are added in parts; if there are too many, every 2nd, 4th, ... number is kept."""
 
     def __init__(self) -> None:
         self._parts: list[FloatArray] = []
@@ -368,7 +372,7 @@ class _Quantiles:
 
 @dataclass
 class Tally:
-    """Totals of the comparisons so far."""
+    """Totals of all comparisons so far."""
 
     n_rows: int = 0
     label_differences: int = 0
@@ -392,7 +396,7 @@ class Tally:
         self.label_differences += int(few.differ.sum())
         self.near_ties += int((~reference.certain).sum())
         violations = np.asarray((known & (errors > bounds + reference.slack)).any(axis=1))
-        if reference.labels is None:  # for labels, a misread source counts as a difference
+        if reference.labels is None:  # a misread classifier counts as a label difference
             violations = np.asarray(violations | reference.misread)
         self.bound_violations += int(violations.sum())
         self.tolerance_violations += int((errors > few.promised + reference.slack).any(axis=1).sum())
@@ -405,7 +409,7 @@ class Tally:
         self.their_seconds += reference.seconds
 
     def verification(self, compiled: Compiled) -> Verification:
-        """Return the totals as a verdict."""
+        """Return the totals as a Verification."""
         mode = compiled.artifact.mode
         return Verification(
             n_rows=self.n_rows,
@@ -425,7 +429,7 @@ class Tally:
 
 
 def check_same_kind(compiled: Compiled, model: SingleModel | Ensemble) -> None:
-    """Raise InputError if the source has a different task or different labels."""
+    """Raise InputError if the task or the labels of the source and the compiled model differ."""
     if model.task != compiled.artifact.task:
         raise InputError(f"the source model is for {model.task}, but the compiled one for {compiled.artifact.task}")
     labels = compiled.artifact.labels.tolist()

@@ -1,1 +1,1 @@
-"""Exports of artifacts to other formats: C99 headers and ONNX graphs."""
+"""Exports of artifacts to C99 headers, C++ headers and ONNX graphs."""

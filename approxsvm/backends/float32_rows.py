@@ -1,4 +1,4 @@
-"""Limits of float32 rows: values in lookups, above all categories, that no float32 equals."""
+"""Check for models whose lookups contain values, mostly categories, that float32 rows cannot represent."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from approxsvm.ir.ops import Lookup
 
 
 def leading_lookup(artifact: Artifact) -> Lookup | None:
-    """Return the lookup that comes first, if there is one, as a lookup of whole rows."""
+    """Return the first op as a lookup of whole rows if it is a lookup, else None."""
     map_ = artifact.input_map
     if map_ is None or not map_.ops or not isinstance(map_.ops[0], Lookup):
         return None
@@ -20,7 +20,7 @@ def leading_lookup(artifact: Artifact) -> Lookup | None:
 def check_float32_rows(artifact: Artifact, instead: str) -> None:
     """Raise UnsupportedModelError if a model looks up numbers that no float32 row can contain.
 
-    The message names the first such number, and the remedy `instead`.
+    The message names the first of these numbers, and the remedy `instead`.
     """
     for one in artifact.members or (artifact,):
         for column, number in _lost_numbers(one):
@@ -32,9 +32,10 @@ def check_float32_rows(artifact: Artifact, instead: str) -> None:
 
 
 def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
-    """Yield raw columns and their single-number intervals that float32 cannot represent.
+    """Yield raw columns and looked-up numbers that float32 cannot represent.
 
-    Intervals of several float64 numbers are bins or gaps between numbers; they contain float32 numbers or need none.
+    These are the intervals with a single number. Intervals of several float64 numbers are bins or gaps between numbers;
+    bins contain float32 numbers, and gaps need none.
     """
     lookup = leading_lookup(artifact)
     if lookup is None or artifact.input_map is None:

@@ -1,14 +1,14 @@
-"""Bounds of decision values that are sums of kernels, other terms, or forms, as polynomials in the norm r of a row.
+"""Bounds on errors of sums of kernels, of other terms, or of polynomial forms, as polynomials in the row's norm r.
 
 The polynomials have nonnegative coefficients, in ascending order of the power of r:
 
     |value - exact value at the given row|              <=  majorant(r),
     |change of the exact value if the row moves by e|   <=  slope(r + e) e,
 
-and no error exceeds `most`. Let a backend compute an inner product with the relative error eta of
-B_i = alpha_i r + beta, alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the
-error of tanh t_i and cos t_i at most eta B_i. cpp/include/approxsvm/program/terms.h adds these up, with what a backend
-adds to each term.
+and no error exceeds `most`. Let eta B_i bound the error of an inner product t_i in a backend, where
+B_i = alpha_i r + beta and alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the
+error of tanh t_i or cos t_i is at most eta B_i. The functions in cpp/include/approxsvm/program/terms.h sum these errors
+and the backend's other errors of each term.
 """
 
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ from approxsvm.reference.term_sums import term_sums
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Relative errors of a backend, and its underflow."""
+    """Relative errors of a backend's arithmetic, and a bound on the effect of underflow."""
 
-    arguments: float  # eta
-    terms: float  # of a term, with its coefficient and all sums that it goes through
-    functions: float  # of tanh, cos and exp
-    intercepts: float  # of sums with an intercept
-    underflow: float  # exceeds what underflow contributes to a value
+    arguments: float  # error eta of inner products
+    terms: float  # error of a term, including its coefficient and all sums with the term
+    functions: float  # error of tanh, cos and exp
+    intercepts: float  # error of sums with an intercept
+    underflow: float  # bound on the effect of underflow on a value
 
 
 @dataclass(frozen=True, eq=False)
 class SumBounds:
-    """Bounds of all decision functions, a row of coefficients for each."""
+    """Bounds for all decision functions, with a row of coefficients for each function."""
 
     majorant: FloatArray
     slope: FloatArray
@@ -45,16 +45,16 @@ class SumBounds:
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """Polynomial kernels summed to forms of degree 1 or 2 (models/FORMAT.md, "polynomial")."""
+    """Sums of polynomial kernels as linear or quadratic forms (models/FORMAT.md, "polynomial")."""
 
     constants: FloatArray
-    errors: FloatArray  # of the constant, linear and quadratic parts, shape (3, n_functions)
+    errors: FloatArray  # errors of the constant, linear and quadratic parts, shape (3, n_functions)
     packed: FloatArray  # coefficients, shape (n_functions, n_coefficients)
-    norms: FloatArray  # of the linear and quadratic parts, shape (2, n_functions)
+    norms: FloatArray  # norms of the linear and quadratic parts, shape (2, n_functions)
 
 
 def fixed_errors(artifact: Artifact, arithmetic: Arithmetic, constants: FloatArray | None = None) -> FloatArray:
-    """Return the error that is independent of the row; `constants` are by default the intercepts."""
+    """Return the part of the error that is independent of the row; `constants` defaults to the intercepts."""
     decisions = artifact.decision_numbers()
     of_constants = arithmetic.intercepts * np.abs(decisions["intercept"] if constants is None else constants)
     return np.asarray(decisions["value_error"] + of_constants + arithmetic.underflow)
@@ -64,7 +64,7 @@ def bounds_of_terms(
     artifact: Artifact, arithmetic: Arithmetic, power: int, alphas: FloatArray, beta: float, moduli: FloatArray
 ) -> SumBounds:
     """Bound sums of powers, or of tanh or cos if `power` is 0; `moduli` is |a_i|, shape (n_functions, n_terms)."""
-    kernel_numbers = artifact.polynomial_numbers()  # kernels of inner products alone have such numbers
+    kernel_numbers = artifact.polynomial_numbers()  # only kernels of inner products have these numbers
     coef_error = 1.001 * float(kernel_numbers[1]) if len(kernel_numbers) else 0.0
     of_terms = arithmetic.terms + coef_error + (0.0 if power else arithmetic.functions)
     sums, fixed = term_sums(power, alphas, beta, moduli), fixed_errors(artifact, arithmetic)
@@ -75,7 +75,7 @@ def bounds_of_terms(
 
 
 def form_of(artifact: Artifact) -> Form:
-    """Return the forms of an artifact. Off-diagonal entries are doubled, so norms are overestimates."""
+    """Return the polynomial forms of an artifact. Off-diagonal entries are doubled, so the norms are too large."""
     numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
     constants, *errors = numbers[:, : len(FORM_HEADER)].T
     packed = np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])
@@ -85,7 +85,7 @@ def form_of(artifact: Artifact) -> Form:
 
 
 def bounds_of_form(artifact: Artifact, arithmetic: Arithmetic, form: Form) -> SumBounds:
-    """Bound forms, whose terms have the relative error `arithmetic.terms`."""
+    """Bound the errors of polynomial forms, whose terms have the relative error `arithmetic.terms`."""
     of_parts = arithmetic.terms * form.norms + form.errors[1:]
     fixed = form.errors[0] + fixed_errors(artifact, arithmetic, form.constants)
     majorant = np.column_stack([fixed, *of_parts])

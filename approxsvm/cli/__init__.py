@@ -1,4 +1,4 @@
-"""The ``approxsvm`` command: a module for each subcommand, with arguments and output only."""
+"""The ``approxsvm`` command, with a module for each subcommand, which only handles arguments and output."""
 
 import click
 
@@ -27,7 +27,7 @@ def main() -> None:
         approxsvm report a9a.asvm --against a9a.model --data a9a.t
         approxsvm-predict a9a.t a9a.asvm labels.txt
 
-    RBF kernels are approximated with a certified error bound. Linear kernels, and polynomial ones of degree 1 to 6,
+    RBF kernels are approximated with a certified error bound. Linear kernels, and polynomial kernels of degree 1 to 6,
     are evaluated exactly.
     """
 

@@ -1,4 +1,4 @@
-"""Entry point of ``python -m approxsvm.cli``, the same as ``approxsvm``."""
+"""Entry point of ``python -m approxsvm.cli``, which runs the same command as ``approxsvm``."""
 
 from approxsvm.cli import main
 

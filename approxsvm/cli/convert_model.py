@@ -1,4 +1,4 @@
-"""``approxsvm convert-model``: compile a model."""
+"""``approxsvm convert-model``, which compiles a model."""
 
 import shlex
 from pathlib import Path
@@ -32,7 +32,7 @@ from approxsvm.system.progress_bar import compiling
     "--tolerance",
     type=click.FloatRange(min=0.0, min_open=True),
     help="Largest error of decision values, or of predicted values for regressions. Default: none for classifiers, "
-    "where only labels count; a thousandth of the range of values for regressions.",
+    "for which only labels matter; a thousandth of the range of values for regressions.",
 )
 @choice(
     "--center",
@@ -44,8 +44,8 @@ from approxsvm.system.progress_bar import compiling
 @click.option(
     "--data",
     type=INPUT,
-    help="Sample rows like those to predict, ideally the training rows: a LIBSVM, .npy, .npz, .csv or .parquet file. "
-    "The compiler tries its plans on them.",
+    help="Sample rows similar to those to predict, ideally the training rows: a LIBSVM, .npy, .npz, .csv or .parquet "
+    "file. The compiler tries plans on these rows.",
 )
 @click.option("--degree", type=click.IntRange(1, 6), help="Degree of the expansions. Default: the cheapest.")
 @click.option("--centers", type=click.IntRange(min=1), help="Number of expansion centers. Default: the cheapest.")
@@ -63,19 +63,19 @@ from approxsvm.system.progress_bar import compiling
 @click.option(
     "--rows-expected",
     type=click.IntRange(min=1),
-    help="Number of rows that the model will answer in all: more rows allow a longer search for a faster plan. "
+    help="Total number of rows that the model will predict; more rows allow a longer search for a faster plan. "
     "Default: a million.",
 )
 @click.option(
     "--plan",
     type=INPUT,
-    help="Build this plan, from a JSON file or an artifact, without a search: for a model that was trained again.",
+    help="Build the plan in a JSON file or an artifact without a search, for example for a model trained again.",
 )
 @click.option(
     "--measure",
     is_flag=True,
-    help="Race the best plans by estimate on held-out rows of --data, on this machine, and keep the fastest. Compiling "
-    "takes up to twice as long.",
+    help="Time the plans with the lowest estimated costs on held-out rows of --data, on this machine, and keep the "
+    "fastest plan. Compiling takes up to twice as long.",
 )
 @click.option("--max-bytes", type=click.IntRange(min=1), help="Maximum size of the artifact in bytes.")
 @click.option(
@@ -94,7 +94,7 @@ from approxsvm.system.progress_bar import compiling
     "source probability",
     "source",
     "source: the labels that the source predicts. probability: the most probable class, which for an SVC is not "
-    "always the label it predicts.",
+    "always the label that the SVC predicts.",
 )
 @click.option(
     "--report",
@@ -184,7 +184,7 @@ def read_plan(path: Path) -> approxsvm.Plan:
 
 
 def _report_command(output: Path, source: Path, data: Path | None) -> str:
-    """Return the command that reports on the artifact, with the options that were given for its source and rows."""
+    """Return the command that reports on the artifact, with the given options for the source and the rows."""
     context = click.get_current_context()
     words = ["approxsvm", "report", str(output), "--against", str(source), "--data", str(data or "ROWS")]
     for param in report.params:
@@ -198,7 +198,7 @@ def _report_command(output: Path, source: Path, data: Path | None) -> str:
 
 
 def _compare_sizes(n_bytes: int, source: Path) -> str:
-    """Compare the size of an artifact with its source's, in words; empty for a pipe."""
+    """Describe the size of an artifact relative to the size of its source; return an empty string for a pipe."""
     n_source_bytes = source.stat().st_size if source.is_file() else 0
     if n_source_bytes == 0:
         return ""

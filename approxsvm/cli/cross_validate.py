@@ -1,4 +1,4 @@
-"""``approxsvm cross-validate``: compare the exact and the compiled model by cross-validation."""
+"""``approxsvm cross-validate``, which compares exact and compiled models by cross-validation."""
 
 import json
 import math
@@ -64,10 +64,10 @@ def cross_validate(
     rows_format: RowsFormat,
     **options: Any,  # options of `compile`
 ) -> None:
-    """Compare exact and compiled models by folds.
+    """Compare exact and compiled models by cross-validation.
 
-    DATA holds labels and rows. Models are trained on each fold, compiled, and compared in a table with a line for each
-    fold.
+    DATA contains labels and rows. For each fold, a model is trained on the other folds and compiled; a line in a table
+    compares both models on the fold.
 
     \b
     Example:
@@ -82,7 +82,7 @@ def cross_validate(
     X = check_rows(X, data)
     training = {"svm_type": svm_type, "C": cost, "gamma": gamma, "nu": nu, "epsilon": epsilon}
     for name, value in training.items():
-        if isinstance(value, float) and not math.isfinite(value):  # LIBSVM would train with it
+        if isinstance(value, float) and not math.isfinite(value):  # LIBSVM would accept NaN and infinity
             raise InputError(f"{name} is {value}, but must be a finite number")
     training["gamma"] = 1.0 / X.shape[1] if gamma is None else gamma
     results, total = _compare_folds(X, np.asarray(y), training, folds, {**options, "random_state": seed})
@@ -95,17 +95,17 @@ def cross_validate(
     console = Console(highlight=False)
     console.print(f"{svm_type}, gamma {training['gamma']:.6g}, mode {options['mode']}", soft_wrap=True)
     if not console.is_terminal:
-        console.width = max(console.width, 160)  # no line breaks in files and pipes
+        console.width = max(console.width, 160)  # avoids line breaks in files and pipes
     console.print(fold_table(results, total))
 
 
 def _compare_folds(X: Any, y: Any, training: dict[str, Any], n_folds: int, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Run scikit-learn's cross_validate with a compiling estimator; return the figures of the folds and of all rows."""
+    """Run scikit-learn's `cross_validate` with a compiling estimator; return figures of each fold and of all rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.model_selection import cross_validate as by_folds
     from sklearn.svm import SVC, SVR, NuSVC, NuSVR
 
-    from approxsvm.analysis.folds import FoldAnswers  # imported here because they are slow to import
+    from approxsvm.analysis.folds import FoldAnswers  # imported here because the imports are slow
 
     if n_folds > X.shape[0]:
         raise InputError(f"{n_folds} folds of {X.shape[0]} rows: at least 2 folds with a row each are needed")

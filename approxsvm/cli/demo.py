@@ -1,4 +1,4 @@
-"""``approxsvm demo``: train, compile and compare a pipeline with some thousands of support vectors."""
+"""``approxsvm demo``, which trains, compiles and compares a pipeline with thousands of support vectors."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ from approxsvm.cli.group import OUTPUT, Command
 
 
 @click.command(cls=Command)
-@click.option("-o", "--output", "output", type=OUTPUT, help="Keep the compiled model in this .asvm file.")
+@click.option("-o", "--output", "output", type=OUTPUT, help="Write the compiled model to this .asvm file.")
 def demo(output: Path | None) -> None:
-    """Train scikit-learn's SVC on generated rows, compile it, and compare both on other rows.
+    """Train scikit-learn's SVC on generated rows, compile it, and compare the two models on other rows.
 
-    It takes a few seconds.
+    The demo takes a few seconds.
     """
-    from sklearn.datasets import make_classification  # imported here because they are slow to import
+    from sklearn.datasets import make_classification  # imported here because the imports are slow
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

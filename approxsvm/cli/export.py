@@ -1,4 +1,4 @@
-"""``approxsvm export``: write an artifact as source code or as an ONNX graph."""
+"""``approxsvm export``, which writes an artifact as source code or as an ONNX graph."""
 
 from pathlib import Path
 from typing import Any
@@ -15,20 +15,22 @@ from approxsvm.system.output_files import write_whole
 @click.command("export", cls=Command)
 @click.argument("artifact", type=INPUT)
 @click.option("--c", "c_header", type=OUTPUT, metavar="FILE", help="Write a C99 header for microcontrollers.")
-@click.option("--cpp", "cpp_header", type=OUTPUT, metavar="FILE", help="Write a C++17 header that holds the artifact.")
+@click.option(
+    "--cpp", "cpp_header", type=OUTPUT, metavar="FILE", help="Write a C++17 header that contains the artifact."
+)
 @click.option(
     "--hpp",
     "library_header",
     type=OUTPUT,
     metavar="FILE",
-    help="Write the headers of the C++ library as one file, which the header of --cpp then includes.",
+    help="Write the headers of the C++ library to one file, which the header of --cpp then includes.",
 )
 @click.option("--onnx", "onnx_file", type=OUTPUT, metavar="FILE", help="Write an ONNX graph of standard operators.")
 @click.option(
     "--name",
     default="model",
     show_default=True,
-    help="Prefix of every name in the header of --c; namespace in the header of --cpp.",
+    help="Prefix of all names in the header of --c, and namespace in the header of --cpp.",
 )
 @choice(
     "--coefficients",
@@ -43,13 +45,15 @@ from approxsvm.system.output_files import write_whole
     "With --c: type of the rows. Integers need --data, which determines their range.",
 )
 @click.option(
-    "--data", type=INPUT, help="With --inputs int16 or int8: sample rows like those to predict, as for convert-model."
+    "--data",
+    type=INPUT,
+    help="With --inputs int16 or int8: sample rows similar to those to predict, as for convert-model.",
 )
 @click.option(
     "--fallback/--no-fallback",
     default=None,
-    help="With --onnx: include the exact model for rows that the expansions do not certify. Default: included if the "
-    "graph then has at most 256 MiB.",
+    help="With --onnx: include the exact model for rows that the expansions do not certify. Default: the exact model "
+    "is included if the size of the graph is then at most 256 MiB.",
 )
 @rows_options
 def export(
@@ -66,10 +70,10 @@ def export(
 ) -> None:
     """Export ARTIFACT to C, C++ or ONNX.
 
-    The C99 header needs no library and no heap. It has no exact model to fall back on: NAME_predict returns the best
-    label, and NAME_predict_if_certain returns -1 for rows whose label is not certified. The command prints its memory
-    and arithmetic. The C++ header holds the artifact as an array, for programs without files. The ONNX graph runs
-    wherever ONNX does. Its additional output, `certain`, shows which labels are certified.
+    The C99 header needs no library and no heap. It has no exact model as a fallback: NAME_predict returns the best
+    label, and NAME_predict_if_certain returns -1 for rows whose label is not certified. The command prints the memory
+    and arithmetic that the header needs. The C++ header contains the artifact as an array, for programs without files.
+    The ONNX graph runs in any ONNX runtime. The additional output `certain` shows which labels are certified.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""``approxsvm gamma-max``: the paper's limit of gamma."""
+"""``approxsvm gamma-max``, which prints the limit on gamma in the paper by Claesen et al."""
 
 from pathlib import Path
 
@@ -20,10 +20,11 @@ from approxsvm.errors import InputError
 def gamma_max(data: Path, test_data: Path | None, n_features: int | None, rows_format: RowsFormat) -> None:
     """Print the largest gamma that the paper allows.
 
-    DATA holds the training rows, TEST_DATA the rows to predict (default: DATA).
+    DATA contains the training rows, and TEST_DATA the rows to predict (default: DATA).
 
-    The limit of its validity test is 1 / (4 max||x|| max||z||) over training rows x and test rows z (Claesen et al.
-    2014, Eq. 3.11). It is printed for norms from the origin, as in the paper, and for norms from the mean of DATA.
+    The limit in the paper's validity test is 1 / (4 max||x|| max||z||) for training rows x and test rows z (Claesen et
+    al. 2014, Eq. 3.11). The command prints this limit for norms relative to the origin, as in the paper, and relative
+    to the mean of DATA.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Behaviour of all commands: file names are checked first, warnings and errors are one line on stderr."""
+"""Behaviour of all commands: file names are checked first, and each warning or error is one line on stderr."""
 
 import re
 import shlex
@@ -12,9 +12,9 @@ import click
 from approxsvm.errors import ApproxSVMError, ApproxSVMWarning
 from approxsvm.system.output_files import refuse_shared_files
 
-_ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in a context
+_ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in click's context
 _INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
-# Words of the Python API in error messages, and the options that replace them.
+# Names of the Python API in error messages, and the command's options that replace these names.
 _SHELL_WORDS = {
     r"\bpass (joblib|skops\.io)\.load\(.*\)": "add --trust",
     r"pass X\.astype\(.*\)": "store them as float64",
@@ -31,12 +31,12 @@ _SHELL_WORDS = {
     r"\b(inputs|coefficients)='(\w+)'": r"--\1 \2",
     r"\bthe name '": "--name '",
 }
-# Words of the Python API for the rows in a parameter, unless quoted or part of an expression.
+# Names of the Python API for the rows in a parameter, unless quoted or part of an expression.
 _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX_test\b"}
 
 
 class _FileName(click.Path):
-    """A file name. It must not be empty, which click would take for the current folder; the system checks the rest."""
+    """File name, which must not be empty, because click would take an empty name for the current folder."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(readable=False, **options)
@@ -48,39 +48,39 @@ class _FileName(click.Path):
 
 
 class InputFile(_FileName):
-    """A file that a command reads; a dash, if allowed, is standard input."""
+    """File that a command reads; a dash, if allowed, means standard input."""
 
 
 class OutputFile(_FileName):
-    """A file that a command writes; a dash, if allowed, is standard output."""
+    """File that a command writes; a dash, if allowed, means standard output."""
 
 
 class Command(click.Command):
-    """A command that checks the names of all files before it opens any of them."""
+    """Command that checks the names of all files before opening any file."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Check file names, then run the command."""
+        """Check the file names, then run the command."""
         refuse_shared_files(self._files(ctx, InputFile), self._files(ctx, OutputFile))
         return super().invoke(ctx)
 
     def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
         for param in self.params:
             path = ctx.params.get(param.name or "")
-            # `score_dataset` checks its own files, which are passed as strings.
+            # `score_dataset` gets file names as strings, and checks these names itself.
             if isinstance(param.type, kind) and isinstance(path, Path):
                 yield f"{_label(param)} {path}", path
 
 
 class Group(click.Group):
-    """A group that prints our warnings and expected errors as one line on stderr; errors have exit status 1."""
+    """Group that prints each of our warnings and expected errors as a line on stderr; errors give exit status 1."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the original arguments for `command_line`."""
+        """Store the original arguments for `command_line`."""
         ctx.meta[_ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; show our warnings, and errors, as one line each."""
+        """Run a command; print each of our warnings, and an error, as one line."""
         show = warnings.showwarning
 
         def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
@@ -110,7 +110,7 @@ class Group(click.Group):
 
 
 def _in_shell_words(text: str, command: click.Command | None) -> str:
-    """Replace names of the Python API in an error message by options and arguments of a command."""
+    """Replace names of the Python API in an error message by the options and arguments of a command."""
     words = dict(_SHELL_WORDS)
     for param in () if command is None else command.params:
         if param.name in _DATA:
@@ -133,7 +133,7 @@ def warn(text: str) -> None:
 
 
 def command_line() -> str:
-    """Return the command line that was typed, quoted for a shell."""
+    """Return the command line as typed, quoted for a shell."""
     return shlex.join(["approxsvm", *click.get_current_context().meta[_ARGUMENTS]])
 
 

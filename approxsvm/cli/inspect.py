@@ -1,4 +1,4 @@
-"""``approxsvm inspect``: show the contents of an artifact."""
+"""``approxsvm inspect``, which shows the contents of an artifact."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def inspect(artifact: Path, as_json: bool) -> None:
     Example:
         approxsvm inspect a9a.asvm
     """
-    from approxsvm.analysis.summary import summarize  # imported here because it needs NumPy
+    from approxsvm.analysis.summary import summarize  # imported here because the module needs NumPy
 
     opened = open_artifact(artifact)
     if as_json:
@@ -36,8 +36,8 @@ def inspect(artifact: Path, as_json: bool) -> None:
 
 
 def _as_json(opened: Any) -> str:
-    """Return facts and plan; infinity, which JSON lacks, becomes null."""
-    from approxsvm.analysis.summary import summarize  # imported here because it needs NumPy
+    """Return the facts and the plan as JSON, with null for infinity, which JSON lacks."""
+    from approxsvm.analysis.summary import summarize  # imported here because the module needs NumPy
 
     facts = asdict(summarize(opened.artifact, opened.rows_per_stage, opened.exact_count))
     numbers = {name: None if isinstance(x, float) and not math.isfinite(x) else x for name, x in facts.items()}
@@ -47,7 +47,7 @@ def _as_json(opened: Any) -> str:
 
 
 def open_artifact(path: Path) -> Any:
-    """Open an artifact and replay its check rows like `load`, but without scikit-learn."""
-    from approxsvm.runtime.evaluator import Evaluator, read_artifact  # imported here because they need NumPy
+    """Open an artifact and evaluate its check rows as `load` does, but without scikit-learn."""
+    from approxsvm.runtime.evaluator import Evaluator, read_artifact  # imported here because the module needs NumPy
 
     return Evaluator(read_artifact(path))

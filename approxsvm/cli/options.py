@@ -1,4 +1,4 @@
-"""Options that several commands share, and the records that hold them."""
+"""Options that several commands share, and the records in which commands get these options."""
 
 import csv
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from approxsvm.cli.group import INPUT
 from approxsvm.errors import InputError
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-# Suffixes of files without labels, unless a column holds them.
+# Suffixes of files that have no labels, except in a column.
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
 
 
 @dataclass(frozen=True)
 class RowsFormat:
-    """Format of rows and labels in a file, and the choice of feature columns in a table."""
+    """Format of the rows and labels in a file, and the choice of feature columns in a table."""
 
     dense: bool
     delimiter: str | None
@@ -32,11 +32,11 @@ class RowsFormat:
     header: bool | None = None
 
     def is_dense(self, path: Path) -> bool:
-        """Return whether a file is dense text; a delimiter implies it unless the suffix says otherwise."""
+        """Return whether a file is dense text, as a delimiter implies unless the suffix means another format."""
         return self.dense or (self.delimiter is not None and path.suffix.lower() not in _TABLES)
 
     def read(self, path: Path, n_features: int | None, names: Sequence[str] | None = None) -> Any:
-        """Read the rows of a file; `names` are the columns if the user chose none."""
+        """Read the rows of a file; `names` lists the columns to use if the user has chosen none."""
         if not self.is_dense(path):
             rows = approxsvm.read_rows(
                 path,
@@ -53,9 +53,9 @@ class RowsFormat:
         return check_rows(rows, path)
 
     def read_for(self, model: Any, path: Path) -> Any:
-        """Read rows for a model or an artifact; if it has no names, its features are the columns in order."""
+        """Read rows for a model or an artifact; without feature names, columns are matched by position."""
         from approxsvm.frames.columns import choose_columns, frame_names, warn
-        from approxsvm.frames.raw_columns import RawColumns  # imported here because it needs NumPy
+        from approxsvm.frames.raw_columns import RawColumns  # imported here because the module needs NumPy
 
         raw = RawColumns.of(model)
         is_found_by_name = raw.by_column and raw.names is not None and path.suffix.lower() in (".csv", ".parquet")
@@ -66,11 +66,11 @@ class RowsFormat:
         if hasattr(rows, "tocsr") and any("sparse" in kind for kind in refused):
             rows = rows.toarray()
         if path.suffix.lower() == ".csv" and refused and hasattr(rows, "dtypes"):
-            # Numbers in a text file have no dtype, and the source may compute in the integers that pandas makes of
-            # them.
+            # Numbers in a text file have no dtype; pandas reads some as integers, in which the source might compute.
             rows = rows.astype({name: float for name, dtype in rows.dtypes.items() if dtype.kind in "iu"})
         if names is None and hasattr(rows, "to_numpy"):
-            # The columns go by position. If there are strings, they stay objects, since numbers in an array are codes.
+            # Columns are matched by position. With string columns, the array has dtype object, because numbers in a
+            # numeric array would be codes of strings.
             return rows.to_numpy(object if raw.texts else None)
         if names is None or raw.names is not None:
             return rows
@@ -81,15 +81,15 @@ class RowsFormat:
         return rows.to_numpy()
 
     def _reads_no_names(self, path: Path) -> bool:
-        """Return whether the rows of a file lose their names, so that the reader has to find the model's columns."""
+        """Return whether the rows read from a file have no column names, so that the reader must select the columns."""
         if path.suffix.lower() != ".csv" or self.is_dense(path) or find_spec("pandas") is not None:
             return False
-        from approxsvm.frontends.data import csv_names  # imported here because it needs NumPy
+        from approxsvm.frontends.data import csv_names  # imported here because the module needs NumPy
 
         return csv_names(path, character(self.delimiter), self.header) is not None
 
     def truth(self, path: Path, n_features: int) -> Any:
-        """Read the true labels or targets; None if the file has none."""
+        """Read the true labels or targets; None if the file has no labels."""
         if self.is_dense(path) and not self.labels:
             return None
         if self.is_dense(path):
@@ -103,7 +103,7 @@ class RowsFormat:
         return rows.iloc[:, 0] if hasattr(rows, "iloc") else rows[:, 0]
 
     def read_dense(self, path: Path, n_features: int | None) -> Any:
-        """Read rows and labels of dense text."""
+        """Read rows and labels from dense text."""
         delimiter = character(self.delimiter)
         return approxsvm.read_dense(
             path, delimiter=delimiter, labels=self.labels, n_features=n_features, header=self.header
@@ -111,7 +111,7 @@ class RowsFormat:
 
 
 def _as_record(options: Sequence[_Decorator], name: str, record: Callable[..., Any]) -> _Decorator:
-    """Add options to a command, which gets their values as one record under this name."""
+    """Return a decorator that adds options to a command, which gets their values as a record in the argument `name`."""
 
     def add(command: Any) -> Any:
         @wraps(command)
@@ -139,23 +139,23 @@ _DENSE_OPTIONS = (
     click.option(
         "--header/--no-header",
         default=None,
-        help="Whether the first line of dense text or of a .csv file holds names. Default: it does unless all its "
-        "cells are numbers; 0, 1, 2, ... count as names, and must be decided by this option if they may be a row.",
+        help="Whether the first line of dense text or of a .csv file has column names. Default: yes unless all cells "
+        "are numbers. A line 0, 1, 2, ... is taken for names; this option is needed if it may also be a row of data.",
     ),
     click.option(
         "--labels/--no-labels",
         "labels",
         default=True,
         show_default=True,
-        help="Whether the first column of dense text holds labels.",
+        help="Whether the first column of dense text contains labels.",
     ),
 )
 _TABLE_OPTIONS = (
     click.option(
         "--columns",
         metavar="NAME,NAME,...",
-        help="The feature columns of a .csv or .parquet file, in the model's order. Default: all columns. Columns of a "
-        "file without names are called 1, 2, ...",
+        help="The feature columns of a .csv or .parquet file, in the model's order. Default: all columns. The columns "
+        "of a file without names are called 1, 2, ...",
     ),
     click.option("--target", help="A column of a .csv or .parquet file that is not a feature, such as the label."),
 )
@@ -165,18 +165,18 @@ rows_options = _as_record((*_TABLE_OPTIONS, *_DENSE_OPTIONS), "rows_format", Row
 
 @dataclass(frozen=True)
 class SourceFormat:
-    """Format of a model file, and the scaling of its rows and target."""
+    """Format of a model file, and the scaling of the model's rows and target."""
 
     trust: bool
     range_file: Path | None
     restore_target: bool
 
     def read(self, path: Path, n_features: int | None) -> tuple[Any, Any]:
-        """Return a model and its source: an estimator, with its transformers and predictions, or the model's path.
+        """Return a model and its source, which is an estimator or the path of the model.
 
-        With a range file the model is its own source.
+        With a range file, the source is the model itself.
         """
-        from approxsvm.frontends import read_estimator_file  # imported here because they need NumPy
+        from approxsvm.frontends import read_estimator_file  # imported here because the module needs NumPy
         from approxsvm.frontends.sklearn.vectorizers import split
 
         if self.range_file is None and self.restore_target:
@@ -195,7 +195,7 @@ _SOURCE_OPTIONS = (
         "range_file",
         type=INPUT,
         help="Range file that svm-scale -s wrote for the training rows, the scale file of R's write.svm, or the file "
-        "rescale of GRASS GIS's i.svm.train. The artifact then takes unscaled rows and scales them itself.",
+        "rescale of GRASS GIS's i.svm.train. The artifact then takes unscaled rows and scales these rows itself.",
     ),
     click.option(
         "--restore-target",
@@ -210,22 +210,22 @@ source_options = _as_record(_SOURCE_OPTIONS, "source_format", SourceFormat)
 
 
 def choice(flag: str, choices: str, default: str, help: str) -> _Decorator:
-    """Create an option with a few values, which shows its default."""
+    """Create an option with a few possible values, whose help shows the default."""
     return click.option(flag, type=click.Choice(choices.split()), default=default, show_default=True, help=help)
 
 
 def check_rows(rows: Any, path: Path) -> Any:
-    """Return rows; raise InputError if there are none."""
+    """Return rows unchanged; raise InputError if there are no rows."""
     if rows.shape[0] == 0:
         raise InputError(f"{path}: the file has no rows")
     return rows
 
 
 def character(delimiter: str | None) -> str | None:
-    """Return the delimiter that was typed; a tab may be written as \\t."""
+    """Return the delimiter as a character; the user may write a tab as \\t."""
     return {"\\t": "\t"}.get(delimiter, delimiter) if delimiter is not None else None
 
 
 def column_names(text: str | None) -> list[str] | None:
-    """Split comma-separated names; names that contain commas are quoted."""
+    """Split comma-separated names; a name that contains a comma must be quoted."""
     return None if text is None else next(csv.reader([text], skipinitialspace=True), [])

@@ -1,4 +1,4 @@
-"""``approxsvm report``: show speed and proof of an artifact, in the terminal and as an HTML page."""
+"""``approxsvm report``, which shows the speed and proofs of an artifact in the terminal and as an HTML page."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from approxsvm.system.progress_bar import progress_bar
 
 @click.command(cls=Command)
 @click.argument("artifact", type=INPUT)
-@click.option("--against", type=INPUT, help="The model from which the artifact was made, to compare with.")
+@click.option("--against", type=INPUT, help="The model from which the artifact was made, for comparison.")
 @click.option(
     "--data",
     required=True,
@@ -26,7 +26,7 @@ from approxsvm.system.progress_bar import progress_bar
 @click.option(
     "--max-rows",
     type=click.IntRange(min=1),
-    help="Compare at most this many rows. Default: as many as take about a second.",
+    help="Maximum number of rows to compare. Default: the number that takes about a second.",
 )
 @source_options
 @rows_options
@@ -39,7 +39,7 @@ def report(
     source_format: SourceFormat,
     rows_format: RowsFormat,
 ) -> None:
-    """Show how fast ARTIFACT is, and whether its answers equal the source's.
+    """Show how fast ARTIFACT is, and whether its predictions equal the source's.
 
     The exit status is 1 if a promise is broken.
 
@@ -58,8 +58,8 @@ def report(
 
 
 def make_report(output: Path | None, fast: Any, rows: Any, truth: Any, against: Any, **options: Any) -> Any:
-    """Return a report, and write its page if there is an output file."""
-    from approxsvm.analysis.report import page  # imported here because it is slow to import
+    """Return a report, and write its page if an output file is given."""
+    from approxsvm.analysis.report import page  # imported here because the import is slow
 
     if output is not None:
         page.check_packages()

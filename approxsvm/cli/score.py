@@ -1,4 +1,4 @@
-"""``approxsvm score``: predict the rows of files."""
+"""``approxsvm score``, which predicts the rows or pixels of files."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -27,15 +27,15 @@ _OF_RASTERS = ("bands", "nodata", "scaled", "probability_scale", "overviews")  #
     "--output",
     required=True,
     type=OutputFile(allow_dash=True),
-    help="A .csv, .parquet or .arrow file, .tif for rasters, or - for standard output. A name without a suffix is a "
-    "folder, with one file for each input file.",
+    help="A .csv, .parquet or .arrow file, .tif for rasters, or - for standard output. A name without a suffix is "
+    "a folder, which gets one file for each input file.",
 )
 @click.option(
     "--model",
     "models",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="A further model to apply in the same pass; its output columns begin with NAME_. May be repeated.",
+    help="Another model to apply in the same pass, whose output columns begin with NAME_. May be repeated.",
 )
 @click.option(
     "--outputs",
@@ -49,23 +49,23 @@ _OF_RASTERS = ("bands", "nodata", "scaled", "probability_scale", "overviews")  #
     help="Input columns to copy to the output, before the predictions. May be repeated.",
 )
 @click.option(
-    "--columns", metavar="NAME,NAME,...", help="The feature columns, in the model's order. Default: matched by name."
+    "--columns", metavar="NAME,NAME,...", help="The feature columns, in the model's order. Default: as matched by name."
 )
 @choice(
     "--on-error",
     "fail null skip",
     "fail",
-    "What to do with a row that holds a null, NaN, infinity or text that is not a number.",
+    "How to treat rows that contain a null, NaN, infinity or text that is not a number.",
 )
 @click.option(
     "--input-format",
     type=click.Choice(["csv", "parquet", "arrow", "libsvm", "numpy", "raster"]),
-    help="Format of the inputs. Default: by suffix, rasters by their content; CSV for standard input.",
+    help="Format of the inputs. Default: by suffix, or by content for rasters; CSV for standard input.",
 )
 @click.option(
     "--output-format",
     type=click.Choice(["csv", "parquet", "arrow"]),
-    help="Format of the output. Default: by suffix; Parquet in a folder, CSV on standard output.",
+    help="Format of the output. Default: by suffix; Parquet in a folder, and CSV on standard output.",
 )
 @click.option(
     "--delimiter",
@@ -74,22 +74,24 @@ _OF_RASTERS = ("bands", "nodata", "scaled", "probability_scale", "overviews")  #
 @click.option(
     "--header/--no-header",
     default=None,
-    help="Whether the first line of CSV inputs holds column names. Default: it does unless all its cells are numbers "
-    "or empty; 0, 1, 2, ... count as names, and must be decided by this option if they may be a row.",
+    help="Whether the first line of CSV inputs has column names. Default: yes unless all cells are numbers or empty. A "
+    "line 0, 1, 2, ... is taken for names; this option is needed if it may also be a row of data.",
 )
-@click.option("--batch-rows", type=click.IntRange(min=1), help="Number of rows to predict at a time.")
+@click.option("--batch-rows", type=click.IntRange(min=1), help="Number of rows in a batch.")
 @click.option(
     "--bands",
     metavar="BAND,BAND,...",
     help="Rasters: the bands in the model's order, numbers or descriptions. Default: by name, else by position.",
 )
-@click.option("--nodata", type=float, help="Rasters: a number that means no data, besides what the files declare.")
-@click.option("--scaled", is_flag=True, help="Rasters: apply the scale and offset that the files declare.")
+@click.option(
+    "--nodata", type=float, help="Rasters: nodata value, in addition to the nodata values that the files declare."
+)
+@click.option("--scaled", is_flag=True, help="Rasters: apply the scales and offsets that the files declare.")
 @click.option(
     "--probability-scale",
     type=click.IntRange(1, 65534),
     metavar="N",
-    help="Rasters: write probabilities times N as integers. Default: as float32.",
+    help="Rasters: write probabilities times N as integers. Default: probabilities are written as float32.",
 )
 @click.option("--overviews", is_flag=True, help="Rasters: add smaller copies, which viewers show first.")
 @click.option("-j", "--jobs", type=int, default=-1, show_default=True, help="Number of threads; -1 for all processors.")
@@ -105,8 +107,8 @@ def score(
 
     One or more models predict in one pass, in constant memory (needs approxsvm[arrow], or approxsvm[raster]).
 
-    INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL reads, a folder or a quoted pattern of
-    these, or - for standard input. Columns and bands are matched by the names that the model was fitted with. Output
+    INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL reads, a folder or a quoted pattern of such
+    files, or - for standard input. Columns and bands are matched by the names with which the model was fitted. Output
     files appear when they are complete. If a run was killed, the same command continues with the first file that is
     missing in the output folder.
 
@@ -142,7 +144,7 @@ def score(
 
 
 def _options_of(options: Mapping[str, Any], is_raster: bool) -> dict[str, Any]:
-    """Return the options for rasters or tables; raise InputError for an option of the other kind."""
+    """Return the options for rasters or for tables; raise InputError for an option of the other kind of input."""
     source_of = click.get_current_context().get_parameter_source
     for name in options.keys() - {"input_format"}:
         if (name in _OF_RASTERS) != is_raster and source_of(name) == ParameterSource.COMMANDLINE:
@@ -160,7 +162,7 @@ def _options_of(options: Mapping[str, Any], is_raster: bool) -> dict[str, Any]:
 
 @contextmanager
 def _progress(things: str) -> Iterator[Callable[[int, float | None], None]]:
-    """Show a progress bar; the value is the `progress` callback."""
+    """Show a progress bar; yield the function to pass as the argument `progress`."""
     with progress_bar(remaining=True) as bar:
         task = bar.add_task("Scoring", total=None)
         start = time.perf_counter()
@@ -192,7 +194,7 @@ def _report(scoring: approxsvm.Scoring, output: str, things: str) -> None:
 
 
 def _model_name(text: str) -> tuple[str, str]:
-    """Return the name and file of a model; the name is by default the file's, without its suffix."""
+    """Return the name and the file of a model; the default name is the file's name without the suffix."""
     name, equals, path = text.partition("=")
-    is_named = equals and "/" not in name and not Path(text).exists()  # a folder may be called day=1
+    is_named = equals and "/" not in name and not Path(text).exists()  # a folder's name may be day=1
     return (name, path) if is_named else (Path(text).stem, text)

@@ -1,4 +1,4 @@
-"""``approxsvm sources``: list what can be compiled."""
+"""``approxsvm sources``, which lists the models that can be compiled."""
 
 from itertools import groupby
 from typing import Final
@@ -23,11 +23,11 @@ _ROLES: Final = (
 
 @click.command(cls=Command)
 def sources() -> None:
-    """List the files and the classes of estimators that can be compiled.
+    """List the model files and the classes of estimators that can be compiled.
 
-    The page docs/sources.md adds conditions and remedies.
+    The page docs/sources.md also has conditions and remedies.
     """
-    from approxsvm.frontends.formats import READERS  # imported here because they are slow to import
+    from approxsvm.frontends.formats import READERS  # imported here because the imports are slow
     from approxsvm.frontends.sklearn.known_types import KNOWN
 
     click.echo(f"files: {', '.join([_FILES, *(kind.split(' ', 1)[1] for kind in READERS)])}")

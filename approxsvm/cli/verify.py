@@ -1,4 +1,4 @@
-"""``approxsvm verify``: compare an artifact with its model."""
+"""``approxsvm verify``, which compares an artifact with its source."""
 
 import json
 from pathlib import Path
@@ -34,12 +34,12 @@ def verify(
     source_format: SourceFormat,
     rows_format: RowsFormat,
 ) -> None:
-    """Compare ARTIFACT with its model on data.
+    """Compare ARTIFACT with its source model on data.
 
     The exit status is 1 if a promise is broken.
 
-    The model is evaluated by its definition in float64, which is slow; --max-rows limits the number of rows. A pickled
-    estimator also predicts the rows itself, with its own transformers.
+    The source model is evaluated by definition in float64, which is slow; --max-rows limits the number of rows. A
+    pickled estimator also predicts the rows itself, with its own transformers.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""Frontends: from any trained model to a KernelModel, a FeatureModel or an Ensemble."""
+"""Frontends, which convert trained models to a KernelModel, a FeatureModel or an Ensemble."""
 
 import os
 from collections.abc import Sequence
@@ -31,24 +31,25 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     Parameters
     ----------
     source : KernelModel, fitted estimator, or path
-        Estimators are those of `read_estimator`, including pipelines. Paths name a LIBSVM model file, a file of another
-        program listed in docs/sources.md, a skops file of an estimator, or a pickle or joblib file of one, compressed
-        or not. Files are recognised by their content, pickles also by their name (.pkl, .pickle, .joblib).
+        Any estimator that `read_estimator` reads, including pipelines. A path names a LIBSVM model file, a model file
+        of another program listed in docs/sources.md, or an estimator's skops, pickle or joblib file, compressed or not.
+        Model files are recognised by their content, pickles also by their name (.pkl, .pickle, .joblib).
     n_features : int, optional
-        Number of columns, which LIBSVM model files do not contain. For other sources it must equal the source's number.
+        Number of columns, which LIBSVM model files do not contain. For other sources, `n_features` must equal the
+        number of columns of the source.
     trust : bool or sequence of str
-        Loading a pickle runs whatever code is in it; it is rejected unless this is True. For a skops file: types to
-        trust in addition to those that skops trusts, or True for all types in the file.
+        Loading a pickle runs any code in the pickle, so pickles are rejected unless `trust` is True. For a skops file:
+        types to trust in addition to skops' own trusted types, or True to trust all types in the file.
 
     Returns
     -------
     KernelModel
-        Has an input map if the source scales or projects its rows.
+        The model, with an input map if the source scales or projects its rows.
 
     Raises
     ------
     ModelFormatError
-        The file breaks its format.
+        The content of the file is malformed.
     UnsupportedModelError
         The model cannot be compiled.
     sklearn.exceptions.NotFittedError
@@ -70,9 +71,9 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
 def read_any(
     source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False
 ) -> SingleModel | Ensemble:
-    """Read any model that approxsvm knows: also averages and linear models on features, which `read_model` refuses.
+    """Read any supported model, including ensembles and linear models on features, which `read_model` rejects.
 
-    Parameters and errors are the same as for `read_model`.
+    Parameters and errors are the same as those for `read_model`.
 
     Returns
     -------
@@ -81,7 +82,7 @@ def read_any(
     FeatureModel
         A linear model on the features of TaylorFeatures, or on random Fourier features.
     Ensemble
-        Several sums of kernels, averaged.
+        Several models whose outputs are combined, for example averaged.
     """
     if n_features is not None:
         n_features = whole_number(n_features, "n_features", 1, MAX_FEATURES)
@@ -108,7 +109,10 @@ def read_any(
 
 
 def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[str] = False) -> Any:
-    """Load the estimator in a pickle, joblib or skops file; None for other files. Parameters as in `read_model`."""
+    """Load the estimator from a pickle, joblib or skops file; return None for other files.
+
+    The parameters are explained in `read_model`.
+    """
     path = Path(path)
     kind = _kind_of(path)
     named = Path(path.stem) if kind.startswith("a file compressed") else path  # model.pkl.gz
@@ -120,7 +124,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """Return the kind of a file by its content, in the words of the native `file_kind`; look inside gzip."""
+    """Return the kind of a file by its content, as the native `file_kind` names it; look inside gzip files."""
     kind, inside = file_kinds(path)
     return inside if inside in READERS or inside in (*_PICKLE_KINDS, *_COMPRESSED_BY_R) else kind
 

@@ -1,4 +1,4 @@
-"""Readers of rows: LIBSVM text with our parser, other files with the usual libraries."""
+"""Readers of rows: LIBSVM text is read by our parser, and other files by the usual libraries."""
 
 import math
 import os
@@ -16,9 +16,9 @@ from approxsvm.frames.rows import check_sparse
 from approxsvm.frontends.libsvm import read_libsvm_data
 from approxsvm.frontends.plain_tables import numbers_of, read_cells, table_of
 
-_MAX_DEFLATE_RATIO = 1032  # bytes per byte: the longest match of the method is 258 bytes for two bits
-_MAX_EMPTY_ROWS = 1 << 20  # limit for the rows without a number in a sparse matrix
-_MAX_CELLS_PER_BYTE = 64  # limit for text; a table without gaps has at most one cell for every two bytes
+_MAX_DEFLATE_RATIO = 1032  # output bytes per input byte: the longest deflate match is 258 bytes for two bits
+_MAX_EMPTY_ROWS = 1 << 20  # limit on the number of empty rows in a sparse matrix
+_MAX_CELLS_PER_BYTE = 64  # limit for text files; without empty cells, every cell takes at least two bytes
 
 
 def read_rows(
@@ -35,11 +35,11 @@ def read_rows(
     Parameters
     ----------
     path : str or path
-        .npy (a 2-d array, mapped rather than read), .npz (one 2-d array, or a sparse matrix of scipy.sparse.save_npz),
-        .csv and .parquet (read by pandas; a first line of names is recognised), anything else LIBSVM text, whose labels
-        are dropped.
+        A .npy file (a 2-d array, memory-mapped rather than read), a .npz file (one 2-d array, or a sparse matrix saved
+        by scipy.sparse.save_npz), or a .csv or .parquet file (read by pandas; a header line is recognised). Any other
+        file is read as LIBSVM text, whose labels are dropped.
     n_features : int, optional
-        Number of columns that the rows must have; LIBSVM text may use fewer.
+        Number of columns that the rows must have; LIBSVM text may use fewer columns.
     columns : sequence of str, optional
         Names of the feature columns, in the model's order. Default: all columns. Columns of a .csv file without names
         are "1", "2", ...
@@ -48,17 +48,17 @@ def read_rows(
     delimiter : str, optional
         The character between columns of a .csv file. Default: a comma.
     header : bool, optional
-        Whether the first line of a .csv file has names. Default: `has_names` decides.
+        Whether the first line of a .csv file has column names. Default: as `has_names` detects.
 
     Returns
     -------
     ndarray, csr_array or pandas.DataFrame of shape (n_rows, n_features)
-        A .csv file is read without pandas if it is not installed: to an array, whose columns have no names.
+        The rows. Without pandas, a .csv file is read into an array, whose columns have no names.
 
     Raises
     ------
     DataFormatError
-        The file does not have the format of its suffix, lacks a column, or has the wrong number of columns.
+        The content of the file does not match its suffix, a column is missing, or the number of columns is wrong.
     OSError
         The file cannot be read.
     """
@@ -101,7 +101,7 @@ def _select_columns(table: Any, columns: Sequence[str] | None, target: str | Non
 
 
 def _positions(names: list[str], columns: Sequence[str] | None, target: str | None, name: str) -> list[int]:
-    """Return the positions of the feature columns; DataFormatError for one that the file lacks."""
+    """Return the positions of the feature columns; raise DataFormatError if the file lacks one of these columns."""
     places = {column: k for k, column in enumerate(names)}
     for wanted in [*(columns or ()), *([] if target is None else [target])]:
         if wanted not in places:
@@ -116,7 +116,7 @@ def _npy(path: str | os.PathLike[str]) -> Any:
 
 
 def _npz(path: str | os.PathLike[str]) -> Any:
-    """Read a sparse matrix or the only array; nothing that would have to be unpickled."""
+    """Read a sparse matrix or a single array; reject content that would have to be unpickled."""
     name, n_bytes, n_numbers = os.fspath(path), os.path.getsize(path), 0
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
@@ -156,7 +156,7 @@ def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
 
 
 def _check_entry(entry: zipfile.ZipInfo, n_bytes: int, name: str) -> None:
-    """Reject entries that NumPy never writes; this limits memory to about a thousand times the file's `n_bytes`."""
+    """Reject zip entries that NumPy never writes, so that memory is at most about 1000 times `n_bytes` of the file."""
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataFormatError(
             f"{name}: {entry.filename} is compressed by method {entry.compress_type}, expected 0 or 8"
@@ -173,7 +173,7 @@ def _parquet(path: str | os.PathLike[str]) -> Any:
 
 
 def _exact_numbers(pandas: Any) -> dict[str, Any]:
-    """Return the option that makes pandas parse float64 numbers exactly, as later versions always do."""
+    """Return the option that makes older versions of pandas parse float64 numbers exactly, as newer versions do."""
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
@@ -181,7 +181,7 @@ def _exact_numbers(pandas: Any) -> dict[str, Any]:
 def csv_names(
     path: str | os.PathLike[str], delimiter: str | None = None, header: bool | None = None
 ) -> list[str] | None:
-    """Return the column names in a .csv file; None if it has none."""
+    """Return the column names in a .csv file; None if the file has no header."""
     first, second = first_cells(path, delimiter or ",")
     if delimiter is None:
         refuse_other_delimiter(first, os.fspath(path))
@@ -212,13 +212,13 @@ def _plain_csv(
 
 
 def _check_some(path: str | os.PathLike[str]) -> None:
-    """Reject an empty file, for which libraries have various messages, and a pipe, which can be read only once."""
+    """Reject an empty file, for which libraries raise various errors, and a pipe, which can be read only once."""
     if os.path.getsize(path) == 0:
         raise ValueError("the file is empty" if os.path.isfile(path) else "tables are read from files, not from pipes")
 
 
 def _check_cells(path: str | os.PathLike[str], n_columns: int) -> None:
-    """Reject a table that is nearly all gaps, because pandas pads short lines to the length of the longest one."""
+    """Reject a table that would be mostly empty, because pandas pads all lines to the length of the longest line."""
     n_bytes, n_lines = os.path.getsize(path), 1
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -252,19 +252,19 @@ def read_dense(
     n_features: int | None = None,
     header: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Read dense text: one row per line, its label first, with a value for every column.
+    """Read dense text: each line has the label of a row, then a value for every column.
 
     Parameters
     ----------
     path : str or path
     delimiter : str, optional
-        The character between columns. Default: any run of blanks and tabs.
+        The character between columns. Default: any sequence of blanks and tabs.
     labels : bool
-        Whether the first column holds labels, as in LIBSVM text.
+        Whether the first column contains labels, as in LIBSVM text.
     n_features : int, optional
-        Number of columns that the rows must have, without the label.
+        Number of columns that the rows must have, not counting the label.
     header : bool, optional
-        Whether the first line has names. Default: `has_names` decides.
+        Whether the first line has column names. Default: as `has_names` detects.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def _check_delimiter(delimiter: str | None) -> None:
 def _dense_table(
     path: str | os.PathLike[str], name: str, delimiter: str | None, header: bool | None
 ) -> tuple[Any, int]:
-    """Return all columns as float64, NaN for cells that are not numbers, and the number of their first line."""
+    """Return all columns as float64, with NaN for non-numeric cells, and the line number of the first row."""
     try:
         _check_some(path)
         first, second = first_cells(path, delimiter)

@@ -1,4 +1,4 @@
-"""Readers of the file formats of models, by the native `file_kind` of their content; docs/sources.md describes them."""
+"""Readers of model files, keyed by the kind that the native `file_kind` detects; docs/sources.md lists the formats."""
 
 from collections.abc import Callable
 from pathlib import Path

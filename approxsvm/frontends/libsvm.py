@@ -1,6 +1,6 @@
-"""LIBSVM model and data files, and its `svm_model` objects.
+"""Frontend for LIBSVM's model files, data files and `svm_model` objects.
 
-The text is parsed natively (cpp/text); here it becomes arrays with column numbers.
+The native parser (cpp/text) parses the text; this module converts the result to arrays with column numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from approxsvm.ir.outputs import DensityMarks, LaplaceNoise, Outputs, PairwiseSi
 from approxsvm.system.options import whole_number
 from approxsvm.system.threads import n_threads
 
-_MAX_COLUMNS: Final = 2**31 - 1  # limit of sparse rows: LIBSVM's indices are ints
+_MAX_COLUMNS: Final = 2**31 - 1  # limit for sparse rows, because LIBSVM's indices are of type int
 _TASKS: dict[str, Task] = {
     "c_svc": "classification",
     "nu_svc": "classification",
@@ -30,7 +30,7 @@ _TASKS: dict[str, Task] = {
     "nu_svr": "regression",
     "one_class": "one_class",
 }
-# These are in the order of LIBSVM's enumerations.
+# Both tuples have the order of LIBSVM's enumerations.
 _OBJECT_TYPES: Final = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 _OBJECT_KERNELS: Final = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _OBJECT: Final = "this svm_model"
@@ -43,13 +43,13 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     ----------
     path : str or path
     n_features : int, optional
-        Number of columns, if the data have more than the support vectors use. Column 0 has index 1, or index 0 if a
-        support vector uses it.
+        Number of columns, if the data have more columns than the support vectors use. Column 0 has index 1, or index 0
+        if a support vector uses index 0.
 
     Returns
     -------
     KernelModel
-        Support vectors are kept sparse.
+        The model; its support vectors are stored sparse.
 
     Raises
     ------
@@ -65,13 +65,13 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
 
 
 def read_libsvm(path: str | os.PathLike[str], *, n_features: int | None = None) -> KernelModel:
-    """Read a model file with any kernel; support vectors are kept sparse."""
+    """Read a model file with any kernel into a model with sparse support vectors."""
     name = os.fspath(path)
     return model_of(_native.read_libsvm_model(name), name, n_features)
 
 
 def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None = None) -> KernelModel:
-    """Build the model of a file or an object of LIBSVM; `name` is for messages."""
+    """Build the model from the content of a LIBSVM file or object; `name` appears in error messages."""
     kind = {"linear": "linear", "polynomial": "poly"}.get(content["kernel_type"])
     numbers: dict[str, Any] = {**content}
     if kind is not None:  # the parser requires the numbers of each kernel
@@ -83,7 +83,7 @@ def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 
 def is_svm_model(candidate: Any) -> bool:
-    """Return whether an object has LIBSVM's class, without importing it."""
+    """Return whether an object is an instance of LIBSVM's model class, without importing LIBSVM."""
     cls = type(candidate)
     return cls.__name__ == "svm_model" and cls is getattr(sys.modules.get("libsvm.svm"), "svm_model", None)
 
@@ -91,7 +91,7 @@ def is_svm_model(candidate: Any) -> bool:
 def read_svm_model(model: Any) -> KernelModel:
     """Read an `svm_model` of libsvm.svm, which must not have been freed.
 
-    It is read in memory: a file would round support vectors to eight digits.
+    The model is read from memory, because a file would round support vectors to eight digits.
     """
     n_classes, n_sv = int(model.nr_class), int(model.l)
     svm_type, kernel = int(model.param.svm_type), int(model.param.kernel_type)
@@ -130,12 +130,12 @@ def read_svm_model(model: Any) -> KernelModel:
 
 
 def _numbers(pointer: Any, n: int) -> Any:
-    """Copy the `n` numbers at a pointer; none if it is null."""
+    """Copy the `n` numbers at a pointer; return an empty array if the pointer is null."""
     return np.array(pointer[:n] if pointer else [], np.float64)
 
 
 def _vectors(model: Any, n_sv: int) -> tuple[Any, Any, Any]:
-    """Return support vectors as CSR arrays, with LIBSVM's indices."""
+    """Return the support vectors as the arrays of a CSR matrix, with LIBSVM's indices."""
     indptr, indices, values = [0], [], []
     for k in range(n_sv):
         row = model.SV[k]
@@ -161,12 +161,12 @@ def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | 
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
-    assert gamma is not None  # the parser requires it for this kernel
+    assert gamma is not None  # required by the parser for this kernel
     return _machine(content, name, n_features, gamma)
 
 
 def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None, gamma: float) -> KernelModel:
-    """Build the model with its support vectors, coefficients, labels and probabilities."""
+    """Build a model with support vectors, coefficients, labels and probabilities."""
     from scipy.sparse import csr_array
 
     first_index = 0 if content["min_index"] == 0 else 1
@@ -197,7 +197,7 @@ def _machine(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 
 def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int) -> InputMap | None:
-    """Return the scaling of a model of the Point Cloud Library, which divides some features of each row."""
+    """Return the scaling in a Point Cloud Library model, which divides some features of each row."""
     if not len(content.get("scales", ())):
         return None
     divide = np.ones(n_columns)
@@ -206,7 +206,7 @@ def _scaling(content: _native.LibsvmModelDict, first_index: int, n_columns: int)
 
 
 def _outputs(content: _native.LibsvmModelDict, task: Task) -> Outputs:
-    """Return the probabilities, if the file has what svm_check_probability_model of LIBSVM requires."""
+    """Return the probabilities if the file has the fields that LIBSVM's svm_check_probability_model requires."""
     none = np.empty(0)
     prob_a, prob_b = content.get("probA", none), content.get("probB", none)
     marks = content.get("prob_density_marks", none)
@@ -232,12 +232,12 @@ def read_libsvm_data(
     ----------
     path : str or path
     n_features : int, optional
-        Number of columns. Default: the largest index of the file. Test files often use fewer features than the training
-        file, so give it for them.
+        Number of columns. Default: the largest index in the file. Pass `n_features` for test files, because test files
+        often use fewer features than the training file.
     zero_based : bool, optional
-        Whether column 0 has index 0 rather than index 1. Default: whether some row uses index 0.
+        Whether column 0 has index 0 rather than index 1. Default: True if some row uses index 0.
     n_jobs : int, optional
-        Number of threads, as in scikit-learn. Default: 1; -1 for all processors.
+        Number of threads, as in scikit-learn. Default: 1. A value of -1 means all processors.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def read_libsvm_data(
     Raises
     ------
     DataFormatError
-        A line is malformed (the message names it), or an index lies outside `n_features`.
+        A line is malformed (the message names the line), or an index exceeds `n_features`.
     OSError
         The file cannot be read.
     """
@@ -260,14 +260,14 @@ def read_libsvm_data(
         raise DataFormatError(f"{name}: index 0 is used, but with zero_based=False indices start at 1")
     columns = _n_columns(max_index, first_index, n_features, name, DataFormatError)
     if indptr[-1] <= np.iinfo(np.int32).max:
-        indptr = indptr.astype(np.int32)  # as narrow as the column indices
+        indptr = indptr.astype(np.int32)  # the same dtype as the column indices
     if first_index:
         indices -= 1
     return csr_array((values, indices, indptr), shape=(len(labels), columns)), labels
 
 
 def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
-    """Return the number of columns: as many as the file needs, or as the caller requests if that is enough."""
+    """Return `wanted`, or by default the number of columns that the file uses; raise `error` if `wanted` is smaller."""
     needed = max(1, max_index + 1 - first_index)
     if wanted is None:
         return needed

@@ -1,4 +1,4 @@
-"""Decision functions of pairs of classes, in any program's layout, converted to LIBSVM's block of coefficients."""
+"""Conversion of pairwise decision functions from any program's layout to LIBSVM's block of coefficients."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from approxsvm.ir.outputs import class_pairs
 
 @dataclass(frozen=True, eq=False)
 class PairTerms:
-    """One decision function: coefficients of some of the support vectors, and an intercept.
+    """Decision function of one pair: coefficients of some of the support vectors, and an intercept.
 
     A positive value votes for the first class of the pair.
     """
@@ -27,7 +27,7 @@ class PairTerms:
 
 @dataclass(frozen=True, eq=False)
 class PairBlock:
-    """Fields of KernelModel; `order` lists the rows of support vectors to use, some more than once."""
+    """Fields of KernelModel; `order` lists the support vectors to use, some of which may occur more than once."""
 
     order: npt.NDArray[np.intp]
     dual_coef: FloatArray
@@ -36,12 +36,13 @@ class PairBlock:
 
 
 def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> PairBlock:
-    """Build LIBSVM's block of the decision functions of all pairs (0, 1), (0, 2), ..., (1, 2), ....
+    """Build LIBSVM's coefficient block for the decision functions of all pairs (0, 1), (0, 2), ..., (1, 2), ....
 
-    The block stores each support vector for the pairs of one class, to which a trained machine restricts it. Other
-    vectors, such as those of linear kernels that a program has summed up, are repeated for each class that they need.
+    The block stores each support vector for the pairs of one class, because training uses a vector only in the pairs of
+    its class. Vectors that occur in pairs without a common class, such as the summed vectors of linear kernels, are
+    repeated.
 
-    Raises ModelFormatError if a function uses a support vector that does not exist, or uses one twice.
+    Raises ModelFormatError if a function uses a support vector that does not exist, or uses the same vector twice.
     """
     pairs = class_pairs(n_classes)
     used: dict[int, list[tuple[tuple[int, int], float]]] = defaultdict(list)
@@ -75,7 +76,7 @@ def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> Pai
 
 
 def _owner(terms: Sequence[tuple[tuple[int, int], float]]) -> int:
-    """Return the class with most of the pairs; on a tie, the class that the sign of the first coefficient favours."""
+    """Return the class that most of the pairs contain; the sign of the first coefficient breaks ties."""
     counts: dict[int, int] = defaultdict(int)
     for pair, _ in terms:
         for end in pair:

@@ -1,10 +1,10 @@
-"""Numbers in files of other programs."""
+"""Conversion of numbers in files of other programs."""
 
 from typing import Any
 
 
 def plain_float(text: Any) -> float:
-    """Convert a string like `float`, but reject what only Python accepts: underscores and digits of other scripts."""
+    """Convert a string like `float`, but reject syntax that only Python accepts: underscores and non-ASCII digits."""
     if isinstance(text, str) and ("_" in text or not text.isascii()):
         raise ValueError(f"could not convert string to float: {text[:40]!r}")
     return float(text)

@@ -1,4 +1,4 @@
-"""Delimited text without pandas, by Python's csv module: numbers, and strings where a column has any."""
+"""Reader of delimited text without pandas, by Python's csv module: columns of numbers, and of strings if needed."""
 
 import csv
 import os
@@ -11,12 +11,12 @@ from approxsvm.errors import DataFormatError
 from approxsvm.frames.text_columns import MISSING_CELLS
 from approxsvm.frontends.plain_numbers import plain_float
 
-# What pandas writes and reads for the columns of truth values.
+# The strings that pandas reads as boolean values.
 _TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 
 
 def read_cells(path: str | os.PathLike[str], delimiter: str | None, *, is_named: bool) -> list[list[str]]:
-    """Return the cells of each line after the names; blanks divide them without a delimiter.
+    """Return the cells of each line after the header; without a delimiter, cells are separated by blanks.
 
     Raises DataFormatError for a line whose number of cells differs from the first line's.
     """
@@ -35,7 +35,7 @@ def read_cells(path: str | os.PathLike[str], delimiter: str | None, *, is_named:
 
 
 def table_of(cells: Sequence[Sequence[str]], positions: Sequence[int]) -> Any:
-    """Return these columns as an array: float64, NaN for missing cells, or objects if a column has other texts."""
+    """Return columns as an array: float64 with NaN for missing cells, or objects if a column has strings."""
     columns = [_column([row[k] for row in cells]) for k in positions]
     are_numbers = all(isinstance(column, np.ndarray) for column in columns)
     table = np.empty((len(cells), len(positions)), np.float64 if are_numbers else object)
@@ -45,12 +45,12 @@ def table_of(cells: Sequence[Sequence[str]], positions: Sequence[int]) -> Any:
 
 
 def numbers_of(cells: Sequence[str]) -> Any:
-    """Return cells as float64, NaN for those that are missing or no numbers."""
+    """Return cells as float64, with NaN for missing and non-numeric cells."""
     return np.array([np.nan if (number := _number(cell)) is None else number for cell in cells])
 
 
 def _column(cells: Sequence[str]) -> Any:
-    """Return an array of numbers, or a list of texts, NaN for missing ones."""
+    """Return an array of numbers or a list of strings, with NaN for missing cells."""
     known = [cell for cell in cells if cell not in MISSING_CELLS]
     if all(_number(cell) is not None for cell in known):
         return numbers_of(cells)

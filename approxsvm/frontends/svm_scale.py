@@ -1,8 +1,8 @@
-"""Scaling parameters saved by LIBSVM's svm-scale (option -s), as an input map.
+"""Conversion of scaling parameters saved by LIBSVM's svm-scale (option -s) to an input map.
 
 The reference is svm-scale's formula, lower + (upper - lower) * (x - least) / (greatest - least), in float64 and in this
-order; bounds hold for the real numbers as well. Its output text has six digits, so rows that went through a file differ
-from it by about 1e-6 of their range.
+order; bounds also hold for the formula in exact arithmetic. svm-scale writes six digits, so scaled rows in a file
+differ from the reference by about 1e-6 of their range.
 """
 
 import os
@@ -25,17 +25,17 @@ from approxsvm.ir.outputs import LaplaceNoise, Outputs
 class ScaleRange:
     """Contents of a range file."""
 
-    # Limits to which the training rows were scaled; other rows may lie outside
+    # Limits of the scaled training rows; other rows may exceed these limits
     lower: float
     upper: float
-    # Index -> (smallest, largest) value of the training rows. The file omits features with only one value, and those
-    # that never occur: svm-scale turns them into 0.
+    # Index -> (smallest, largest) value in the training rows. The file omits features that have only one value or never
+    # occur, because svm-scale replaces these features by 0.
     features: dict[int, tuple[float, float]]
     # (y_lower, y_upper, y_min, y_max), if the file has a y section
     target: tuple[float, float, float, float] | None = None
 
     def target_unit(self) -> tuple[Fraction, Fraction] | None:
-        """Return the factor and the addend that restore the raw target; None without a y section."""
+        """Return the factor and the addend that restore the raw target; None if the file has no y section."""
         if self.target is None:
             return None
         y_lower, y_upper, y_min, y_max = self.target
@@ -43,9 +43,9 @@ class ScaleRange:
         return factor, Fraction(y_min) - Fraction(y_lower) * factor
 
     def input_map(self, n_features: int, first_index: int = 1) -> InputMap:
-        """Return the map of raw rows to scaled rows; `first_index` is the index of column 0.
+        """Return the map from raw rows to scaled rows; `first_index` is the index of column 0.
 
-        Raises ModelFormatError if the file scales a feature outside the columns.
+        Raises ModelFormatError if the file scales a feature whose index is not one of the columns.
         """
         first, last = min(self.features, default=first_index), max(self.features, default=first_index)
         if first < first_index:
@@ -70,7 +70,7 @@ class ScaleRange:
 
 
 def read_range_file(path: str | os.PathLike[str]) -> ScaleRange:
-    """Read a file that ``svm-scale -s`` wrote; DataFormatError names a malformed line."""
+    """Read a file that ``svm-scale -s`` wrote; raise DataFormatError, which names the line, if a line is malformed."""
     name = os.fspath(path)
     with open(name, encoding="utf-8-sig", errors="replace") as file:
         lines = [line.split() for line in file]
@@ -130,26 +130,26 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
     Parameters
     ----------
     model : KernelModel, fitted estimator, or path
-        Trained on the output of svm-scale; any model that `read_any` reads.
+        A model that was trained on the output of svm-scale; `read_any` lists the supported sources.
     path : str or path
-        The range file that svm-scale saved, the scale file of e1071's write.svm (R), or the file rescale of a signature
-        of GRASS GIS's i.svm.train.
+        The range file that svm-scale saved, the scale file of e1071's write.svm (R), or the file ``rescale`` in a
+        signature folder of GRASS GIS's i.svm.train.
     restore_target : bool
-        Also restore values of a regression to the units of the raw target, by the y section of the file, or by the file
-        of e1071 that ends in .yscale; svm-predict does not do this.
+        Whether to restore values of a regression to the units of the raw target, by the y section of the file or by
+        e1071's .yscale file. svm-predict does not do this.
 
     Returns
     -------
     KernelModel
-        Has more columns if the range file scales features that no support vector uses.
+        The model with an input map. It has more columns if the range file scales features that no support vector uses.
 
     Raises
     ------
     DataFormatError
         The file is not a range file; the message names the line.
     UnsupportedModelError
-        The model already has an input map or is an ensemble, or `restore_target` finds no y section or no
-        regression.
+        The model already has an input map or is an ensemble, or `restore_target` is True but the file has no y section
+        or the model is not a regression.
     """
     from approxsvm.frontends import read_any
 

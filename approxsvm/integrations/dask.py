@@ -26,37 +26,38 @@ def score(
     columns: Sequence[str] | None = None,
     on_error: Literal["fail", "null", "skip"] = "fail",
 ) -> Any:
-    """Score a Dask data frame, lazily, partition by partition.
+    """Predict a Dask data frame, lazily, partition by partition.
 
-    The artifact is a separate task, so the scheduler sends it to each worker once. A worker verifies its checksum and
-    opens it once. Workers need the same version of approxsvm.
+    The artifact is a separate task, so the scheduler sends the artifact to each worker once. A worker verifies the
+    checksum and opens the artifact once. All workers need the version of approxsvm that the client has.
 
     Parameters
     ----------
     ddf : dask.dataframe.DataFrame
-        Columns are matched as by `Predictor.predict_arrow`.
+        Columns are matched as in `Predictor.predict_arrow`.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models are applied in one pass; their columns begin with their names.
+        Several models are applied in one pass; the names of their output columns begin with the names in the mapping.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str
         Columns to copy to the result, before the outputs.
     columns : sequence of str, optional
-        The feature columns, in the models' order; or one column of lists. These are Arrow lists, or Python lists if
-        Dask's option ``dataframe.convert-string`` is off; otherwise Dask turns Python lists into strings.
+        The feature columns, in the models' order, or one column of lists. Lists are Arrow lists, or Python lists if
+        Dask's option ``dataframe.convert-string`` is off, because Dask would otherwise convert Python lists to strings.
     on_error : {"fail", "null", "skip"}
-        What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range. With "null", answers
-        have pandas' nullable types.
+        How to treat rows that contain a null, NaN, infinity, or a number beyond the model's range. With "null",
+        predictions have pandas' nullable dtypes.
 
     Returns
     -------
     dask.dataframe.DataFrame
-        Has the index and the partitions of `ddf`.
+        The predictions, with the index and the partitions of `ddf`.
 
     Raises
     ------
     InputError
-        A column is missing or not numeric, or an output does not exist. A bad row raises when the result is computed.
+        A column is missing or not numeric, or an output does not exist. For a bad row, the error is raised when the
+        result is computed.
     MissingPackageError
         dask or pyarrow is not installed: ``pip install 'approxsvm[dask]'``.
     """
@@ -73,7 +74,7 @@ def score(
 
 
 def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
-    """Return the answers for a partition, with its index, after the kept columns."""
+    """Return the copied columns and the predictions of a partition, with the index of the partition."""
     import pandas as pd
 
     scorer = job.scorer(lambda: contents)
@@ -83,7 +84,7 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
     table = _as_arrow(frame.loc[:, [name in read for name in names]])
     for name in job.keep:
         if name not in read:
-            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow might change the values
+            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow may change values
     bound = scorer.bind(table.schema, features)
     scored, rows = score_batches(
         bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"
@@ -103,7 +104,7 @@ def _as_arrow(features: Any) -> Any:
 
 
 def _nullable() -> dict[Any, Any]:
-    """Return pandas' nullable types by Arrow type."""
+    """Return pandas' nullable dtype for each Arrow type."""
     import pandas as pd
 
     kinds = ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64")

@@ -1,4 +1,4 @@
-"""Models as SQL functions: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
+"""Models as SQL functions of DuckDB: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ def register(
     outputs: Sequence[str] | None = None,
     on_error: Literal["fail", "null"] = "fail",
 ) -> None:
-    """Register a model as a function of a DuckDB connection; it is called with whole vectors of rows.
+    """Register a model as a vectorized function of a DuckDB connection.
 
-    The function takes the features in the model's order. Each is a DOUBLE, or a VARCHAR if the model takes texts for
-    it; models of whole texts take one VARCHAR. Features that the model does not use, such as columns that a
+    The function takes the features in the model's order. Each feature is a DOUBLE, or a VARCHAR if the feature is a
+    string; models of documents take one VARCHAR. Features that the model does not use, such as columns that a
     ColumnTransformer drops, may have any type and value. The function returns the label, in the type of the source
     model's labels, or a STRUCT if several columns are requested. A NULL in a used feature gives NULL, as usual in SQL,
-    unless a step of the pipeline fills missing values in. Every cursor of the connection may call the function; only
-    the cursor that registered it can replace it.
+    unless a pipeline step accepts missing values. Every cursor of the connection can call the function; only the cursor
+    that registered the function can replace it.
 
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
     name : str
-        Name of the function. It replaces a function of that name that was registered before.
+        Name of the function. A function registered earlier under the same name is replaced.
     model : path, bytes, Artifact, Predictor or compiled estimator
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     on_error : {"fail", "null"}
-        Whether NaN, infinity and numbers beyond the model's range fail the query or give NULL.
+        Whether NaN, infinity and numbers beyond the model's range make the query fail or give NULL.
 
     Raises
     ------
     InputError
-        `model` is more than one model or has no such output, or `on_error` is invalid.
+        `model` is more than one model or lacks a requested output, or `on_error` is invalid.
     MissingPackageError
         duckdb or pyarrow is not installed: ``pip install 'approxsvm[duckdb]'``.
 
@@ -82,11 +82,11 @@ def register(
     needed = names if takes_texts else [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
     schema = pa.schema([(names[k], pa.string() if k in texts else pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
-    # DuckDB's own rule for NULL would include columns that are unused or may be NULL.
+    # DuckDB's default treatment of NULL would also apply to columns that are unused or may be NULL.
     finds_nulls = on_error == "fail" and len(needed) < n_features
 
     def function(*columns: Any) -> Any:
-        # DuckDB passes arrays or, of several chunks, chunked ones.
+        # DuckDB passes arrays, or chunked arrays if there are several chunks.
         arrays = [c.combine_chunks() if isinstance(c, pa.ChunkedArray) else c for c in (columns[k] for k in used)]
         batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
         rows = np.flatnonzero(_has_no_null(batch, needed)) if finds_nulls else np.arange(batch.num_rows)
@@ -99,10 +99,10 @@ def register(
         answers = [column.cast(_STORED.get(column.type, column.type)) for column in scored.columns]
         if len(answers) == 1:
             return answers[0]
-        # All answers of a row are null, or none.
+        # Either all outputs of a row are null, or none is.
         return pa.StructArray.from_arrays(answers, scored.schema.names, mask=answers[0].is_null())
 
-    # DuckDB reads the number of parameters; one without an annotation takes any type.
+    # DuckDB reads the parameters from the signature; a parameter without an annotation accepts any type.
     kind, any_type = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.empty
     parameters = [
         inspect.Parameter(one, kind, annotation=any_type if k not in set(used) else str if k in texts else float)
@@ -112,7 +112,7 @@ def register(
     stored = [field.with_type(_STORED.get(field.type, field.type)) for field in bound.schema]
     types = connection.from_arrow(pa.schema(stored).empty_table()).types
     answer = types[0] if len(types) == 1 else connection.struct_type(dict(zip(bound.schema.names, types, strict=True)))
-    with suppress(duckdb.InvalidInputException):  # no function has that name
+    with suppress(duckdb.InvalidInputException):  # no function has this name
         connection.remove_function(name)
     connection.create_function(
         name,
@@ -125,7 +125,7 @@ def register(
 
 
 def _has_no_null(batch: Any, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return which rows have a value in each of these columns."""
+    """Return a mask of the rows that have values in all columns in `names`."""
     has_values = np.ones(batch.num_rows, np.bool_)
     for name in names:
         has_values &= batch.column(name).is_valid().to_numpy(zero_copy_only=False)

@@ -1,6 +1,6 @@
 """Predictions for Spark data frames, in batches of Arrow columns, and a Transformer for Spark ML pipelines.
 
-An artifact is sent to each machine once, as a file, and opened once in each Python worker.
+Spark sends an artifact to each machine once, as a file, and each Python worker opens the file once.
 """
 
 from __future__ import annotations
@@ -55,35 +55,36 @@ def score(
     keep: Sequence[str] | None = None,
     on_error: OnError = "fail",
 ) -> Any:
-    """Score a Spark data frame, lazily, with ``mapInArrow``.
+    """Predict a Spark data frame, lazily, with ``mapInArrow``.
 
-    Spark sends the artifact to each machine once, as a file. A worker compares the checksum, and its version of
-    approxsvm, with the driver's.
+    Spark sends the artifact to each machine once, as a file. A worker compares the checksum of the file, and the
+    worker's version of approxsvm, with the driver's.
 
     Parameters
     ----------
     dataframe : pyspark.sql.DataFrame
-        Columns are matched as by `Predictor.predict_arrow`. Spark Connect is not supported.
+        Columns are matched as in `Predictor.predict_arrow`. Spark Connect is not supported.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models are applied in one pass; their columns begin with their names.
+        Several models are applied in one pass; the names of their output columns begin with the names in the mapping.
     columns : sequence of str, optional
-        The feature columns, in the models' order; or one column of arrays, or of Spark ML's vectors.
+        The feature columns, in the models' order, or one column of arrays or of Spark ML vectors.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str, optional
         Columns to copy to the result, before the outputs. Default: all columns.
     on_error : {"fail", "null", "skip"}
-        What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
+        How to treat rows that contain a null, NaN, infinity, or a number beyond the model's range.
 
     Returns
     -------
     pyspark.sql.DataFrame
+        The copied columns and the predictions.
 
     Raises
     ------
     InputError
-        A column is missing or not numeric, or an output does not exist or has the name of a kept column. A bad
-        row fails the job, with a message that names it within its partition.
+        A column is missing or not numeric, or an output does not exist or has the name of a copied column. A bad row
+        makes the job fail with a message that names the row within its partition.
     MissingPackageError
         pyspark or pyarrow is not installed: ``pip install 'approxsvm[spark]'``.
     """
@@ -102,17 +103,17 @@ def score(
     schema = StructType([*(chosen.schema[name] for name in kept), *_spark_fields(answers)])
     _ship(dataframe.sparkSession, job)
     small, names = job.without_contents(), chosen.columns
-    plain = chosen.toDF(*(f"c{k}" for k in range(len(names))))  # mapInArrow would parse dots and backticks in names
+    plain = chosen.toDF(*(f"c{k}" for k in range(len(names))))  # `mapInArrow` would parse dots and backticks in names
     return plain.mapInArrow(lambda batches: _score_partition(batches, small, names, features), schema)
 
 
 def predict_udf(
     model: Any, *, outputs: Sequence[str] | None = None, on_error: Literal["fail", "null"] = "fail", spark: Any = None
 ) -> Any:
-    """Make an Arrow UDF for ``select``, ``withColumn`` and SQL.
+    """Create an Arrow UDF for ``select``, ``withColumn`` and SQL.
 
-    It takes the features in the model's order, ``df.select("id", svm("a", "b", "c"))``, or one column of texts if the
-    model takes whole texts. Register it with ``spark.udf.register("svm", svm)`` to use it in SQL.
+    The UDF takes the features in the model's order, ``df.select("id", svm("a", "b", "c"))``, or one column of strings
+    if the model takes documents. To use the UDF in SQL, register it with ``spark.udf.register("svm", svm)``.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def predict_udf(
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression. Several output columns are returned as a struct.
     on_error : {"fail", "null"}
-        What to do with rows that hold a null, NaN, infinity, or a number beyond the model's range.
+        How to treat rows that contain a null, NaN, infinity, or a number beyond the model's range.
     spark : pyspark.sql.SparkSession, optional
         Default: the active session.
 
@@ -132,8 +133,8 @@ def predict_udf(
     Raises
     ------
     InputError
-        The model has no such output, or `on_error` is invalid. A bad row fails the job, and so does a call with a
-        wrong number of columns.
+        The model lacks a requested output, or `on_error` is invalid. A bad row makes the job fail, and so does a call
+        with a wrong number of columns.
     """
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
@@ -149,7 +150,7 @@ def predict_udf(
     def predict(*columns: Any) -> Any:
         return _score_columns(columns, small, names)
 
-    # Spark reads the kind of function from its annotations.
+    # Spark derives the kind of a function from the annotations.
     predict.__annotations__ = {"columns": pa.Array, "return": pa.Array}
     return arrow_udf(predict, kinds if len(kinds) > 1 else kinds[0].dataType)
 
@@ -172,7 +173,7 @@ def _quoted(name: str) -> str:
 
 
 def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features]) -> tuple[Any, dict[str, Features]]:
-    """Select the kept columns, then the other features; vectors become arrays under another name."""
+    """Select the copied columns, then the other features; vectors are converted to arrays under another name."""
     names = list(dict.fromkeys(name for some in features.values() for name in some if name is not None))
     is_vector = {field.name: field.dataType.typeName() == "vectorudt" for field in dataframe.schema}
     arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
@@ -187,7 +188,7 @@ def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features
 
 
 def _arrow_schema(chosen: Any, features: Mapping[str, Features]) -> Any:
-    """Return Arrow types of the features. Columns that are only kept may have any type; here they are nulls."""
+    """Return the Arrow types of features. Columns that are only copied may have any type and get the null type."""
     names = {name for some in features.values() for name in some}
     return pa.schema(
         [
@@ -206,7 +207,7 @@ def _feature_type(name: str, kind: Any) -> Any:
 
 
 def _check_case(dataframe: Any, kept: Sequence[str], answers: Sequence[str]) -> None:
-    """Raise InputError for names that differ only in case, unless Spark distinguishes them."""
+    """Raise InputError for names that differ only in case, unless Spark is case-sensitive."""
     if dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
         return
     lower = {name.lower(): name for name in kept}
@@ -227,7 +228,7 @@ def _spark_fields(fields: Any) -> Any:
 
 
 def _spark_field(field: Any) -> Any:
-    """Convert a field to a type that Spark supports: it has no unsigned integers and no float16."""
+    """Convert a field to a type that Spark supports, because Spark has no unsigned integers and no float16."""
     if pa.types.is_unsigned_integer(field.type):
         return pa.field(field.name, pa.int64())
     return pa.field(field.name, pa.float32() if field.type == pa.float16() else field.type)
@@ -235,7 +236,7 @@ def _spark_field(field: Any) -> Any:
 
 @cache
 def _folder() -> Path:
-    """Create the folder of the files to ship, for the lifetime of this process."""
+    """Create the folder for the files that Spark sends, which exists as long as this process."""
     folder = Path(tempfile.mkdtemp(prefix="approxsvm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -246,12 +247,12 @@ def _file_name(digits: str) -> str:
 
 
 def _ship(spark: Any, job: Job) -> None:
-    """Add the artifacts to the Spark context, which copies each to a machine when a task there first needs it."""
+    """Add the artifacts to the Spark context, which copies a file to a machine when a task there first needs it."""
     context = spark.sparkContext
     shipped = {Path(name).name for name in context.listFiles}
     for name, digits in job.checksums:
         path = _folder() / _file_name(digits)
-        if not path.exists():  # machines that join later copy it from here
+        if not path.exists():  # machines that join later copy this file
             write_whole(job.contents[name], path)
         if path.name not in shipped:
             context.addFile(str(path))
@@ -289,7 +290,7 @@ def _place(first: int) -> Callable[[int], str]:
 def _for_spark(batch: Any) -> Any:
     schema = pa.schema([_spark_field(field) for field in batch.schema])
     columns = [
-        column if column.type == field.type else column.cast(field.type)  # a cast rejects some nulls in structs
+        column if column.type == field.type else column.cast(field.type)  # casts reject some nulls in structs
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -304,7 +305,7 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:
-        _bound_scorers.clear()  # only one entry: columns keep their types while a query runs
+        _bound_scorers.clear()  # one entry suffices, because column types are constant during a query
         _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
     answers = _for_spark(
         _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch
@@ -313,17 +314,17 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
 
 
 class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
-    """A stage of Spark ML pipelines that predicts with a compiled model; pipelines save and load it.
+    """Stage of Spark ML pipelines that predicts with a compiled model, and is saved and loaded with the pipeline.
 
-    It adds the columns that `score` returns.
+    The stage adds the columns that `score` returns.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     inputCols : list of str, optional
-        The feature columns, in the model's order. Default: matched by name.
+        The feature columns, in the model's order. Default: columns are matched by name.
     featuresCol : str, optional
-        Alternatively, one column of arrays or vectors, such as the output of VectorAssembler.
+        Name of a column of arrays or vectors, such as the output of VectorAssembler, instead of `inputCols`.
     outputs : list of str, optional
         See `score`.
     onError : {"fail", "null", "skip"}
@@ -335,7 +336,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         Both `inputCols` and `featuresCol` are given.
     """
 
-    __module__ = "approxsvm.spark"  # Spark ML writes this path into saved pipelines
+    __module__ = "approxsvm.spark"  # path that Spark ML writes into saved pipelines
 
     inputCols: Any = Param(  # noqa: N815  # Spark's names
         Params._dummy(), "inputCols", "feature columns", typeConverter=TypeConverters.toListString
@@ -380,7 +381,7 @@ class SVMTransformer(Transformer, MLReadable, MLWritable):  # type: ignore[misc]
         )
 
     def write(self) -> MLWriter:
-        """Return a writer that saves parameters as JSON and the artifact as data."""
+        """Return a writer that saves the parameters as JSON and the artifact as a file."""
         return _TransformerWriter(self)
 
     @classmethod

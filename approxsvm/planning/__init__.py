@@ -1,1 +1,1 @@
-"""Planner: chooses what to expand, to which degree, and about which centers."""
+"""Planner, which chooses expansions, their degrees and centers, or another way to evaluate a model."""

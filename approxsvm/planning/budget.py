@@ -1,4 +1,4 @@
-"""One budget of work for all trials of a search: a trial may take as much work as its plan may save in the end."""
+"""Common budget of work for all trials of a search: a trial may take as much work as the plan could save later."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from approxsvm.planning.costs.profiles import Profile
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort
 
-# Number of rows that a model is expected to answer, by default.
+# Number of rows that a model is expected to predict, by default.
 ROWS_EXPECTED: Final = 1_000_000
-# Processors that a search is assumed to share, so that plans do not depend on the machine; one thread answers rows.
+# Assumed number of threads in a search, so that plans do not depend on the machine; one thread predicts rows.
 _THREADS: Final = 2.0
-# Factors of the work that a search is worth, at each level of effort.
+# Factors by which each level of effort multiplies the work that a trial may take.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
-# Work in vain that is always acceptable, and the share of the possible savings that may always be spent on a trial.
+# Work on rejected plans that is always acceptable, and share of the possible savings that a trial may always take.
 ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
 SHARE_OF_SAVINGS: Final = 0.125
 
 
 class Budget:
-    """Work done, the least cost of a row so far, and what a further trial is worth."""
+    """Work of the search so far, least cost of a row so far, and the work that another trial is worth."""
 
     def __init__(self, problem: Problem, exact: Cost, seconds: FloatArray | None = None) -> None:
         limits = problem.limits
         self.is_free = limits.degree == limits.n_centers == "auto"
         self._is_rationed = self.is_free and problem.mode == "certified"
         self._known, self._effort = problem.known_sums, _EFFORT[limits.effort]
-        if seconds is None:  # of a multiply-add, under each profile
+        if seconds is None:  # seconds of a multiply-add, under each profile
             seconds = np.array([profile.seconds for profile in Profile.all()])
         self._work_of_cost = (limits.rows_expected or ROWS_EXPECTED) * seconds * WORK_PER_SECOND * _THREADS
-        # Least costs of any plan so far, and by weighed costs the least and the best plan's
+        # Least costs over all plans so far, and the weighted costs of the best plan
         self.least = exact
         self.best: FloatArray = exact.weighed if self.is_free else np.full_like(exact.weighed, np.inf)
         self._least = self.best
@@ -43,19 +43,20 @@ class Budget:
         self.was_too_little = False
 
     def may_win(self, hopeful: Cost, slack: float = 1.0) -> bool:
-        """Return whether a plan that costs at best this much is cheaper than all so far, under any profile."""
+        """Return whether a plan with the cost `hopeful` would be cheaper than all plans so far, under any profile."""
         return bool(np.any(hopeful.weighed < slack * self._least))
 
     def saved(self, hopeful: Cost) -> float:
-        """Return the work that a plan of this cost would save in all expected rows, on the mean of the profiles."""
+        """Return the work that a plan of this cost would save for all expected rows, averaged over the profiles."""
         return float(np.mean(np.maximum(self._least - hopeful.weighed, 0.0) * self._work_of_cost))
 
     def worth(self, hopeful: Cost) -> float:
-        """Return the work that trying a plan is worth if its rows may cost as little as `hopeful`.
+        """Return the work that a trial of a plan is worth if a row may cost as little as `hopeful`.
 
-        This is at most the work that the plan would save in all expected rows. Trials of plans other than the best so
-        far may take as much work as the best plan itself, with the sums that all plans need (or a fixed amount), so
-        that no more than half of all work is in vain; but a small share of possible savings may always be spent.
+        This work is at most the work that the plan would save for all expected rows. Trials of plans other than the
+        best plan so far may together take as much work as the best plan itself, including the sums that all plans need,
+        or a fixed amount of work. So at most half of all work is in vain. A small share of the possible savings may
+        always be spent.
         """
         if not self._is_rationed:
             return np.inf
@@ -67,13 +68,13 @@ class Budget:
         return saved * self._effort
 
     def allows(self, work: float, hopeful: Cost) -> bool:
-        """Return whether this work is worth it for a plan whose rows may cost as little as `hopeful`."""
+        """Return whether a plan is worth this work if a row may cost as little as `hopeful`."""
         is_worth = work <= self.worth(hopeful)
         self.was_too_little |= not is_worth
         return is_worth
 
     def record(self, cost: Cost, work: float, to_build: float) -> None:
-        """Record the result of a trial, its work, and the work of building its plan."""
+        """Record the cost of a row found by a trial, the work of the trial, and the work of building the plan."""
         self._spent += work
         least = np.minimum(self._least, cost.weighed)
         if (cost.weighed / least).max() < (self.best / least).max():

@@ -1,4 +1,4 @@
-"""Building of a plan: a function of the model, its rows and the plan alone, whether the plan was just found or kept."""
+"""Construction of artifacts, which depend only on the model, its rows and the plan, not on the search for the plan."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from approxsvm.planning.families.winner import build_network
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort, Request
 
-# Work that the norms of a plan may take, at each level of effort.
+# Maximum work of computing the norms of a plan, at each level of effort.
 NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Parts of a plan that the search for it has already built."""
+    """Parts of an artifact that the search for the plan has already built."""
 
     points: Points | None = None
     expanded: Expanded | None = None
     subspaces: dict[str, bytes] | None = None
-    network: dict[str, bytes] | None = None  # that speculates the winner
+    network: dict[str, bytes] | None = None  # section of the network that speculates the winner
 
 
 def build(
     model: KernelModel, problem: Problem, plan: Plan, request: Request, prepared: Prepared | None = None
 ) -> Artifact:
-    """Build a plan. `prepared` are parts that the search has built already; building them again gives the same."""
+    """Build an artifact by a plan. `prepared` contains parts that the search has built; other parts are built here."""
     done = prepared or Prepared()
     write = partial(writer.build, model, tolerance_asked=request.tolerance is not None, plan=plan)
     if plan.engine == "expansions":
@@ -65,9 +65,9 @@ def build_expanded(
     norm_work: float,
     of_centers: int | None = None,
 ) -> Expanded:
-    """Expand and certify about all these centers: all functions, or only the pairs of majority classes.
+    """Expand all functions, or only the pairs of majority classes, about the given centers, and certify the expansions.
 
-    If these centers are only some of the plan's, `of_centers` is the number of all of them.
+    If these centers are only part of the plan's centers, `of_centers` is the number of the plan's centers.
     """
     model, expansions, certificates = problem.model, [], []
     forms = None
@@ -105,5 +105,5 @@ def build_expanded(
 
 
 def part_of(progress: Callable[[float], None], first: float, last: float) -> Callable[[float], None]:
-    """Map the progress of one part, from 0 to 1, to the range from `first` to `last` of the whole."""
+    """Return a function that maps the progress of a part, from 0 to 1, to the range from `first` to `last`."""
     return lambda share: progress(first + (last - first) * share)

@@ -1,4 +1,4 @@
-"""Merges members of an ensemble that the planner leaves to the exact engine, to compute common kernels once."""
+"""Merging of ensemble members that use the exact engine, so that common kernels are evaluated once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from approxsvm.runtime.evaluator import Evaluator
 
 
 def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tuple[Ensemble, list[Built]]:
-    """Merge similar neighbours if that is cheaper; return the new ensemble and its built members."""
+    """Merge consecutive members with common kernels if this is cheaper; return the new ensemble with its artifacts."""
     members: list[SingleModel] = []
     results: list[Built] = []
     profile = Profile.all()[0]
@@ -56,7 +56,7 @@ def shared(ensemble: Ensemble, built: Sequence[Built], request: Request) -> tupl
 
 
 def replayed(ensemble: Ensemble, request: Request, build: Lowering) -> tuple[Ensemble, list[Built]]:
-    """Build the members by the request's plan, merged as the plan says; raise InputError if it does not fit."""
+    """Build and merge the members as the request's plan says; raise InputError if the plan does not fit."""
     plan = request.plan
     assert plan is not None
     n_planned = sum(member.n_functions for member in plan.members)
@@ -92,14 +92,14 @@ def _merged(ensemble: Ensemble, one: KernelModel, request: Request, n_functions:
 
 
 def _may_merge(ensemble: Ensemble, built: Built, request: Request) -> bool:
-    """Return whether a member, as built, could as well go to the exact engine."""
+    """Return whether the exact engine could evaluate a member instead of the member's built artifact."""
     may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
     may_be_exact = may_be_exact and not ensemble.asks_for_signs and any(tried.chosen for tried in built[1])
     return may_be_exact or (built[0].mode == "exact" and not built[0].section("subspaces"))
 
 
 def _machine(ensemble: Ensemble, member: SingleModel) -> KernelModel | None:
-    """Convert a member to a regression with a target's value, or a value above 0 for its label; None if impossible."""
+    """Convert a member to a regression of the target's value, or of the decision value; None if impossible."""
     if not isinstance(member, KernelModel) or member.kernel != "gaussian" or member.n_decisions > 1:
         return None
     side_by_side = ensemble.task == "regression" and ensemble.combination.weights is None
@@ -113,7 +113,7 @@ def _machine(ensemble: Ensemble, member: SingleModel) -> KernelModel | None:
 
 
 def _cost(model: KernelModel, constants: Constants, built: Built | None = None) -> float:
-    """Return the cost of a row in the exact engine, or by the plan that replaces it."""
+    """Return the cost of a row in the exact engine, or by the plan of `built`."""
     vector_cost = constants.product * model.n_features + constants.kernel
     if model.n_decisions > 1:
         vector_cost += SUM_COST * model.n_decisions
@@ -125,7 +125,7 @@ def _cost(model: KernelModel, constants: Constants, built: Built | None = None) 
 
 
 def _share_of_exact(tried: Sequence[TriedPlan], constants: Constants) -> float:
-    """Return the cost of the chosen plan relative to the exact engine's: measured in a race or else predicted."""
+    """Return the cost of the chosen plan relative to the exact engine's, from a timed comparison or predicted."""
     chosen = next((plan for plan in tried if plan.chosen), None)
     if chosen is None:
         return 1.0

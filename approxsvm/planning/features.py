@@ -1,4 +1,4 @@
-"""Lowering of linear models on features, for which there is nothing to plan: options must fit the model."""
+"""Lowering of linear models on features, which need no planning, but a check that options fit the model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from approxsvm.planning.request import Built, Lowering, Request
 
 
 def build_taylor(model: TaylorModel, request: Request) -> Built:
-    """Lower a model that is itself an expansion, without an exact engine as a fallback."""
+    """Lower a Taylor model, which is itself an expansion and has no exact engine as a fallback."""
     if request.mode != "approximate":
         raise UnsupportedModelError(
             f"mode {request.mode!r} needs support vectors, which a {model.source} does not have: compile it with "
@@ -28,7 +28,7 @@ def build_taylor(model: TaylorModel, request: Request) -> Built:
 
 
 def build_terms(model: TermsModel, request: Request) -> Built:
-    """Lower a model to the engines of its terms."""
+    """Lower a sum of terms that are not kernels to the exact engine."""
     if request.mode == "approximate":
         raise UnsupportedModelError(f"a {model.source} has no expansion: compile it with mode='certified' or 'exact'")
     if (request.limits.degree, request.limits.n_centers) != ("auto", "auto"):

@@ -1,4 +1,4 @@
-"""Compilation of models with a Gaussian kernel: expansions, subspaces or the exact engine alone."""
+"""Compilation of models with a Gaussian kernel to expansions, to sums in subspaces, or to the exact engine alone."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.planning.search import Choice, Found, search
 from approxsvm.system.threads import one_thread_inside
 
-# Default tolerance of a regression model's values, as a share of their range.
+# Default tolerance for the values of a regression, as a share of the range of values.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
-# The least tolerance in multiples of the shared float64 bound, which is computed from the largest coefficients of all
-# functions. With less, nearly every row would be computed again from the definition.
+# Minimum tolerance in multiples of the common float64 bound, which is computed from the largest coefficients of all
+# functions. With a smaller tolerance, nearly all rows would be evaluated again by definition.
 _OF_SHARED_MODULI: Final = 16.0
-# Rows that are used to estimate the float64 error of scaling.
+# Number of rows for the estimate of the float64 error of scaling.
 _TYPICAL_ROWS: Final = 256
 
 
 def build(model: KernelModel, request: Request) -> Built:
-    """Plan, expand and certify a model, and write its artifact."""
-    writer.input_scale_for(model.gamma)  # refuses what the format cannot hold, before any arithmetic
+    """Plan, expand and certify a model, and create its artifact."""
+    writer.input_scale_for(model.gamma)  # rejects numbers that the format cannot represent, before any arithmetic
     if request.plan is not None:
         limits = replace(request.limits, random_state=request.plan.seed)
         request = replace(request, center=request.plan.center, limits=limits)
@@ -66,31 +66,31 @@ def build(model: KernelModel, request: Request) -> Built:
 def _finished(
     model: KernelModel, problem: Problem, request: Request, found: Found, reason: str
 ) -> tuple[Artifact, float]:
-    """Build what the search has found; return it with the estimated seconds of its sums."""
+    """Build the plan that the search has found; return the artifact and the estimated seconds of its sums."""
     before = problem.known_sums.work
     artifact = building.build(model, problem, *_plan_of(problem, found, reason, request))
     return artifact, (problem.known_sums.work - before) / WORK_PER_SECOND
 
 
 def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], request: Request) -> list[Rival]:
-    """Return all plans that were tried, to race the best of them."""
+    """Return all plans that were tried, for a timed comparison of the best plans."""
     may_be_exact = request.limits.degree == request.limits.n_centers == "auto"
     rivals = []
     for tried, found in zip(choice.tried, choice.found, strict=True):
         seconds, always = 0.0, tried.chosen
         if found is None:
             seconds, always = (0.0, True) if may_be_exact else (math.inf, False)
-        elif isinstance(found, Candidate) and found.expanded is None:  # trials expand some of the centers
+        elif isinstance(found, Candidate) and found.expanded is None:  # the trial expanded only some centers
             seconds = found.seconds * len(found.points.centers) / max(found.n_probed, 1)
         rivals.append(Rival(tried, partial(finish, found), seconds, always))
     return rivals
 
 
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n_functions: int = 1) -> Artifact:
-    """Build the exact engine alone, which computes each kernel value once for all functions.
+    """Build only the exact engine, which computes each kernel value once for all functions.
 
-    With `by_sign`, only the signs of values matter, as labels. No tolerance is then promised, so that the cheapest
-    stage that determines the sign suffices. The functions may belong to `n_functions` members of an ensemble.
+    With `by_sign`, only the signs of values matter, because they are labels. Then no tolerance is promised, so that the
+    cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an ensemble.
     """
     request.check_plan(model, "exact")
     reason = "the exact engine alone"
@@ -107,20 +107,21 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n
 
 
 def _least(model: KernelModel, request: Request) -> float:
-    """Return the tolerance to promise: by default one that costs little, else the smallest that float64 allows."""
+    """Return the smallest tolerance to promise: a cheap one by default, the limit of float64 if one is requested."""
     return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 
 def _problem(model: KernelModel, request: Request) -> Problem:
-    """Create the planning problem, with rows that are already mapped and without feature names.
+    """Create the planning problem, with mapped rows and without feature names.
 
-    With names, scikit-learn would warn that the rows lack them.
+    With feature names, scikit-learn would warn that the rows have no names.
     """
     rows = request.rows
     tolerance = max(_promise(model, request), _least(model, request))
     if rows is not None and model.input_map is not None:
         rows = model.input_map.apply(rows)
-    # Labels of several classes by votes need only the winner's pairs; values, and labels by scores, need all pairs.
+    # To predict labels of several classes by votes, the winner's pairs suffice; values, and labels by scores, need all
+    # pairs.
     by_votes = model.has_pairs and math.isinf(tolerance) and model.outputs.label_rule == "votes"
     outputs = Outputs(label_rule="scores", decision_shape="each") if model.outputs.of_each_class else Outputs()
     return Problem(
@@ -135,13 +136,13 @@ def _problem(model: KernelModel, request: Request) -> Problem:
 
 
 def _plan_of(problem: Problem, found: Found, reason: str, request: Request) -> tuple[Plan, Request, Prepared]:
-    """Return the plan as data, and the parts that the search has built."""
+    """Return the plan as data, with the parts that the search has built."""
     make = partial(request.plan_of, problem.model, reason=reason)
     if isinstance(found, Candidate):
         points, work = found.points, NORM_WORK[request.limits.effort]
         plan = make(
             "expansions",
-            n_centers=min(points.n_requested, MAX_CENTERS) if len(points.centers) > 1 else 1,  # there are fewer rows
+            n_centers=min(points.n_requested, MAX_CENTERS) if len(points.centers) > 1 else 1,  # there may be fewer rows
             degree=found.degree,
             varying=None if points.varying is None else tuple(points.varying.tolist()),
             norm_work=None if work == USUAL_WORK else int(work),
@@ -178,7 +179,7 @@ def _check_plan(problem: Problem, request: Request) -> None:
 
 
 def _promise(model: KernelModel, request: Request) -> float:
-    """Return the tolerance to promise: the requested one or, by default, infinity or a share of a regression's range.
+    """Return the promised tolerance: the requested one or, by default, infinity or a share of a regression's range.
 
     Infinity means that only labels are promised.
     """
@@ -200,9 +201,10 @@ def _promise(model: KernelModel, request: Request) -> float:
 
 
 def _typical_row_error(model: KernelModel, rows: Any) -> float:
-    """Return the median over sample rows of the float64 error bound of the input map.
+    """Return the median of the input map's float64 error bound over sample rows.
 
-    Without sample rows, rows that are scaled to support vectors are used; the result is 0 if the map does more.
+    Without sample rows, the raw rows that the map scales to the support vectors are used; the result is 0 if the map
+    does more than scale.
     """
     if model.input_map is None:
         return 0.0

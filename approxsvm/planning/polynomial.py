@@ -1,4 +1,4 @@
-"""Lowering of models with linear, polynomial or sigmoid kernels: to a form, support vectors, or both."""
+"""Lowering of models with linear, polynomial or sigmoid kernels to a polynomial form, to support vectors, or both."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from approxsvm.planning.request import Built, Lowering, Request
 
 
 def build(model: KernelModel, request: Request) -> Built:
-    """Lower to a form if it is cheaper than the support vectors, and to these; only the form in mode "approximate"."""
+    """Lower to support vectors and, if cheaper, also to a polynomial form; in mode "approximate", only to the form."""
     request.check_positive_tolerance()
     kernel = "linear" if model.degree == 1 else f"polynomial of degree {model.degree}"
     summed_up = f"the kernel is {kernel} and summed up without error, so there is nothing to approximate"
@@ -40,7 +40,7 @@ def build(model: KernelModel, request: Request) -> Built:
 
 
 def build_sigmoid(model: KernelModel, request: Request) -> Built:
-    """Lower to the exact engine."""
+    """Lower a model with a sigmoid kernel to the exact engine."""
     if request.mode == "approximate":
         raise UnsupportedModelError("a sigmoid kernel has no expansion: compile it with mode='certified' or 'exact'")
     request.check_positive_tolerance()

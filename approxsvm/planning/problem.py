@@ -1,4 +1,4 @@
-"""A planning problem: a model with a Gaussian kernel, sample rows, and the limits and tolerance of its plans."""
+"""Planning problem: a model with a Gaussian kernel, sample rows, and the limits and tolerance of plans."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from approxsvm.runtime.evaluator import LABELS, Evaluator
 class Problem:
     """Input of the planner."""
 
-    model: KernelModel  # without an input map
-    frame: Frame  # its center is used by plans with a single center
-    rows: Any = None  # (n_rows, n_features): sample rows as the kernel sees them; by default, the support vectors
+    model: KernelModel  # model without an input map
+    frame: Frame  # frame whose center is used by plans with a single center
+    rows: Any = None  # (n_rows, n_features): mapped sample rows; by default, the support vectors
     mode: Mode = "certified"
-    tolerance: float = math.inf  # tolerance of values; infinite if only labels count
+    tolerance: float = math.inf  # tolerance of values; infinite if only labels matter
     limits: Limits = field(default_factory=Limits)
-    majority_only: bool = False  # whether a center, with several classes, needs only the pairs of its majority class
+    majority_only: bool = False  # whether centers need only the pairs of their majority classes
 
     @cached_property
     def exact(self) -> Evaluator:
-        """Evaluator of the exact model, built once."""
+        """Evaluator of the exact model, which is built once."""
         return Evaluator(writer.build(self.model, "exact", self.frame), n_jobs=-1)
 
     @cached_property
@@ -44,19 +44,19 @@ class Problem:
 
     @cached_property
     def known_sums(self) -> KnownSums:
-        """Cache of the sums that expansions of the model have computed so far."""
+        """Cache of the sums that have been computed for expansions of the model."""
         return KnownSums()
 
     @cached_property
     def products(self) -> Products:
-        """Counts that the cost of a row in the exact engine depends on."""
+        """Counts on which the cost of a row in the exact engine depends."""
         return Products.of(self.model, self.typical_rows)
 
     def winners(self, rows: Any) -> npt.NDArray[np.intp]:
-        """Return the class of each row, as a position among several classes."""
+        """Return the position of the predicted class of each row among several classes."""
         return np.asarray(self.exact.evaluate(rows, LABELS), dtype=np.intp)
 
     @property
     def typical_rows(self) -> Any:
-        """Sample rows, or the support vectors if there are none."""
+        """Sample rows, or the support vectors if there are no sample rows."""
         return self.model.support_vectors if self.rows is None else self.rows

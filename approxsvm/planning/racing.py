@@ -1,4 +1,4 @@
-"""A race of finished plans on held-out rows, by turns, on this machine: the option `measure` of compile."""
+"""Race of plans: a timed comparison on held-out rows, in turns, on this machine (option `measure` of compile)."""
 
 from __future__ import annotations
 
@@ -20,52 +20,53 @@ from approxsvm.planning.costs.cost import CALL_ROWS
 from approxsvm.planning.request import Built, Request, Stopwatch
 from approxsvm.runtime.evaluator import Evaluator
 
-# Maximum number of plans in a race, and estimated cost of a plan as a multiple of the least.
+# Maximum number of plans in a race, and maximum estimated cost of a plan as a multiple of the least cost.
 _MOST_PLANS: Final = 4
 _WITHIN: Final = 1.5
-# Processor seconds that finishing plans may always take.
+# Number of processor seconds that building the plans for a race may always take.
 _ACCEPTABLE_SECONDS: Final = 0.5
-# Maximum number of small calls, and of entries in the rows of all calls.
+# Maximum number of small calls in a turn, and maximum number of values in the rows of all calls.
 _CALLS: Final = 300
 _MAX_NUMBERS: Final = 1 << 24
-# Minimum and maximum number of rounds; calls of a turn. Plans that take longer than the least by this factor leave
-# after the first round.
+# Minimum and maximum number of rounds, and number of runs in a turn. Plans that take longer than the fastest plan by
+# the factor `_TOO_SLOW` are not timed after the first round.
 _LEAST_ROUNDS: Final = 3
 _MOST_ROUNDS: Final = 20
 _CALLS_OF_A_TURN: Final = 2
 _TOO_SLOW: Final = 2.0
-# Processor time hardly depends on other programs, but Windows counts it in steps of 16 milliseconds.
+# Processor time hardly depends on other programs, but Windows measures it in steps of 16 milliseconds.
 _clock: Final = perf_counter if os.name == "nt" else thread_time
 
 
 class Rival(NamedTuple):
-    """A plan that the search has tried."""
+    """Plan that the search has tried."""
 
     tried: TriedPlan
-    finish: Callable[[str], tuple[Artifact, float]]  # builds it, for this reason; returns the work of its sums, too
-    seconds: float  # estimated processor time of finishing; infinite if options exclude the plan
-    always: bool  # whether it takes part whatever its estimated cost
+    finish: Callable[[str], tuple[Artifact, float]]  # builds the plan, given a reason; also returns the sums' seconds
+    seconds: float  # estimated processor time of building; infinite if options exclude the plan
+    always: bool  # whether the plan always takes part, at any estimated cost
 
 
 class Times(NamedTuple):
-    """Least seconds per row."""
+    """Least measured seconds per row."""
 
-    asked: float  # in calls of the requested size
-    alone: float | None  # in calls of one row; None if other small calls are requested
+    asked: float  # seconds in calls of the requested size
+    alone: float | None  # seconds in calls of one row; None if other small calls are requested
 
 
 def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
-    """Return this thread's seconds for the answers of an artifact: the stopwatch of compile."""
+    """Call `answer` and return the seconds that it took in this thread; `compile` uses this as its stopwatch."""
     start = _clock()
     answer()
     return _clock() - start
 
 
 def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, search_seconds: float) -> Built:
-    """Finish the best plans by estimate; return the winner of a race, or the planner's choice if it is alone.
+    """Build the plans with the least estimated costs, and return the fastest of them in a race.
 
-    `reason` explains that choice. Other reasons contain nothing of the race, so that the bytes of an artifact follow
-    from its plan. The race takes about as much processor time as the search did.
+    If the planner's choice is the only finalist, it is returned without a race, with the explanation `reason`. The
+    explanations of winners contain no measured times, so that the plan determines the bytes of an artifact. The race
+    takes about as much processor time as the search did.
     """
     limits, tried = request.limits, [rival.tried for rival in rivals]
     chosen = [k for k, plan in enumerate(tried) if plan.chosen]
@@ -89,10 +90,11 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, sea
 
 
 def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds: float) -> list[int]:
-    """Choose at most four plans to race; return their positions, in this order.
+    """Choose at most four plans for a race; return their positions in ascending order.
 
-    Plans with `always` take part. Other plans do if their estimated cost is within 1.5 times of the least (and without
-    `rows_per_call` not far above it for a row alone), and if finishing them takes no more seconds than the search has.
+    Plans with `always` take part. Another plan takes part if its estimated cost is at most 1.5 times the least, if
+    building it does not exceed the seconds of the search, and, without `rows_per_call`, if a single row does not cost
+    far more than by the best plan.
     """
     costs = {k: cost for k, rival in enumerate(rivals) if (cost := rival.tried.share_of_exact) is not None}
     alone = {k: rival.tried.share_alone or 0.0 for k, rival in enumerate(rivals)}
@@ -109,10 +111,10 @@ def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds
 
 
 def race(racers: Sequence[Artifact], rows: Any, request: Request, most_seconds: float) -> tuple[int, list[Times]]:
-    """Return the position of the winner, and the times of all: the smallest plan within 5 % of the fastest wins.
+    """Return the position of the winner and the times of all plans; the smallest plan within 5 % of the fastest wins.
 
-    Without `rows_per_call`, calls are large, and plans that take more than three times as long as another for a row
-    alone cannot win. Timing ends after three rounds if it has taken `most_seconds`.
+    Without `rows_per_call`, calls are large, and a plan that takes more than three times as long as another plan for a
+    single row cannot win. Timing ends after three rounds if these took `most_seconds`.
     """
     assert request.stopwatch is not None
     rows_per_call, progress = request.limits.rows_per_call, partial(request.progress, "Racing")
@@ -137,7 +139,7 @@ def _least_seconds(
     call_rows: int,
     progress: Callable[[float], None],
 ) -> list[float]:
-    """Return the least seconds per row in calls of this size; a racer that cannot win is timed in one round only."""
+    """Return the least seconds per row in calls of the given size; plans that cannot win are timed in one round."""
     calls = _calls(rows, call_rows)
     n_rows = len(calls) * (calls[0].shape[0] if calls[0].ndim > 1 else 1)
     runs = [partial(_answer_all, Evaluator(artifact), calls) for artifact in racers]
@@ -148,7 +150,7 @@ def _least_seconds(
             break
         most = _TOO_SLOW * min(least[k] for k in may_win)
         for k in range(len(racers)) if n_done == 0 else [k for k in may_win if least[k] <= most]:
-            for _ in range(_CALLS_OF_A_TURN):  # the second finds coefficients and rows in the cache
+            for _ in range(_CALLS_OF_A_TURN):  # in the second run, coefficients and rows are in the cache
                 taken = stopwatch(racers[k], runs[k])
                 least[k], spent = min(least[k], taken), spent + taken
         progress((n_done + 1) / _MOST_ROUNDS)
@@ -156,7 +158,7 @@ def _least_seconds(
 
 
 def _answer_all(evaluator: Evaluator, calls: list[Any]) -> None:
-    """Compute what users ask for: values if the artifact promises them, else labels."""
+    """Compute the usual output: values if the artifact promises a tolerance, else labels."""
     are_values = math.isfinite(evaluator.artifact.header["tolerance"])
     answer: Callable[[Any], object] = evaluator.evaluate if are_values else evaluator.predict
     if calls[0].ndim == 1:
@@ -166,7 +168,7 @@ def _answer_all(evaluator: Evaluator, calls: list[Any]) -> None:
 
 
 def _calls(rows: Any, call_rows: int) -> list[Any]:
-    """Return the rows of the calls of a turn, evenly spread over `rows` or, if these are fewer, repeated."""
+    """Return the rows for the calls of a turn, evenly spread over `rows`, or repeated if there are too few rows."""
     n_present, is_dense = rows.shape[0], isinstance(rows, np.ndarray)
     numbers_of_row = rows.shape[1] if is_dense else rows.nnz // n_present
     most = min(CALL_ROWS, max(_MAX_NUMBERS // max(numbers_of_row, 1), 1))
@@ -174,5 +176,5 @@ def _calls(rows: Any, call_rows: int) -> list[Any]:
     n = size * min(most // size, _CALLS)
     drawn = np.linspace(0, n_present - 1, n).astype(np.intp) if n <= n_present else np.arange(n) % n_present
     if call_rows == 1 and is_dense:
-        return list(rows[drawn])  # as programs pass them
+        return list(rows[drawn])  # one array per row, as programs pass single rows
     return [rows[drawn[first : first + size]] for first in range(0, n, size)]

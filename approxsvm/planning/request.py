@@ -1,4 +1,4 @@
-"""Options of compile(), validated."""
+"""Validated options of compile()."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from approxsvm.ir.schema import MAX_DEGREE, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, real_number, whole_number
 
 Effort = Literal["low", "normal", "high"]
-# Receives a description of the current task and its completed share, from 0 to 1.
+# Function that gets a description of the current task and the completed share of the task, from 0 to 1.
 Progress = Callable[[str, float], None]
-# Runs what an artifact answers in a race, and returns the seconds that it took.
+# Function that calls another function for an artifact, and returns the seconds that the call took.
 Stopwatch = Callable[[Artifact, Callable[[], object]], float]
-# An artifact, and the candidate plans.
+# Artifact, and the plans that were tried for this artifact.
 Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Choices that the user forces or limits."""
+    """Choices of the planner that the user fixes or limits."""
 
-    # Numbers are forced
+    # A number fixes the choice
     degree: int | Literal["auto"] = "auto"
     n_centers: int | Literal["auto"] = "auto"
-    max_bytes: int | None = None  # size of the artifact
-    target_error: float | None = None  # maximum share of labels that differ, in mode "approximate"
-    effort: Effort = "normal"  # how many centers to try, and how much work each trial is worth
-    random_state: int = 0  # seed of the choice of rows and centers
+    max_bytes: int | None = None  # maximum size of the artifact
+    target_error: float | None = None  # maximum share of labels that differ from the source, in mode "approximate"
+    effort: Effort = "normal"  # determines the numbers of centers to try and the work that each trial is worth
+    random_state: int = 0  # seed for the choice of rows and centers
     rows_per_call: int | None = None  # call size to optimize for; None for batches
-    rows_expected: int | None = None  # rows that the model will answer, which limits the search; None for a million
+    rows_expected: int | None = None  # rows that the model will predict, which limits the search; None for a million
 
     def __post_init__(self) -> None:
         values: dict[str, Any] = {
@@ -55,9 +55,9 @@ class Limits:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Options of `compile`, documented there; `rows` are sample rows before any input map.
+    """Options of `compile`, as documented there; `rows` contains sample rows before any input map.
 
-    Raises InputError for values that are invalid for every model. Numbers and words become plain Python objects.
+    Raises InputError for values that are invalid for every model. Numbers and strings become plain Python objects.
     """
 
     mode: Mode
@@ -66,8 +66,8 @@ class Request:
     limits: Limits
     progress: Progress
     rows: Any = None
-    plan: Plan | None = None  # to build without a search
-    stopwatch: Stopwatch | None = None  # times the best plans; None if measure is False
+    plan: Plan | None = None  # plan to build without a search
+    stopwatch: Stopwatch | None = None  # function that times the best plans; None if `measure` is False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", one_of(self.mode, "mode", MODES))
@@ -90,7 +90,7 @@ class Request:
             )
 
     def check_options_with_plan(self) -> None:
-        """Raise InputError for options that guide a search if there is a plan, which contains the result of one."""
+        """Raise InputError for options that guide a search if a plan is given, because the plan replaces the search."""
         if self.plan is None:
             return
         options = {"center": self.center, "measure": self.stopwatch is not None, **asdict(self.limits)}
@@ -100,7 +100,7 @@ class Request:
                 raise InputError(f"{name} is {options[name]!r}, but the plan replaces it: leave it out")
 
     def check_plan(self, model: Any, *engines: str) -> None:
-        """Raise InputError if there is a plan that was made for another model or mode, or has none of these engines."""
+        """Raise InputError if the plan is for another model or mode, or the plan's engine is not one of `engines`."""
         plan = self.plan
         if plan is None:
             return
@@ -115,7 +115,7 @@ class Request:
             raise InputError(f"plan: engine is {plan.engine!r}, but must be {allowed} for this model and mode")
 
     def plan_of(self, model: Any, engine: Engine, reason: str, **choices: Any) -> Plan:
-        """Return a plan for the model, with the choices of its engine; the given plan, if there is one."""
+        """Return the given plan, or by default a plan for the model with the given engine and choices."""
         if self.plan is not None:
             return self.plan
         return Plan(
@@ -131,10 +131,10 @@ class Request:
         )
 
     def check_positive_tolerance(self) -> None:
-        """Raise InputError if the tolerance is not positive, for models that can keep any positive one."""
+        """Raise InputError if the tolerance is not positive; called for models that support all positive tolerances."""
         if self.tolerance is not None and not self.tolerance > 0.0:
             raise InputError(f"tolerance is {self.tolerance}, but must be positive")
 
 
-# Lowers a model to its artifact; the modules of planning list their lowerings by `kind`.
+# Function that lowers a model to its artifact; each planning module registers its lowerings by `kind`.
 Lowering = Callable[[Any, Request], Built]

@@ -1,17 +1,18 @@
-"""Search for the plan of a model with a Gaussian kernel: families of plans, tried in turn under one budget of work.
+"""Search for the plan of a model with a Gaussian kernel: families of plans are tried in turn under one work budget.
 
 | family | its hopeful cost assumes that | a trial builds |
 |---|---|---|
-| expansions about 1, 16, 64, ... centers | a step leaves the squared ratio of the last one | some centers |
-| higher degrees about the same centers | a degree leaves the squared ratio of the last one | some centers |
-| kernel sums in few coordinates | the cheapest sums decide all rows | some classes |
+| expansions about 1, 16, 64, ... centers | a step leaves the squared share of the last step | some centers |
+| higher degrees about the same centers | a degree leaves the squared share of the last degree | some centers |
+| kernel sums over few coordinates | the cheapest sums decide all rows | some classes |
 | the exact engine alone | its cost is known | nothing |
 
-A trial sends held-out rows through what it builds.
+A trial predicts held-out rows with the parts in the last column.
 
-A family is tried if its hopeful cost beats the plans tried so far and the budget allows the work of its trial. The plan
-with the least regret over the cost profiles is chosen: its cost relative to the least of all plans tried, on the
-profile where this is largest. Building is a function of the model, its rows and the plan (building.py).
+A family is tried if its hopeful cost is less than the costs of the plans tried so far and the budget allows the work of
+the trial. The plan with the least regret is chosen. The regret of a plan is the largest ratio, over all cost profiles,
+of the plan's cost to the least cost of all plans tried. The artifact is a function of the model, its rows and the plan
+(building.py).
 """
 
 from __future__ import annotations
@@ -34,32 +35,32 @@ from approxsvm.planning.families.subspaces import Subspaces, SubspaceTrials, goe
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Progress
 
-Found = Candidate | Subspaces | None  # None is the exact engine alone
+Found = Candidate | Subspaces | None  # None means the exact engine alone
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Choice of what to build, and all plans that were tried."""
+    """Chosen plan, and all plans that were tried."""
 
     chosen: Found
     reason: str
     tried: tuple[TriedPlan, ...] = ()
-    found: tuple[Found, ...] = ()  # as `tried`
+    found: tuple[Found, ...] = ()  # the plans in the order of `tried`
 
 
 class Family(NamedTuple):
-    """Plans of one kind."""
+    """Family of plans."""
 
-    hopeful: Callable[[], Cost | None]  # cost of a row at best; None if there is nothing to try
-    work: Callable[[], float]  # of the least trial
+    hopeful: Callable[[], Cost | None]  # returns the cost of a row at best; None if there is nothing to try
+    work: Callable[[], float]  # returns the work of the smallest trial
     trial: Callable[[Callable[[float], None]], None]
     task: str = "Planning"
 
 
 def search(problem: Problem, progress: Progress) -> Choice:
-    """Choose what to build.
+    """Choose the plan to build.
 
-    Raises UnsupportedModelError if no requested plan fits `max_bytes` or has the requested error.
+    Raises UnsupportedModelError if no requested plan fits into `max_bytes` or reaches the requested error.
     """
     if problem.mode == "exact":
         return Choice(None, "")
@@ -72,7 +73,7 @@ def search(problem: Problem, progress: Progress) -> Choice:
 
 
 class Search:
-    """Families of one problem, and what was tried of them."""
+    """Families of plans for one problem, and the plans that were tried."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._limits = problem, problem.limits
@@ -91,19 +92,19 @@ class Search:
         ]
         found.append(Family(expansions.hopeful_degree, lambda: 0.0, expansions.try_higher_degrees))
         in_few = Family(subspaces.hopeful_cost, subspaces.work, subspaces.run, "Looking for subspaces")
-        # Subspaces suit rows with many non-zero features; for other rows, expansions show first how much there is to
-        # gain.
+        # Subspaces suit rows with many non-zero features. For other rows, expansions are tried first, because their
+        # results limit the work on subspaces.
         return [in_few, *found] if goes_by_many_features(self._problem) else [*found, in_few]
 
     def run(self, progress: Progress) -> Choice:
-        """Try the families for as long as they could still be better."""
+        """Try each family that could still contain a better plan."""
         done = dict.fromkeys(("Planning", "Looking for subspaces"), 0.0)
         for family in self.families():
             hopeful = family.hopeful()
             if hopeful is None or not self.budget.allows(family.work(), hopeful):
                 continue
             start = done[family.task]
-            done[family.task] = 0.5 * (1.0 + start)  # half of the rest of the bar
+            done[family.task] = 0.5 * (1.0 + start)  # half of the rest of the progress bar
             family.trial(part_of(partial(progress, family.task), start, done[family.task]))
         progress("Planning", 1.0)
         return self._choice()
@@ -199,17 +200,19 @@ class Search:
 
 
 def chosen(tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
-    """Choose the smallest of the candidates about as good as the best, or a higher degree that halves the rest.
+    """Choose the smallest of the candidates that are about as fast as the fastest, or a higher degree that is better.
 
-    They are about as good if single rows are, too. The rest is the share of rows that are not certified. No weight of
-    slow rows makes up for an average that is far from the least.
+    A higher degree is better if it halves the number of uncertified rows.
+
+    A candidate is about as fast only if this also holds for single rows. A candidate whose average cost is far above
+    the least is excluded, even if it would be better with the weight of slow rows.
     """
     asked = ratios(c.costs.asked for c in tried)
     tried = [c for c, regret in zip(tried, asked, strict=True) if not regret > ABOUT * asked.min()]
     good = about_best(tried, SAME)
     quick = ABOUT * about_best(good, 1.0)[0].costs.alone
     best = min((c for c in good if np.all(c.costs.alone <= quick)), key=n_bytes)
-    for candidate in about_best(tried, ABOUT):  # from low degrees to high
+    for candidate in about_best(tried, ABOUT):  # the order of degrees is ascending
         is_higher = candidate.points is best.points and candidate.degree > best.degree
         if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
             best = candidate

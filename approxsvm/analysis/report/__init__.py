@@ -1,1 +1,1 @@
-"""Reports: what a compiled model gives its users, as text and as a page."""
+"""Reports on the speed, accuracy and size of compiled models, as text and as a page."""

@@ -1,4 +1,4 @@
-"""Plots as SVG inside a page, in the light or dark colours and the fonts of the page."""
+"""Plots as SVG inside a page, with the page's fonts and its light or dark colours."""
 
 import re
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from approxsvm.analysis.report.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
-# Colours used while drawing; the page's own colours replace them.
+# Colours in the drawn SVG, which are replaced by the page's colours.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"
 _VARIABLES: Final = {
     EXPANDED: "--accent",
@@ -43,7 +43,7 @@ _INCHES: Final = (5.2, 3.7)
 
 @dataclass(frozen=True)
 class Chart:
-    """A plot with its title and caption."""
+    """Plot with a title and a caption."""
 
     title: str
     caption: str
@@ -53,7 +53,7 @@ class Chart:
 def chart(
     name: str, title: str, caption: str, draw: Callable[[Any], Any], inches: tuple[float, float] = _INCHES
 ) -> Chart:
-    """Draw a chart on a new axis with `draw(axis)`; `name` prefixes the ids in its SVG and must be unique in a page."""
+    """Draw a chart on a new axis with `draw(axis)`; `name` is the prefix of SVG ids, and must be unique in a page."""
 
     def with_scales(axis: Any) -> None:
         draw(axis)
@@ -64,14 +64,14 @@ def chart(
 
 
 def name_log_scales(axes: Any) -> None:
-    """Append the scale to the labels of logarithmic axes."""
+    """Append the word for the scale to the labels of logarithmic axes."""
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log" and axis.get_label_text():
             axis.set_label_text(f"{axis.get_label_text()} (log scale)")
 
 
 def _in_page(svg: str, name: str, title: str) -> str:
-    """Return the SVG without its file header, in the colours of the page."""
+    """Return the SVG without a file header and with the colours of the page."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{name}-', svg)

@@ -1,4 +1,4 @@
-"""Environment of a report: package versions, processor, and the memory that a new process needs to predict."""
+"""Environment of a report: package versions, the processor, and the memory that a new process needs to predict."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from typing import Final
 from approxsvm.artifact.views import Artifact
 
 _PACKAGES: Final = ("approxsvm", "numpy", "scipy", "scikit-learn")
-# Prints how much resident memory loading and predicting add after all imports.
+# Program that prints the increase of resident memory by loading and predicting, after all imports.
 _PROGRAM: Final = """
 import os
 import numpy as np
@@ -30,7 +30,7 @@ print(resident() - before)
 
 
 def versions() -> list[tuple[str, str]]:
-    """Return the names and versions of the packages involved."""
+    """Return the names and versions of Python, approxsvm and the packages that it uses."""
     packages = [("Python", platform.python_version())]
     for name in _PACKAGES:
         try:

@@ -1,4 +1,4 @@
-"""Figures of a report, computed once, as arrays over rows."""
+"""Figures of a report, which are computed once as arrays over rows."""
 
 import os
 import pickle
@@ -57,17 +57,17 @@ from approxsvm.system.error_state import in_own_error_state
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 
-# Default limit on the comparison work, in multiply-adds of the definition: about a second.
+# Default limit on the work of the comparison, in multiply-adds of the definition, which take about a second.
 _COMPARED_WORK: Final = 1.2e9
 _WORK_OF_EXP: Final = 20
 _LEAST_COMPARED: Final = 200
-# Limits of a timing: seconds, repeats, rows.
+# Limits on a time measurement: seconds, repetitions, and rows.
 _TIMED_SECONDS: Final = 0.15
 _MAX_REPEATS: Final = 20
 _FIRST_TIMED_ROWS: Final = 16
 _LEAST_PROCESSOR_SHARE: Final = 0.7
 _MAX_TIMED_ROWS: Final = 1 << 14
-# Rows that are timed alone, and calls with each.
+# Maximum number of rows timed in calls of one row, and number of calls for each row.
 _MAX_SINGLE_ROWS: Final = 500
 _SINGLE_ROUNDS: Final = 3
 # Maximum number of support vectors sampled for their distances to the centers.
@@ -77,16 +77,16 @@ _TINY: Final = 2.0**-1000
 
 @dataclass(frozen=True)
 class Speed:
-    """Measured time per row, in calls of `n_rows` rows."""
+    """Measured time per row in calls of `n_rows` rows."""
 
     seconds_per_row: float
     n_rows: int
-    is_disturbed: bool = False  # whether other programs took the processor meanwhile
+    is_disturbed: bool = False  # whether other programs used the processor at the same time
 
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Measured times of calls with one row each, in seconds: the best of several calls for each row."""
+    """Measured seconds of calls with one row each; the best of several calls counts for a row."""
 
     median: float
     percentile_99: float
@@ -96,85 +96,86 @@ class SingleRows:
 
 @dataclass(frozen=True, eq=False)
 class SourceComparison:
-    """Comparison with the source on n_compared rows; arrays are of shape (n_compared,)."""
+    """Comparison with the source on n_compared rows; arrays have the shape (n_compared,)."""
 
-    errors: FloatArray  # error of the value closest to its bound, beyond the source's float64 rounding
-    bounds: FloatArray  # bound of the same value
+    errors: FloatArray  # error, beyond the source's float64 rounding, of each row's value closest to its bound
+    bounds: FloatArray  # bound on the error of the same value
     answers: npt.NDArray[Any]  # the source's labels or values; (n_compared, n_targets) with several targets
     differ: BoolArray  # rows whose labels differ
-    near_tie: BoolArray  # rows whose label or regression value is within float64 rounding (source_answers.certain)
+    near_tie: BoolArray  # rows whose label or value float64 cannot determine (`SourceAnswers.certain`)
     n_violations: int  # number of errors beyond their bounds, plus values outside the tolerance
-    verification: Verification | None  # totals over the same rows; None for an ensemble
+    verification: Verification | None  # totals for the same rows; None for an ensemble
 
     @property
     def doubt(self) -> str | None:
-        """Message of `source_answers.doubt` if the source leaves more than a few rows undecided."""
+        """Message of `source_answers.doubt` if the source leaves more than a few rows undecided, else None."""
         return doubt(int(self.near_tie.sum()), len(self.near_tie))
 
     @property
     def ratios(self) -> FloatArray:
-        """Error over bound; at most 1 if the bound holds."""
+        """Ratio of each error to its bound; at most 1 if the bound holds."""
         return np.asarray(self.errors / np.maximum(self.bounds, _TINY))
 
 
 @dataclass(frozen=True, eq=False)
 class Against:
-    """The source, for comparison with the compiled model."""
+    """Figures of the source for the comparison with the compiled model."""
 
-    positions: IntArray  # (n_compared,): the compared rows among those of the evidence
-    judged: SourceComparison  # a public name
-    probabilities: FloatArray | None  # of the source, (n_compared, n_classes), by sorted labels
+    positions: IntArray  # (n_compared,): positions of the compared rows among the rows of the evidence
+    judged: SourceComparison  # public name
+    probabilities: FloatArray | None  # probabilities by the source, (n_compared, n_classes), in order of sorted labels
     speed: Speed
     speed_of: str  # name of the timed implementation
-    is_definition: bool  # whether `speed` times the definition in NumPy because the source is not an estimator
-    exact_engine: Speed | None  # speed of the exact engine alone, which is always a possible plan
+    is_definition: bool  # whether `speed` is the definition's in NumPy, because the source is not an estimator
+    exact_engine: Speed | None  # speed if only the exact engine is used
     n_bytes: int | None  # size of the source's file or of the pickled estimator
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Predictions, bounds and timings of a compiled model on n_rows rows; arrays are of shape (n_rows,).
+    """Predictions, bounds and times of a compiled model for n_rows rows; arrays have the shape (n_rows,).
 
-    `values` are decision values, positive for the second of two classes. With several classes (`are_leads`) they are
-    the smallest lead of the predicted class over another. `values` and `bounds` are None without decision values.
+    `values` contains decision values, positive for the second of two classes. With several classes (`are_leads`),
+    `values` contains the smallest lead of the predicted class over another class. `values` and `bounds` are None if the
+    model has no decision values.
     """
 
     n_given: int  # number of input rows
-    positions: IntArray  # positions of the finite rows; the source also rejects the others
+    positions: IntArray  # positions of the finite rows; the source also rejects rows that are not finite
     predicted: npt.NDArray[Any]  # labels or regression values; (n_rows, n_targets) with several targets
     values: FloatArray | None
     bounds: FloatArray | None
     are_leads: bool
-    of_engine: bool  # whether all `values` come from the exact engine because expansions prove labels only
-    stages: npt.NDArray[np.uint8]  # stage that decided the label or the regression value
-    certified: BoolArray  # whether the first stage's bound proves the row
-    distances: FloatArray | None  # to the nearest center; None without centers
-    sv_distances: FloatArray | None  # distances of support vectors to their nearest centers
+    of_engine: bool  # whether all `values` come from the exact engine, because expansions prove only labels
+    stages: npt.NDArray[np.uint8]  # stage that determined the label or the regression value
+    certified: BoolArray  # whether the first stage's bound proves the row's result
+    distances: FloatArray | None  # distance of each row from the nearest center; None without centers
+    sv_distances: FloatArray | None  # distances of support vectors from their nearest centers
     probabilities: FloatArray | None  # (n_rows, n_classes)
     y: npt.NDArray[Any] | None
     against: Against | None
-    speed: Speed  # of `predict`
-    single_rows: SingleRows  # the same
+    speed: Speed  # speed of `predict`
+    single_rows: SingleRows  # times of `predict` for single rows
 
     @property
     def by_expansion(self) -> BoolArray:
-        """Rows decided before the exact engine."""
+        """Mask of the rows that were predicted without the exact engine."""
         return np.asarray(self.stages < len(EXPANSION_STAGES))
 
     @property
     def values_by_expansion(self) -> BoolArray:
-        """Rows whose `values` and `bounds` come from a stage before the exact engine."""
+        """Mask of the rows whose `values` and `bounds` come from stages before the exact engine."""
         return np.asarray(self.by_expansion & (not self.of_engine))
 
     @property
     def rows_per_stage(self) -> dict[str, int]:
-        """Number of rows that each stage answered."""
+        """Number of rows by the stage that determined their results."""
         counts = np.bincount(self.stages, minlength=len(STAGES))
         return {name: int(count) for name, count in zip(STAGES, counts, strict=True)}
 
     @property
     def speed_ratio(self) -> float | None:
-        """Time of the source divided by the compiled model's; None without a source."""
+        """Time of the source divided by the time of the compiled model; None without a source."""
         return None if self.against is None else self.against.speed.seconds_per_row / self.speed.seconds_per_row
 
 
@@ -188,10 +189,10 @@ def gather(
     max_rows: int | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Evidence:
-    """Predict rows and compare them with the source; parameters as for ``compiled.report``.
+    """Predict rows and compare the results with the source; ``compiled.report`` explains the parameters.
 
-    `progress` receives the completed share of the work, from 0 to 1. Raises InputError if no row is finite, `y` has a
-    different length, or `against` is a different kind of model.
+    `progress` is called with the completed share of the work, from 0 to 1. Raises InputError if no row is finite, `y`
+    has a different length from `X`, or `against` is a different kind of model.
     """
     if compiled.artifact.of_targets:
         raise InputError("a report needs one label per row: report on each of members, with its own source")
@@ -235,14 +236,14 @@ def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
-    """Return the value that decides each row, its bound, its stage, and whether it is certified."""
+    """Return the value that determines each row's result, the value's bound, the stage, and the certified rows."""
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
     settled = Settled.of(evaluator, rows)
     values, bounds, stages, certified = settled.values, settled.bounds, settled.stages, settled.certified
     if artifact.task == "regression":
-        if values.ndim > 1:  # several targets: take the one with the largest bound
+        if values.ndim > 1:  # the target with the largest bound is used
             worst = bounds.argmax(axis=1)[:, np.newaxis]
             values, bounds = (np.take_along_axis(array, worst, axis=1)[:, 0] for array in (values, bounds))
         return values, bounds, stages, certified
@@ -258,7 +259,7 @@ def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[n
 def _least_leads(
     values: FloatArray, bounds: FloatArray, winners: IntArray, n_classes: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the smallest lead of the predicted class over any other, among the evaluated pairs, and its bound."""
+    """Return the predicted class's smallest lead over another class in the evaluated pairs, and the lead's bound."""
     least, least_bounds = np.full(len(values), np.inf), np.zeros(len(values))
     for k, (i, j) in enumerate(class_pairs(n_classes)):
         lead = np.where(winners == i, values[:, k], -values[:, k])
@@ -268,7 +269,7 @@ def _least_leads(
 
 
 def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the winner's lead over the runner-up, given one function per class, and its bound."""
+    """Return the winner's lead over the runner-up, and the lead's bound, given one function per class."""
     at, rows = winners[:, np.newaxis], np.arange(len(values))
     leads, both = np.take_along_axis(values, at, axis=1) - values, np.take_along_axis(bounds, at, axis=1) + bounds
     leads[rows, winners] = np.inf
@@ -277,7 +278,7 @@ def _leads_of_each(values: FloatArray, bounds: FloatArray, winners: IntArray) ->
 
 
 def _distances(artifact: Artifact, rows: Any) -> tuple[FloatArray | None, FloatArray | None]:
-    """Return distances of mapped rows and of support vectors to their nearest centers."""
+    """Return the distances of mapped rows and of support vectors from their nearest centers."""
     if artifact.members or artifact.is_polynomial or artifact.mode == "exact":
         return None, None
     mapped = rows if artifact.input_map is None else artifact.input_map.apply(rows)
@@ -352,7 +353,7 @@ def _affordable_rows(model: SingleModel | Ensemble) -> int:
 def _compare_single(
     compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None
 ) -> SourceComparison:
-    """Compare a single model with its source by ``compare``, as ``verify`` does."""
+    """Compare a single model with its source by `compare`, as `verify` does."""
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     parts = []
     for part in compare(compiled, against, rows, given=given, progress=progress):
@@ -370,7 +371,7 @@ def _compare_single(
 
 
 def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any, given: Any) -> SourceComparison:
-    """Compare an ensemble member by member, allowing for float64 rounding; average probabilities of classifiers."""
+    """Compare an ensemble with exact values that are combined from the members, allowing for float64 rounding."""
     steps = [steps_that_round(against, member, k) for k, member in enumerate(ensemble.members)]
     of_members = [
         source_answers(member, member, rows, steps=used) for member, used in zip(ensemble.members, steps, strict=True)
@@ -378,7 +379,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
     evaluator = compiled._evaluator
     predictions = source_predictions(against, rows, texts=compiled.artifact.raw_columns.texts, given=given)
     exact, slacks = ([getattr(comparison, name) for comparison in of_members] for name in ("values", "slack"))
-    errors = bounds = np.zeros((rows.shape[0], 1))  # votes have no numbers to compare
+    errors = bounds = np.zeros((rows.shape[0], 1))  # votes give no values to compare
     if ensemble.n_decisions > 0:
         means, slack = combined(ensemble, exact, slacks)
         values, bounds = (a.reshape(means.shape) for a in evaluator.evaluate(rows, VALUES | BOUNDS, "settled"))
@@ -411,7 +412,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Time an artifact with the exact engine alone; None if the model has no such plan or already is one."""
+    """Time an artifact with only the exact engine; return None if this plan is impossible or is the model's."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None
@@ -420,11 +421,11 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
 
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
-    """Return the best time of several calls, with as many rows as fit into a fraction of a second."""
+    """Return the best time of several calls with as many rows as take a fraction of a second."""
     start, processor_start = time.perf_counter(), time.process_time()
     n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
     seconds = _seconds(predict, rows[:n_rows])
-    seconds = min(seconds, _seconds(predict, rows[:n_rows]))  # the first call includes one-time preparation
+    seconds = min(seconds, _seconds(predict, rows[:n_rows]))  # the first call includes preparation
     most = min(rows.shape[0], _MAX_TIMED_ROWS)
     while n_rows < most and seconds < 0.25 * _TIMED_SECONDS:
         n_rows = min(most, 4 * n_rows)
@@ -437,7 +438,7 @@ def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
 
 
 def _timed_alone(predict: Callable[[Any], Any], rows: Any) -> SingleRows:
-    """Time calls with one row each, of rows spread evenly over those given."""
+    """Time calls with one row each, for rows that are evenly spread over the given rows."""
     n_rows = min(rows.shape[0], _MAX_SINGLE_ROWS)
     each = [rows[k : k + 1] for k in np.linspace(0, rows.shape[0] - 1, n_rows).astype(int)]
     seconds = np.min([[_seconds(predict, row) for row in each] for _ in range(_SINGLE_ROUNDS)], axis=0)

@@ -1,4 +1,4 @@
-"""The top of a report: headline, verdict, four figures, and what the page cannot show."""
+"""Top of a report: headline, verdict, four figures, and a list of figures that are missing."""
 
 import re
 from textwrap import fill
@@ -14,7 +14,7 @@ from approxsvm.analysis.verification import Compiled
 from approxsvm.artifact.views import Artifact
 from approxsvm.system.threads import n_threads
 
-# Maximum number of rows to list.
+# Maximum number of rows in a list.
 _LISTED_ROWS: Final = 10
 _TEXT_WIDTH: Final = 100
 DISTURBED: Final = " Other programs kept the processor busy meanwhile, so the factors may be too large: measure again."
@@ -51,7 +51,7 @@ def _kind(artifact: Artifact) -> str:
 
 
 def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
-    """Return a badge and a sentence that say whether every promise was kept."""
+    """Return a badge and a sentence that state whether the model kept every promise."""
     against, artifact = evidence.against, compiled.artifact
     if against is None:
         text = "No source was given, so errors, label differences and the speedup are unknown."
@@ -94,7 +94,7 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
 
 
 def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
-    """Explain the speed figures to readers who do not know the programs."""
+    """Explain the speed figures to readers who do not know the compared programs."""
     against, threads = evidence.against, count(n_threads(compiled.n_jobs), "thread", "threads")
     if against is None:
         return f"On {threads} of this machine a row takes {time_text(evidence.speed.seconds_per_row)}."
@@ -118,7 +118,7 @@ def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
 
 
 def as_text(judged: dict[str, str], compiled: Compiled, evidence: Evidence) -> str:
-    """Return verdict, figures and speed as plain text, for terminals."""
+    """Return the verdict, the figures and the speed as plain text for terminals."""
     figures = tiles(compiled.artifact, evidence)
     width = max(len(tile["number"]) for tile in figures)
     lines = [f"{tile['number']:>{width}}  {tile['name']} ({tile['remark']})" for tile in figures]
@@ -169,7 +169,7 @@ def _tile(number: str, name: str, remark: str) -> dict[str, str]:
 
 
 def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
-    """Describe which rows were predicted and compared."""
+    """Return sentences that say which rows were predicted and compared."""
     n, refused = len(evidence.positions), np.setdiff1d(np.arange(evidence.n_given), evidence.positions)
     words = [f"{n:,} rows were predicted{f' ({rows_name})' if rows_name else ''}."]
     if evidence.against is not None and len(evidence.against.positions) < n:
@@ -187,7 +187,7 @@ def about_rows(evidence: Evidence, rows_name: str | None) -> list[str]:
 
 
 def missing(artifact: Artifact, evidence: Evidence) -> list[str]:
-    """List the figures that the page lacks, and why."""
+    """Return the figures that the page lacks, with the reasons."""
     gaps = []
     if evidence.against is None:
         gaps.append("Errors, label differences and speedup: no source was given (against=…).")

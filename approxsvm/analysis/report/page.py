@@ -1,4 +1,4 @@
-"""A report on a compiled model, its proof and its measurements: text, and one HTML page."""
+"""Report on a compiled model, its proofs and measurements, as text and as an HTML page."""
 
 import hashlib
 import html
@@ -27,7 +27,7 @@ _N_RELIABILITY_BINS: Final = 10
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """A verdict with figures: ``print(report)`` shows them, and `html` is a page with plots that needs no network."""
+    """Verdict and figures, shown by ``print(report)``; `html` is a page with plots that needs no network."""
 
     evidence: Evidence
     text: str
@@ -36,11 +36,11 @@ class Report:
 
     @cached_property
     def html(self) -> str:
-        """The page; raise MissingPackageError if jinja2 or matplotlib is not installed."""
+        """Text of the HTML page. Raises MissingPackageError if jinja2 or matplotlib is not installed."""
         return self._page()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page; if this fails, `path` keeps its former contents."""
+        """Write the page to a file; on failure, a former file at `path` is not changed."""
         write_whole(self.html.encode(), path)
 
     def __repr__(self) -> str:
@@ -50,7 +50,7 @@ class Report:
         return self.text
 
     def _repr_html_(self) -> str:
-        """Embed the page in a frame, isolated from the notebook's styles."""
+        """Return a frame with the page, isolated from the styles of the notebook."""
         style = "width:100%;height:80vh;border:1px solid #8884;border-radius:8px"
         return f'<iframe sandbox title="approxsvm report" style="{style}" srcdoc="{html.escape(self.html)}"></iframe>'
 
@@ -67,10 +67,10 @@ def make_report(
     command: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Report:
-    """Gather the evidence; parameters as for ``compiled.report``.
+    """Compute the figures of a report; ``compiled.report`` explains the other parameters.
 
-    `rows_name` names the rows in the page. `command` is the shell command that makes the page; by default the page
-    shows Python code. `progress` receives the completed share of the comparison, from 0 to 1.
+    `rows_name` names the rows in the page. `command` is the shell command that creates the page; by default, the page
+    shows Python code. `progress` is called with the completed share of the comparison, from 0 to 1.
     """
     evidence = gather(compiled, X, y, against=against, max_rows=max_rows, progress=progress)
     of_page: dict[str, Any] = {
@@ -188,7 +188,7 @@ def _likeness(evidence: Evidence) -> str:
 
 
 def _draw_reliability(ax: Any, evidence: Evidence, classes: Any) -> None:
-    """Plot the reliability of the second of two classes, or of the predicted class if there are more."""
+    """Plot the reliability of the second of two classes, or of the predicted one of several classes."""
     ax.plot([0, 1], [0, 1], color=plots.NEUTRAL, linewidth=1.0)
     y, against = evidence.y, evidence.against
     assert y is not None

@@ -1,6 +1,6 @@
-"""Plots of a report as matplotlib displays, following scikit-learn's conventions.
+"""Plots of a report as matplotlib displays that follow scikit-learn's conventions.
 
-They need matplotlib: ``pip install 'approxsvm[report]'``.
+The displays need matplotlib: ``pip install 'approxsvm[report]'``.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from approxsvm.system.packages import import_package
 
 Self = TypeVar("Self", bound="_Display")
 
-# Colours of rows decided by an expansion, rows of the exact engine, violations, and reference lines.
+# Colours of rows predicted by expansions, rows predicted by the exact engine, violations, and reference lines.
 EXPANDED: Final = "#2f7ea3"
 EXACT: Final = "#c9762b"
 BROKEN: Final = "#c43c39"
 NEUTRAL: Final = "#6b7480"
-# Display names of the stages.
+# Names of the stages in plots.
 STAGE_NAMES: Final = {
     "expansion": "expansion",
     "direction": "expansion, sharper bound",
@@ -35,7 +35,7 @@ STAGE_NAMES: Final = {
     "float64": "exact engine, float64",
     "definition": "definition",
 }
-# Number of points drawn of each kind, in addition to the worst ones; it keeps a page small.
+# Number of points of each kind, in addition to the worst ones; the limit keeps pages small.
 _DRAWN_POINTS: Final = 600
 _WORST_POINTS: Final = 200
 _N_BINS: Final = 48
@@ -44,7 +44,7 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def import_matplotlib(name: str) -> Any:
-    """Import a module of matplotlib; raise MissingPackageError if it is not installed."""
+    """Import a module of matplotlib; raise MissingPackageError if matplotlib is not installed."""
     return import_package(name, "report", "a plot or report")
 
 
@@ -54,7 +54,7 @@ def drawn_svg(
     style: Mapping[str, Any],
     metadata: Mapping[str, str | None],
 ) -> str:
-    """Return an SVG file with one axis, drawn by `draw(axis)`, independent of the user's styles; needs matplotlib.
+    """Return an SVG file with one axis, which `draw(axis)` draws independently of the user's styles; needs matplotlib.
 
     `style` overrides matplotlib's defaults. `metadata` is written to the file without a date, for reproducibility.
     """
@@ -81,18 +81,18 @@ class _Display:
     def from_estimator(
         cls: type[Self], compiled: Any, X: Any, *, against: Any = None, ax: Any = None, max_rows: int | None = None
     ) -> Self:
-        """Predict rows and draw the result.
+        """Predict rows and draw the results.
 
         Parameters
         ----------
         compiled : CompiledSVC, CompiledSVR, CompiledOneClassSVM or CompiledEnsemble
         X : array-like or sparse matrix of shape (n_rows, n_features)
         against : fitted estimator, KernelModel, or path, optional
-            The source, if the display needs it.
+            The source, if the display needs a comparison with the source.
         ax : matplotlib Axes, optional
-            Default: a new one.
+            The axis on which to draw. Default: a new axis.
         max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: as many as take about a second.
+            Maximum number of rows to compare with the source. Default: the number that takes about a second.
 
         Returns
         -------
@@ -110,16 +110,16 @@ class _Display:
 
     @classmethod
     def from_predictions(cls: type[Self], *numbers: Any, ax: Any = None, **options: Any) -> Self:
-        """Draw given numbers, the parameters of the class, on an axis; by default a new one."""
+        """Draw the given numbers, which are the parameters of the class, on an axis, by default a new axis."""
         return cls(*numbers, **options).plot(ax=ax)
 
     @classmethod
     def from_evidence(cls: type[Self], evidence: Evidence, *, ax: Any = None) -> Self:
-        """Draw previously gathered evidence."""
+        """Draw evidence that has been gathered before."""
         return cls._of(evidence).plot(ax=ax)
 
     def plot(self: Self, ax: Any = None) -> Self:
-        """Draw on an axis, by default a new one, and return the display."""
+        """Draw on an axis, by default a new axis, and return the display."""
         if ax is None:
             _, ax = import_matplotlib("matplotlib.pyplot").subplots()
         self.ax_, self.figure_ = ax, ax.figure
@@ -133,15 +133,15 @@ class _Display:
 
 
 class ErrorBoundDisplay(_Display):
-    """Error of each row against its bound; if the bounds hold, every point is below the line.
+    """Plot of each row's error against the bound; if the bounds hold, every point is below the line.
 
-    Create it with `from_estimator` or `from_predictions`.
+    Create the display with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     errors, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool, optional
-        Rows decided before the exact engine. Default: all.
+        Mask of the rows that were predicted without the exact engine. Default: all rows.
     tolerance : float, optional
         Largest promised error of values.
 
@@ -179,7 +179,7 @@ class ErrorBoundDisplay(_Display):
         errors, bounds = self.errors[known], self.bounds[known]
         by_expansion = self.by_expansion[known]
         low, high = (float(bounds.min()), float(bounds.max())) if len(bounds) else (1e-9, 1.0)
-        # Errors that float64 cannot distinguish from 0 are drawn at the floor.
+        # Errors that float64 cannot distinguish from 0 are drawn at the lower end of the axis.
         floor = max(low * 1e-4, float(errors[errors > 0.0].min(initial=low)) / 4.0)
         shown = np.maximum(errors, floor)
         left, right, top = low / 3.0, high * 3.0, max(high, float(shown.max(initial=0.0))) * 3.0
@@ -211,14 +211,14 @@ class ErrorBoundDisplay(_Display):
 class DecisionBandDisplay(_Display):
     """Histogram of decision values, with the band around 0 in which an expansion leaves labels undecided.
 
-    Create it with `from_estimator` or `from_predictions`. With several classes, the histogram shows the smallest lead
-    of the predicted class over another.
+    Create the display with `from_estimator` or `from_predictions`. With several classes, the histogram shows the
+    smallest lead of the predicted class over another class.
 
     Parameters
     ----------
     values, bounds : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Rows decided before the exact engine.
+        Mask of the rows that were predicted without the exact engine.
     """
 
     def __init__(self, values: Any, bounds: Any, by_expansion: Any, *, is_lead: bool = False) -> None:
@@ -235,7 +235,7 @@ class DecisionBandDisplay(_Display):
 
     @property
     def band(self) -> float:
-        """Half the width of the band: the median bound of rows decided by an expansion; 0 without such rows."""
+        """Half the width of the band: the median bound for rows predicted by expansions, or 0 without such rows."""
         bounds = self.bounds[self.by_expansion & np.isfinite(self.bounds)]
         return float(np.median(bounds)) if len(bounds) else 0.0
 
@@ -259,7 +259,7 @@ class DecisionBandDisplay(_Display):
         )
         ax.set_ylim(bottom=0.7)
         ticker = import_matplotlib("matplotlib.ticker")
-        few = ax.get_ylim()[1] < _FEW_ROWS  # powers of ten alone would give one or two ticks
+        few = ax.get_ylim()[1] < _FEW_ROWS  # with only powers of ten, there would be one or two ticks
         ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
         ax.yaxis.set_major_formatter(_formatter(lambda value: f"{value:,.0f}"))
         ax.minorticks_off()
@@ -269,16 +269,16 @@ class DecisionBandDisplay(_Display):
 
 
 class CertifiedShareDisplay(_Display):
-    """Histogram of the rows' distances to expansion centers, and the share of rows certified at each distance.
+    """Histogram of the rows' distances from expansion centers, with the share of rows certified at each distance.
 
-    Create it with `from_estimator` or `from_predictions`. Support vectors show where training rows lie: rows much
-    farther out differ from the sample.
+    Create the display with `from_estimator` or `from_predictions`. Support vectors show the distances of training rows;
+    rows at much larger distances differ from the training rows.
 
     Parameters
     ----------
     distances : ndarray of shape (n_rows,)
     by_expansion : ndarray of shape (n_rows,), bool
-        Rows decided before the exact engine.
+        Mask of the rows that were predicted without the exact engine.
     sv_distances : ndarray of shape (n_support_vectors,), optional
     """
 
@@ -316,9 +316,9 @@ class CertifiedShareDisplay(_Display):
         ax.legend([*drawn[0], line], [*drawn[1], label], frameon=False, handlelength=1.0, columnspacing=1.0, **place)
 
     def _draw_shares(self, ax: Any, inside: FloatArray, edges: FloatArray) -> tuple[Any, str]:
-        """Plot the share of rows decided without the exact engine, per non-empty bin; return the line and its label.
+        """Plot the share of rows predicted without the exact engine, per nonempty bin; return the line and its label.
 
-        The label goes into the legend because an axis label on the right would overlap the next plot.
+        The label is shown in the legend, because an axis label on the right would overlap the next plot.
         """
         every, _ = np.histogram(inside, edges)
         decided, _ = np.histogram(inside[self.by_expansion], edges)
@@ -333,14 +333,14 @@ class CertifiedShareDisplay(_Display):
 
 
 class StageShareDisplay(_Display):
-    """Share of rows that each stage decided, cheapest stage first.
+    """Plot of the share of rows that each stage predicted, with the cheapest stage first.
 
-    Create it with `from_estimator` or `from_predictions`.
+    Create the display with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
     rows_per_stage : dict
-        As ``compiled.rows_per_stage``.
+        Number of rows by the name of the stage, as in ``compiled.rows_per_stage``.
     """
 
     def __init__(self, rows_per_stage: Mapping[str, int]) -> None:
@@ -364,7 +364,7 @@ class StageShareDisplay(_Display):
 
 
 def share_text(share: float) -> str:
-    """Format a share in percent; 100 % and 0 % appear only if exact."""
+    """Format a share in percent; the results 100 % and 0 % are always exact."""
     for digits in (1, 2, 3, 4):
         text = f"{100.0 * share:.{digits}f}"
         if share in (0.0, 1.0) or 0.0 < float(text) < 100.0:
@@ -373,7 +373,7 @@ def share_text(share: float) -> str:
 
 
 def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.intp]:
-    """Keep the rows closest to their bounds and a random sample of the others."""
+    """Choose the rows whose errors are closest to the bounds, and a random sample of the other rows."""
     if len(rows) <= _DRAWN_POINTS + _WORST_POINTS:
         return rows
     by_ratio = rows[np.argsort(-ratio[rows], kind="stable")]
@@ -382,7 +382,7 @@ def _thinned(rows: npt.NDArray[np.intp], ratio: FloatArray) -> npt.NDArray[np.in
 
 
 def _span(values: FloatArray) -> tuple[float, float]:
-    """Return the range of nearly all values; values outside are drawn at its ends."""
+    """Return the range of nearly all values; values outside are drawn at the ends of the range."""
     finite = values[np.isfinite(values)]
     if not len(finite):
         return 0.0, 1.0
@@ -391,7 +391,7 @@ def _span(values: FloatArray) -> tuple[float, float]:
 
 
 def _power_ticks(axis: Any) -> None:
-    """Label the axis with a few powers of ten in plain text."""
+    """Label an axis with a few powers of ten in plain text."""
     ticker = import_matplotlib("matplotlib.ticker")
     axis.set_major_locator(ticker.LogLocator(numticks=6))
     axis.set_major_formatter(_formatter(_power))

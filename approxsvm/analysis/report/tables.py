@@ -1,4 +1,4 @@
-"""Tables of a report page: answers, plans, costs, rows, the source, and how to reproduce the report."""
+"""Tables of a report page: accuracy, plans, costs, rows, the source, and the code that reproduces the report."""
 
 import math
 import os
@@ -23,7 +23,7 @@ _MOST_CLASSES: Final = 30
 
 
 def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
-    """Build the confusion matrix: labels of the source by row, compiled labels by column."""
+    """Build the confusion matrix, with the source's labels as rows and the compiled model's labels as columns."""
     against = evidence.against
     if against is None or artifact.task == "regression":
         return None
@@ -43,7 +43,7 @@ def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
 
 
 def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Compute accuracy or regression errors of the compiled model and the source, as far as they are known."""
+    """Compute the accuracy or regression errors of the compiled model and the source, if these are known."""
     y, against = evidence.y, evidence.against
     if y is None:
         return []
@@ -84,7 +84,7 @@ def _score(artifact: Artifact, truth: Any, answers: Any) -> dict[str, str]:
 
 
 def alternatives(compiled: Compiled, evidence: Evidence) -> list[list[dict[str, Any]]]:
-    """List the candidate plans of each member, with predicted and measured costs."""
+    """List the plans tried for each member, with predicted and measured costs."""
     history = compiled.compilation
     if history is None:
         return []
@@ -122,7 +122,7 @@ def _share_of_time(share: float) -> str:
 
 
 def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
-    """List speed, size and memory: name, figure, how it was measured."""
+    """List speed, size and memory, each with a name, a figure and the method of measurement."""
     artifact, against = compiled.artifact, evidence.against
     threads = n_threads(compiled.n_jobs)
     lines = [
@@ -156,7 +156,7 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
 
 
 def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
-    """Compare times per row of the compiled model, its exact engine and the source, as bars on a log scale."""
+    """Compare the times per row of the compiled model, its exact engine and the source by bars on a log scale."""
     against = evidence.against
     if against is None:
         return []
@@ -184,7 +184,7 @@ def _speed(speed: Speed, how: str) -> tuple[str, str]:
 
 
 def exact_rows(evidence: Evidence) -> dict[str, Any]:
-    """List rows that needed the exact engine, those closest to the boundary first."""
+    """List rows that needed the exact engine, beginning with those closest to the decision boundary."""
     positions = np.flatnonzero(~evidence.by_expansion)
     if evidence.values is not None and len(positions):
         positions = positions[np.argsort(np.abs(evidence.values[positions]), kind="stable")]
@@ -222,7 +222,7 @@ def worst_rows(evidence: Evidence) -> list[dict[str, str]]:
 
 
 def differing_rows(evidence: Evidence) -> list[dict[str, str]]:
-    """List the rows whose label differs from the source's label."""
+    """List the rows whose labels differ from the source's labels."""
     if evidence.against is None:
         return []
     comparison, positions = evidence.against.judged, evidence.against.positions
@@ -261,7 +261,7 @@ def about_source(compiled: Compiled, against: Any) -> list[tuple[str, str]]:
 
 
 def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
-    """List the steps of the source's pipeline and the operations that replace them."""
+    """List the steps of the source's pipeline, and the operations that replace these steps."""
     members = artifact.members or (artifact,)
     folded = []
     map_ = next((member.input_map for member in members if member.input_map is not None), None)
@@ -277,7 +277,7 @@ def steps(artifact: Artifact, against: Any) -> dict[str, list[str]]:
 
 
 def python(compiled: Compiled, has_source: bool, has_truth: bool, max_rows: int | None) -> str:
-    """Write the Python code that reproduces the page."""
+    """Return the Python code that reproduces the page."""
     arguments = ["X"] + ["y"] * has_truth + ["against=source"] * has_source
     arguments += [f"max_rows={max_rows}"] if max_rows is not None else []
     history = compiled.compilation

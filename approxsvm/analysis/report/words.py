@@ -1,4 +1,4 @@
-"""Numbers and sizes as text."""
+"""Conversion of numbers and sizes to text."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ def count(n: int, one: str, many: str) -> str:
 
 
 def cut(text: str) -> str:
-    """Truncate a text to `_MOST_CHARACTERS`."""
+    """Truncate a string to `_MOST_CHARACTERS` characters."""
     return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
@@ -21,14 +21,14 @@ def short(ratio: float) -> str:
 
 
 def speedup(ratio: float) -> tuple[str, str]:
-    """Describe a speedup, such as "3.0 times", "faster than"; a ratio below 1 becomes "slower than"."""
+    """Describe a ratio of times in two parts, such as "3.0 times" and "faster than", or "slower than" below 1."""
     if ratio < 1.0:
         return f"{short(1.0 / max(ratio, 1e-9))} times", "slower than"
     return f"{short(ratio)} times", "faster than"
 
 
 def time_text(seconds: float) -> str:
-    """Format a time in a suitable unit."""
+    """Format a time with a suitable unit."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if seconds * factor >= 1.0:
             return f"{seconds * factor:.3g} {unit}"
@@ -36,7 +36,7 @@ def time_text(seconds: float) -> str:
 
 
 def bytes_text(n_bytes: int) -> str:
-    """Format a size in a suitable unit."""
+    """Format a size with a suitable unit."""
     if n_bytes < 10_000:
         return f"{n_bytes:,} bytes" if n_bytes < 1_000 else f"{n_bytes / 1e3:.1f} KB"
     return f"{n_bytes / 1e3:,.0f} KB" if n_bytes < 1_000_000 else f"{n_bytes / 1e6:,.1f} MB"

@@ -1,1 +1,1 @@
-"""C99 header export for microcontrollers."""
+"""Export of artifacts to C99 headers for microcontrollers."""

@@ -1,7 +1,7 @@
-"""Scores, probabilities and labels computed from decision values in a header, with bounds on the exact ones.
+"""Scores, probabilities and labels in a header, computed from decision values, with bounds on the exact results.
 
-The functions, and the derivations of their bounds, are the core's (cpp/include/approxsvm/program); a header adds the
-numbers of its outputs, as artifacts store them.
+The C functions and the derivations of their bounds belong to the core (cpp/include/approxsvm/program); a header adds
+the parameters of the outputs, as artifacts store them.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,11 @@ Macros = dict[str, int | str]
 
 
 class Answers:
-    """The answers of one model, or of an ensemble.
+    """Outputs of one model, or of an ensemble.
 
-    `has_labels`: the header has functions for labels of this model. `only_labels`: probabilities are omitted unless
-    labels depend on them. `in_sums`: an ensemble adds up this model's scores if it has no probabilities.
+    If `has_labels` is True, the header has functions for labels of this model. If `only_labels` is True, probabilities
+    are omitted unless labels depend on them. If `in_sums` is True, an ensemble adds up the model's probabilities, or
+    its scores if the model has no probabilities.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Answers:
 
     @property
     def arrays(self) -> Arrays:
-        """Constant arrays, by name."""
+        """Constant arrays of the outputs, by name."""
         arrays: Arrays = {}
         if self.has_labels and self.outputs.threshold is not None:
             arrays["threshold_"] = np.array([self.outputs.threshold, self.outputs.threshold_label])
@@ -48,7 +49,7 @@ class Answers:
 
     @property
     def macros(self) -> Macros:
-        """Numbers of the outputs (cpp/include/approxsvm/exported/outputs.h)."""
+        """Macros of the outputs (cpp/include/approxsvm/exported/outputs.h)."""
         head = self.outputs.probability
         positive, of_scores, _ = (0, 0, 0) if head is None else head.facts
         n_classes = max(self.n_labels, 2)
@@ -73,7 +74,7 @@ class Answers:
 
     @property
     def stack_bytes(self) -> int:
-        """Approximate size of the arrays of a call."""
+        """Approximate size of the local arrays that a call needs for the outputs."""
         n = self.n_labels
         scratch = n + 1 if self.kind == "pairwise_sigmoid" else 5 if n > 2 else 1
         per_label = 8 * (3 + scratch) if self.kind else 40 if self._has_scores else 8
@@ -85,12 +86,12 @@ class Answers:
 
 
 def common_parameters(answers: Sequence[Answers]) -> str:
-    """Define the parameters of outputs (program/scores.h) as numbers, if all models agree on them."""
+    """Return definitions of output parameters (program/scores.h) as numbers, if all models have the same numbers."""
     names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
     names["is_of_values_"] = "IS_OF_VALUES"
     found = [(one.kind, one.macros) for one in answers]
     found = [(kind, macros) for kind, macros in found if macros["has_scores_"] or macros["has_shares_"]]
-    # A mean depends on the number of classes alone.
+    # The mean of members depends only on the number of classes.
     every = {tuple(macros[name] for name in names) for kind, macros in found if kind != "members_mean"}
     if len(every) != 1 or len({macros["n_classes_"] for _, macros in found}) != 1:
         return ""
@@ -99,7 +100,7 @@ def common_parameters(answers: Sequence[Answers]) -> str:
 
 
 def _numbers(head: Probability | None) -> npt.NDArray[np.float64]:
-    """Return the numbers that an artifact stores, with integers as float64."""
+    """Return the numbers that an artifact stores for probabilities, with integers as float64."""
     parts = [] if head is None else head.stored()
     numbers = [int.from_bytes(one, "little") if isinstance(one, bytes) else one for one in parts]
     return np.concatenate([np.atleast_1d(np.asarray(one, np.float64)) for one in numbers])

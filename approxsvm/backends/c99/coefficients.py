@@ -1,17 +1,17 @@
-"""Expansion coefficients as stored on a device: plain float32, or int16 and int8 with one scale per degree.
+"""Expansion coefficients as a device stores them: float32, or int16 or int8 with one scale per degree.
 
-The part of degree k of a form is C_k(u, ..., u) for a symmetric tensor C_k; the coefficient of a monomial is the
-corresponding entry of C_k times its multiplicity, the number of orderings of its factors. Quantization replaces each
-coefficient by q_m scale_k. The error is again a symmetric tensor D_k, with entries (q_m scale_k - coefficient_m) /
-multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and all others index the columns.
-Then
+The part of degree k of a polynomial is C_k(u, ..., u) for a symmetric tensor C_k; the coefficient of a monomial is the
+corresponding entry of C_k times the multiplicity of the monomial, the number of orderings of its factors. Quantization
+replaces each coefficient by q_m scale_k. The error is again a symmetric tensor D_k, with entries
+(q_m scale_k - coefficient_m) / multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and
+the other factors index the columns. Then
 
     |D_k(u, ..., u)| <= sigma_k ||u||^k,    sigma_k the largest singular value of the unfolding,
 
-because the product of the other k - 1 factors is a vector of length ||u||^(k-1). For k = 1, sigma_k is the norm of
-D_1; for k = 2, it is the spectral norm of a matrix. device/bounds.py turns this into a bound on values. The Frobenius
-norm of D_k is at least sigma_k, and it bounds the growth of the sum of the absolute values of a form's terms, to which
-rounding errors are proportional.
+because the product of the other k - 1 factors is a vector of length ||u||^(k-1). For k = 1, sigma_k is the norm of D_1;
+for k = 2, sigma_k is the spectral norm of a matrix. device/bounds.py derives a bound on values from this inequality.
+The Frobenius norm of D_k is at least sigma_k, and bounds the growth of the sum of the absolute values of a polynomial's
+terms. Rounding errors are proportional to this sum.
 """
 
 import math
@@ -28,13 +28,13 @@ from approxsvm.ir.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]
 LARGEST: Final = {"int16": 32767, "int8": 127}
-# Larger unfoldings would take too long; for these, the Frobenius norm is used instead.
+# Maximum size of an unfolding. Larger unfoldings would take too long, so the Frobenius norm replaces their sigma_k.
 _MAX_UNFOLDED: Final = 1 << 23
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The parts of one degree, for all n expansions, in the artifact's storage order."""
+    """Coefficients of one degree, for all n expansions, in the storage order of the artifact."""
 
     degree: int
     values: npt.NDArray[Any]  # shape (n, n_monomials), float32, int16 or int8
@@ -44,7 +44,7 @@ class Part:
 
 
 def parts_of(artifact: Artifact, kind: CoefficientType) -> tuple[Part, ...]:
-    """Return the parts of degree 1 up to the artifact's degree, stored as `kind`."""
+    """Return the coefficients of degree 1 up to the artifact's degree, stored as `kind`."""
     n, degree, n_all = artifact.n_varying, int(artifact.header["degree"]), len(artifact.expansion_numbers())
     sections = {1: artifact.coefficients("linear"), 2: artifact.coefficients("quadratic")}
     higher = artifact.coefficients("higher").reshape(n_all, -1)
@@ -59,7 +59,8 @@ def _part(degree: int, values: npt.NDArray[np.float32], n_features: int, kind: C
     if kind == "float32":
         return Part(degree, values, None, np.zeros(len(values)), np.zeros(len(values)))
     largest = np.abs(values).max(axis=1, initial=0.0).astype(np.float64)
-    # One float32 step up, so that no quotient exceeds the largest integer; the minimum avoids division by a scale of 0.
+    # Scales are rounded up to the next float32, so that no quotient exceeds the largest integer. The minimum avoids
+    # division by a scale of 0.
     scales = np.nextafter(np.maximum(largest / LARGEST[kind], 2.0**-100).astype(np.float32), np.float32(np.inf))
     exact = values.astype(np.float64)
     steps = scales.astype(np.float64)[:, np.newaxis]
@@ -71,7 +72,7 @@ def _part(degree: int, values: npt.NDArray[np.float32], n_features: int, kind: C
 
 
 def _error_norms(error: FloatArray, n_features: int, degree: int) -> tuple[float, float]:
-    """Return upper bounds of sigma_k and of the Frobenius norm, given the error of each stored coefficient."""
+    """Return upper bounds on sigma_k and on the Frobenius norm, given the error of each stored coefficient."""
     if degree == 1:
         norm = math.sqrt(float(error @ error)) * ROUNDED_UP
         return norm, norm

@@ -1,8 +1,8 @@
-"""Several models in one header: calls of the members, and what combines their answers.
+"""Ensembles in one header: calls of the members, and the combination of their outputs.
 
-The matrix, and the derivations of its bounds, are the core's (cpp/include/approxsvm/program/ensembles.h). Sums of
-numbers, or the members' values, are treated like the values of a single model. If the members' labels are returned, the
-members' own bounds prove them.
+The core's code multiplies the members' outputs by a matrix, and derives the bounds
+(cpp/include/approxsvm/program/ensembles.h). The products, or the members' values, are treated like the values of a
+single model. If an ensemble returns the members' labels, the members' bounds prove these labels.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from approxsvm.ir.ensembles.combination import label_positions
 
 
 def check_rule(artifact: Artifact) -> None:
-    """Raise UnsupportedModelError if the C export does not support an ensemble's rule or its numbers."""
+    """Raise UnsupportedModelError if the C export does not support the combination rule or numbers of an ensemble."""
     combination = artifact.combination
     if any(member.members for member in artifact.members):
         raise UnsupportedModelError("the C export has no ensembles of ensembles: export each member by itself")
@@ -31,7 +31,7 @@ def check_rule(artifact: Artifact) -> None:
 
 
 def rule_arrays(artifact: Artifact) -> Arrays:
-    """Return the arrays of an ensemble, by name (cpp/include/approxsvm/exported/ensembles.h)."""
+    """Return the arrays of an ensemble's combination rule, by name (cpp/include/approxsvm/exported/ensembles.h)."""
     combination, arrays = artifact.combination, Answers(artifact).arrays
     sizes = [combination.n_columns_of(member) for member in artifact.members]
     firsts = list(accumulate(sizes[:-1], initial=0))
@@ -49,20 +49,20 @@ def rule_arrays(artifact: Artifact) -> Arrays:
 
 
 def answers_of(artifact: Artifact, member: Artifact) -> Answers:
-    """Return what is needed of the answers of a member, or of a model alone."""
+    """Return the outputs that a header needs from a member of an ensemble, or from a single model."""
     asks = bool(artifact.members) and artifact.has_labels_alone
     in_sums = artifact.combination.weights is not None and not asks
     return Answers(member, asks or not artifact.members, only_labels=asks, in_sums=in_sums)
 
 
 def member_macros(artifact: Artifact) -> Macros:
-    """Return what an ensemble needs of its members in addition to their answers."""
+    """Return the macros that an ensemble needs for each member in addition to the macros of the outputs."""
     is_summand = artifact.combination.weights is not None and not artifact.counts_votes
     return {"is_summand_": int(is_summand), "is_target_": int(artifact.of_targets)}
 
 
 def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
-    """Return the sizes of an ensemble, and what it takes of members with these prefixes."""
+    """Return the macros of an ensemble: sizes, outputs, and the functions of members with these prefixes."""
     weights = artifact.combination.weights
     function = "evaluate_" if weights is None else "summands_"
     if artifact.has_labels_alone:
@@ -77,7 +77,7 @@ def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
 
 
 def rule_stack_bytes(artifact: Artifact) -> int:
-    """Return the approximate size of the arrays of a call, members excluded."""
+    """Return the approximate size of the local arrays of a call, without those in the members' functions."""
     if artifact.of_targets:
         return 8 * artifact.n_targets + 12 * max(member.n_decisions for member in artifact.members)
     if artifact.counts_votes:

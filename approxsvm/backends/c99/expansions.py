@@ -1,4 +1,4 @@
-"""Gaussian kernel expansions in a header: centers, coefficients, and a table of bounds (device/bounds.py)."""
+"""Expansions of Gaussian kernels in a header: centers, coefficients, and a table of bounds (device/bounds.py)."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,9 +20,9 @@ from approxsvm.ir.constants import gaussian_slope
 
 
 class Expansions:
-    """The decision values of expansions of all decision functions: arrays by name, and the functions that use them.
+    """Decision values in a header, computed by expansions of all decision functions.
 
-    Raises UnsupportedModelError if values do not fit float32.
+    Raises UnsupportedModelError if values exceed the range of float32.
     """
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, kind: CoefficientType) -> None:
@@ -38,13 +38,13 @@ class Expansions:
         self.degree = int(artifact.header["degree"])
         self.router = DeviceRouter(artifact) if artifact.n_centers > 1 else None
         self.has_slices = artifact.n_varying < artifact.n_features
-        self.strange = f"a row {rows.refused}"  # rows that have no values
+        self.strange = f"a row {rows.refused}"  # rows without values
         self.what = f"degree {self.degree}, {artifact.n_centers} center{'s' * (artifact.n_centers > 1)}"
         self.stack_bytes = 4 * artifact.n_features + rows.stack_bytes
 
     @property
     def multiply_adds(self) -> int:
-        """Number of float32 multiplications per row, without exp and scales."""
+        """Number of float32 multiplications per row, without those for exp and for scales."""
         n, n_values = self.artifact.n_varying, int(self.artifact.header["n_decisions"])
         total = self.artifact.n_features + n_values * (n + sum(_multiply_adds(n, k) for k in range(2, self.degree + 1)))
         return total + (self.router.largest_search * self.artifact.n_features if self.router else 0)
@@ -76,7 +76,7 @@ class Expansions:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield the arrays by name."""
+        """Yield the name and the numbers of each array."""
         artifact, decisions = self.artifact, self.artifact.decision_numbers()
         if self.router:
             yield "reference_", artifact.center
@@ -109,7 +109,7 @@ class Expansions:
 
 
 def _multiply_adds(n: int, degree: int) -> int:
-    """Count multiplications for this degree in n variables: by each coefficient, and of partial sums by variables."""
+    """Count the multiplications for a degree in n variables: by coefficients, and of partial sums by variables."""
     if degree == 2:
         return n * (n + 1) // 2 + n
     return sum(_multiply_adds(n - i, degree - 1) + 1 for i in range(n))

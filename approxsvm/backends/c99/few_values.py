@@ -1,26 +1,26 @@
-"""Gaussian models whose features take few values on a common grid: integers instead of float vectors and exp.
+"""Gaussian models whose features take few values on a common grid: integers replace float vectors and exp.
 
 Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; the differences, of b = 1, 2 or 4 bits each, are
-packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance of q
-and k_i, in units of a step, is an integer h, and exp(-g h) with g = gamma step^2 is read from a table, which ends where
-it drops below 2^-60. In units of a step,
+packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance
+between q and k_i, in units of a step, is an integer h. The header reads exp(-g h), where g = gamma step^2, from a
+table, which ends where exp(-g h) drops below 2^-60. In units of a step,
 
     |f(z) - f(q)| <= A1 sqrt(2 g / e) (||z - q|| + ||z - source's row||),
 
-and support vectors displaced from grid points by float64 rounding contribute in the same form. Rows on the grid lose
-nothing. The grid point of a row and its distance ||z - q|| are computed in float64, for coordinates of at most 2^50
-steps, with an error of at most
+and the distances of support vectors from grid points, due to float64 rounding, contribute in the same way. For rows on
+the grid, this error is 0. The grid point of a row and the distance ||z - q|| are computed in float64, for coordinates
+of at most 2^50 steps, with an error of at most
 
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
-For a row so far from the grid that evaluating the kernels in float32 has the smaller bound, this is done instead. With
-y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a sum of Gaussians as in
-sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The float64 error proportional to r, 2^-50 r,
-is covered by its factor 1.01.
+For a row far from the grid, evaluating the kernels in float32 may have the smaller bound. The header then evaluates the
+kernels instead. With y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a
+sum of Gaussians as in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the
+majorant covers the float64 error proportional to r, 2^-50 r.
 
-Lookup entries and coefficients are rounded to float32, with u = 2^-24 each, or 2^-120 on underflow; products and sums
-are in float64, and the exponent of an entry has an error of 4 u64 g h <= 2^-40. Hence the error of a value at q is at
-most
+Lookup entries and coefficients are rounded to float32, with a relative error of u = 2^-24, or an error of 2^-120 on
+underflow. Products and sums are computed in float64, and the exponent of an entry has an error of 4 u64 g h <= 2^-40.
+Hence the error of a value at q is at most
 
     A1 (2.02 u + 2^-39 + (n + 8) u64 + 2^-60),
 
@@ -57,18 +57,18 @@ _LAST_EXPONENT: Final = 42.0  # exp(-42) < 2^-60
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Support vectors as integers."""
+    """Support vectors as points of a grid, with integer coordinates."""
 
     origin: float
     step: float
     lowest: npt.NDArray[np.int64]  # shape (n_features,)
-    codes: npt.NDArray[np.int64]  # shape (n_sv, n_features); numbers of steps above the lowest
-    bits: int  # size of a code
+    codes: npt.NDArray[np.int64]  # shape (n_sv, n_features); numbers of steps above `lowest`
+    bits: int  # number of bits in a code
     off: float  # maximum distance of a support vector from its grid point, in steps
 
 
 def grid_of(vectors: FloatArray) -> Grid | None:
-    """Return the grid of the support vectors, or None if they have none or take too many values."""
+    """Return the grid of the support vectors; None if there is no grid, or features take too many values."""
     values = np.unique(vectors)
     origin, step = _native.common_grid(values) if len(values) <= _MOST_VALUES else (0.0, 0.0)
     if step == 0.0:
@@ -81,13 +81,13 @@ def grid_of(vectors: FloatArray) -> Grid | None:
     bits = next((b for b in (1, 2, _MOST_BITS) if (highest - lowest < 2**b).all()), 0)
     if not bits:
         return None
-    zero = np.rint(-origin / step)  # rows may contain zeros; include zero if the range allows
+    zero = np.rint(-origin / step)  # rows may contain 0, so the range includes 0 if possible
     lowest = np.where((lowest > zero) & (highest - zero < 2**bits), zero, lowest)
     return Grid(origin, step, lowest.astype(np.int64), (steps - lowest).astype(np.int64), bits, off)
 
 
 def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
-    """Pack codes into words, the first feature in the lowest bits."""
+    """Pack codes into words, with the first feature in the lowest bits."""
     per_word = _WORD_BITS // bits
     n_words = -(-codes.shape[1] // per_word)
     room = np.zeros((len(codes), n_words * per_word), np.uint64)
@@ -98,7 +98,7 @@ def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
 
 
 class FewValues:
-    """The decision values of such a model in a header; counterpart of `SumFunction`."""
+    """Decision values in a header for a model with few values; counterpart of `SumFunction`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, grid: Grid) -> None:
         self.artifact, self.rows, self.grid = artifact, rows, grid
@@ -118,21 +118,21 @@ class FewValues:
         self.kernels = np.exp(-g * np.arange(n_kernels))
         self.kernels = self.kernels[g * np.arange(n_kernels) <= _LAST_EXPONENT]
         self.words = packed(grid.codes, grid.bits)
-        self.strange = f"a row {rows.refused}, or 2^50 steps away"  # rows that have no values
+        self.strange = f"a row {rows.refused}, or 2^50 steps away"  # rows without values
         self.what = f"{n:,} Gaussians on a grid, {grid.bits} bits a feature"
         self.stack_bytes = 4 * (self.words.shape[1] + artifact.n_features) + rows.stack_bytes
         self.multiply_adds = artifact.n_features + n * int(self.terms.groups[0].shape[1])
 
     @classmethod
     def of(cls, artifact: Artifact, rows: DeviceRows) -> "FewValues | None":
-        """Return the function, or None if another form suits the model or its rows."""
+        """Return the function; None if the model has too many values, or if other code suits the rows better."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None
         grid = grid_of(artifact.support_vectors())
         if grid is None or not 2.0**-100 < float(artifact.header["gamma"]) * grid.step * grid.step < 2.0**60:
             return None
         found = cls(artifact, rows, grid)
-        # Kernels at distances past the end of the table are negligible.
+        # Kernel values at distances beyond the end of the table are negligible.
         is_whole = len(found.kernels) < _MOST_KERNELS or artifact.n_features * (2**grid.bits - 1) ** 2 < _MOST_KERNELS
         fits = (found.most + np.abs(artifact.decision_numbers()["intercept"]) < LARGEST).all()
         return found if is_whole and fits and (found.slope + found.beside.T < LARGEST).all() else None
@@ -155,7 +155,7 @@ class FewValues:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield the arrays by name."""
+        """Yield the name and the numbers of each array."""
         weights, ends, places = self.terms.groups
         yield "lowest_", self.grid.lowest.astype(np.int8 if np.abs(self.grid.lowest).max() < 128 else np.int16)
         yield "words_", self.words

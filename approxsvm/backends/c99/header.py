@@ -1,12 +1,12 @@
 """Export of a compiled model as a single C99 header: constant arrays and static functions, without heap or libc.
 
-The header evaluates a row operation by operation as the core's portable target evaluates a single float32 row. With
-float32 coefficients, it returns the values of the host's baseline target, narrowed from double to float at the very
-end. For each value it looks up an error bound (device/bounds.py), so it can tell which labels are proven to agree with
-the exact model.
+The header evaluates a row in the same way, operation by operation, as the core's portable target evaluates a single
+float32 row. With float32 coefficients, the header returns the values of the host's baseline target, narrowed from
+double to float at the end. The header looks up an error bound for each value (device/bounds.py), and so determines
+which labels are proven to equal the exact model's.
 
-Integer coefficients (coefficients.py) save memory, not time: they are converted to float32 when they are multiplied.
-Their quantization error is included in the bound.
+Integer coefficients (coefficients.py) save memory, not time, because each coefficient is converted to float32 when it
+is multiplied. The bound includes the quantization error.
 """
 
 import math
@@ -36,7 +36,7 @@ from approxsvm.ir.outputs import class_pairs
 from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.output_files import write_whole
 
-# Stack used by the functions' frames in addition to their arrays (gcc for Cortex-M, -fstack-usage).
+# Stack size of the function frames in addition to local arrays (gcc for Cortex-M, -fstack-usage).
 _FRAME_BYTES: Final = 192
 _ONE_CLASS_LABELS: Final = (1, -1)
 
@@ -45,18 +45,18 @@ Numbers = tuple[Macros, Arrays]
 
 @dataclass(frozen=True)
 class CExport:
-    """Resource requirements of an exported header on a device.
+    """Resources that an exported header needs on a device.
 
     Attributes
     ----------
     path : str
     flash_bytes : int
-        Constant data. Code takes additional space: with gcc -Os, about 3 KiB on a Cortex-M4F and 8 to 12 KiB on a
-        Cortex-M0+, mostly the compiler's software arithmetic for double, and for float if there is no FPU.
+        Size of the constant data. Code takes additional space: with gcc -Os, about 3 KiB on a Cortex-M4F and 8 to 12
+        KiB on a Cortex-M0+, mostly for the compiler's software arithmetic for double, and for float without an FPU.
     ram_bytes : int
-        Approximate stack usage: arrays and function frames. No other memory is used.
+        Approximate stack usage by arrays and function frames. The functions use no other memory.
     multiply_adds : int
-        Number per row, in float32, independent of its values; input maps use float64 and are not counted.
+        Number of float32 multiply-adds per row, the same for all rows. Input maps use float64 and are not counted.
     """
 
     path: str
@@ -81,14 +81,14 @@ def export_c(
     inputs: str = "float32",
     X: Any = None,
 ) -> CExport:
-    """Write the header as `CompiledModel.export_c` documents it."""
+    """Write a header, as documented in `CompiledModel.export_c`."""
     header = CHeader(artifact, name, coefficients, inputs, X)
     write_whole(header.text().encode(), path)
     return CExport(os.fspath(path), header.flash_bytes, header.ram_bytes, header.multiply_adds)
 
 
 def check_exportable(artifact: Artifact) -> None:
-    """Raise UnsupportedModelError, which names a remedy, if the C export does not support an artifact."""
+    """Raise UnsupportedModelError if the C export does not support an artifact; the message names a remedy."""
     if artifact.members:
         ensembles.check_rule(artifact)
     check_float32_rows(artifact, "train on numbers that are, x.astype('float32')")
@@ -105,7 +105,7 @@ def has_expansions(artifact: Artifact) -> bool:
 
 
 class _Unit:
-    """One model of a header, under a prefix for all its names, and what is needed of its answers."""
+    """One model of a header, with the prefix of all its names and the outputs that the header needs."""
 
     def __init__(
         self, artifact: Artifact, prefix: str, kind: CoefficientType, codes: InputCodes | None, answers: Answers
@@ -127,13 +127,13 @@ class _Unit:
         self.stack_bytes = self.function.stack_bytes + answers.stack_bytes
 
     def numbers(self) -> Numbers:
-        """Return macros and arrays (cpp/include/approxsvm/exported/member.h)."""
+        """Return the macros and arrays of the model (cpp/include/approxsvm/exported/member.h)."""
         macros = _sizes(self.artifact) | self.rows.macros | self.function.macros | self.answers.macros
         return macros, dict(self.rows.arrays()) | dict(self.function.arrays()) | self.answers.arrays
 
 
 class CHeader:
-    """The header of one artifact; parameters and exceptions as in `CompiledModel.export_c`."""
+    """Header of one artifact; `CompiledModel.export_c` documents parameters and exceptions."""
 
     def __init__(
         self, artifact: Artifact, name: str, coefficients: str, inputs: str = "float32", X: Any = None
@@ -168,12 +168,12 @@ class CHeader:
         self.multiply_adds = sum(unit.function.multiply_adds for unit in self.units)
 
     def text(self) -> str:
-        """Return the whole header."""
+        """Return the text of the whole header."""
         guard = f"{self.name}_APPROXSVM_H"  # case is preserved: model and Model are different headers
         return "\n".join([self._head(), f"#ifndef {guard}\n#define {guard}\n", self._body, "#endif\n"])
 
     def models(self) -> Iterator[tuple[str, str, Macros, Arrays]]:
-        """Yield the file of text, the prefix, the macros and the arrays of each model, members first."""
+        """Yield the name of the text file, the prefix, the macros and the arrays of each model, members first."""
         artifact = self.artifact
         if artifact.members:
             for unit in self.units:
@@ -192,7 +192,7 @@ class CHeader:
         yield "model.h", self.name, macros, own | arrays
 
     def _pieces(self) -> Iterator[str]:
-        """Yield the numbers and the text of all models."""
+        """Yield the macros, arrays and functions of all models as parts of the header."""
         yield self._text.of("preamble.h", self.name, {})
         if self.label_texts:
             yield self._texts("labels", self.label_texts)
@@ -206,7 +206,7 @@ class CHeader:
         return [Answers(self.artifact)] * bool(self.artifact.members) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
-        """Yield the public numbers of a model, the numbers that its text uses, and the text."""
+        """Yield the macros and arrays of a model (public ones, and those that the C text uses), and the C text."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
         lines = [
@@ -214,7 +214,7 @@ class CHeader:
             for name, number in macros.items()
             if name.partition("(")[0] in names or (number and not name.endswith("_") and "(" not in name)
         ]
-        yield self._text.named("".join(lines), "model")  # which leaves the prefixes of members as they are
+        yield self._text.named("".join(lines), "model")  # does not change the prefixes of members
         for name, numbers in arrays.items():
             if name in names or not name.endswith("_"):
                 self.flash_bytes += max(numbers.nbytes, numbers.itemsize)
@@ -222,12 +222,12 @@ class CHeader:
         yield text
 
     def _texts(self, name: str, texts: list[str]) -> str:
-        """Return a constant array of texts."""
+        """Return a constant array of strings."""
         self.flash_bytes += sum(len(text.encode()) + 1 + 4 for text in texts)
         return source.texts_array(f"{self.name}_{name}", texts)
 
     def _tolerance(self) -> str:
-        """Return the largest bound of a value that is certain."""
+        """Return the largest bound with which a value counts as certain."""
         tolerance = float(self.artifact.header["tolerance"])
         if tolerance == math.inf:
             return "FLT_MAX"
@@ -235,7 +235,7 @@ class CHeader:
         return source.literal(np.nextafter(below, np.float32(0)) if float(below) > tolerance else below)
 
     def _values_are(self) -> str:
-        """Return the meaning of the values, for a comment."""
+        """Return a description of the values for a comment."""
         artifact = self.artifact
         if artifact.task == "regression":
             return ": the value itself" if artifact.n_decisions == 1 else ": one for each target"
@@ -285,7 +285,7 @@ class CHeader:
 
 
 def _sizes(artifact: Artifact) -> Macros:
-    """Return the public sizes."""
+    """Return the public size macros of a model."""
     return {
         "n_features": artifact.n_raw_features,
         "n_values": artifact.n_decisions,

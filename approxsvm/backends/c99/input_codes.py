@@ -1,20 +1,20 @@
-"""Rows of integer codes, as from a converter or a buffer: the meaning of a code, and the effect of quantizing rows.
+"""Rows of integer codes, for example from an A/D converter: the meaning of codes, and the error from quantizing rows.
 
-Code q of feature j represents all numbers within half a step of offset_j + step_j q. The header decodes it in float32
-and proceeds as with any row. The row before quantization may have a different exact value. If the two rows are at a
-distance r, measured after the input map, the exact values differ by at most
+Code q of feature j represents all numbers within half a step of offset_j + step_j q. The header decodes the code in
+float32 and proceeds as with any row. The row before quantization may have a different exact value. If the distance
+between the two rows after the input map is r, the exact values differ by at most
 
     W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r,    and by at most A1 sqrt(2 gamma / e) r,
 
 where W is the norm of the decision function and A1 the sum of the absolute values of its coefficients, because the
-slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: the norm of the half steps, each times
-the factor by which the input map scales its feature; clipping only brings numbers closer together. The bound on the
-difference is thus a constant, which is added to every bound.
+slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: it is the norm of the vector of half
+steps, each times the factor by which the input map scales the feature. Clipping only brings numbers closer together.
+The bound on the difference is thus a constant, which is added to every bound.
 
-An input map without limits is merged with decoding into a single step, slope q + base in float32, so that a pipeline
-needs no float64 arithmetic: codes are not the source's rows anyway, and this rounding is small compared to half a step.
+An input map without limits is combined with decoding to slope q + base in float32, so that a pipeline needs no float64
+arithmetic. Codes differ from the source's rows in any case, and this rounding is small compared to half a step.
 
-A number outside the range of the codes gets the nearest code, and its row has no bound.
+A number outside the range of the codes gets the nearest code, and the row of this number has no bound.
 """
 
 import math
@@ -39,7 +39,7 @@ CodeType = Literal["int16", "int8"]
 
 @dataclass(frozen=True, eq=False)
 class InputCodes:
-    """The quantization of rows: code q of a column represents offset + step q."""
+    """Quantization of rows: code q of a column represents offset + step q."""
 
     kind: CodeType
     offsets: npt.NDArray[np.float32]
@@ -47,7 +47,7 @@ class InputCodes:
 
     @property
     def largest(self) -> int:
-        """Code for all numbers above the range; its negative is the code for those below."""
+        """Code for all numbers above the range; the negative of this code stands for numbers below the range."""
         return LARGEST[self.kind]
 
     def moved(
@@ -58,9 +58,9 @@ class InputCodes:
     ) -> float:
         """Return r, a bound on the distance between the mapped row and the map of the numbers before quantization.
 
-        For each number, the error is half a step; 1/128 of a step for the quotient that is rounded to the code, three
-        roundings of numbers up to 2^15; and the roundings of a product, a sum, and their operands. `slope_and_base` is
-        the result of `folded`, if the header uses it.
+        The error of each number is the sum of half a step, 1/128 of a step for three roundings of the quotient (at most
+        2^15) that is rounded to the code, and the roundings of a product, a sum, and their operands. `slope_and_base`
+        is the result of `folded`, or None if the header does not use it.
         """
         errors = (0.5 + 2.0**-7) * self.steps.astype(np.float64)
         if slope_and_base is None:
@@ -77,14 +77,14 @@ class InputCodes:
         return math.sqrt(float((errors * errors).sum())) * (1.0 + 1e-9)
 
     def _rounding(self, slopes: npt.NDArray[np.float32], bases: npt.NDArray[np.float32]) -> FloatArray:
-        """Bound the error of slope q + base in float32, with slope and base themselves rounded."""
+        """Bound the error of slope q + base in float32, including the rounding of the slope and the base."""
         moduli = self.largest * np.abs(slopes.astype(np.float64)) + np.abs(bases.astype(np.float64))
         return np.asarray(2.0**-22 * moduli + 2.0**-130)
 
     def folded(
         self, artifact: Artifact, ops: Sequence[Affine]
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None:
-        """Return slope and base per mapped feature, or None without an input map, with limits or beyond float32."""
+        """Return the slope and the base of each mapped feature; None without a map, with limits or beyond float32."""
         if artifact.input_map is None or any(op.low is not None or op.high is not None for op in ops):
             return None
         slopes, bases = [], []
@@ -117,6 +117,6 @@ def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
         raise InputError("X holds NaN, infinity or numbers beyond float32")
     offsets = (low + 0.5 * (high - low)).astype(np.float32)
     reach = np.maximum(high - offsets, offsets - low) * (1.0 + 1e-6)
-    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # for constant features
+    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # positive also for constant features
     steps = np.nextafter((reach / (LARGEST[kind] - 1)).astype(np.float32), np.float32(np.inf))
     return InputCodes(kind, offsets, steps)

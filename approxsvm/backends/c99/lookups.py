@@ -1,6 +1,6 @@
-"""Lookups at the start of an input map, in C: categories, bins, missing values; and the codes of string columns.
+"""Lookups at the start of an input map in C (categories, bins, missing values), and the codes of string columns.
 
-Features are looked up in the row as given, without any rounding, so a lookup does not affect bounds.
+Features of the raw row are looked up without rounding, so a lookup does not affect bounds.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Lookup
 from approxsvm.ir.ops.lookup import REFUSED, SAME, Steps
 
-# Replacements of infinity and NaN in C: the unchanged feature, and a refused row (program/ops/lookup.h).
+# Numbers that replace infinity and NaN in C: for an unchanged feature and for a rejected row (program/ops/lookup.h).
 _SAME: Final = 3.0e301
 _REFUSES: Final = 2.0e301
 _LARGEST: Final = 1.0e300
-# An unchanged number; NaN is refused.
+# Lookup that leaves numbers unchanged and rejects NaN.
 _CHECKED: Final = Steps.of([], [SAME], REFUSED)
 
 
 def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
-    """Return the maximum absolute value of each output, for features with absolute values up to `before`."""
+    """Return the maximum absolute value of each output for features with absolute values up to `before`."""
     most = np.zeros(lookup.n_outputs)
     for k, (j, steps) in enumerate(zip(lookup.source, lookup.steps, strict=True)):
         numbers = np.append(steps.values, steps.nan)
@@ -50,7 +50,7 @@ def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tup
 
 
 def written(numbers: FloatArray) -> FloatArray:
-    """Replace infinity and NaN by the numbers used in C."""
+    """Replace infinity and NaN by the numbers that represent them in C."""
     return np.where(np.isnan(numbers), _REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
 
 
@@ -63,7 +63,7 @@ def category_arrays(artifact: Artifact) -> Iterator[tuple[str, npt.NDArray[Any]]
 
 
 def categories(artifact: Artifact) -> list[str]:
-    """Return all strings, column by column."""
+    """Return the known strings of all string columns, column by column."""
     texts = [text for _, known in sorted(artifact.raw_columns.texts.items()) for text in known.texts]
     for text in texts:
         if "\0" in text:

@@ -1,13 +1,13 @@
-"""C text of an exported header: literals, arrays and functions, each as a string.
+"""C text for exported headers: literals, comments and arrays as strings.
 
-Functions read everything that differs between models from enum constants and arrays of the header, so text is omitted
-only for components that a model lacks, such as a router or an input map. `@` is replaced by the prefix of all names;
-`@@` at the end of a name marks it as internal and adds an underscore.
+The functions in a header read everything that differs between models from macros and arrays, so text is omitted only
+for components that a model lacks, such as a router or an input map.
 
-Sums use a different order from the core's, suited to processors without SIMD. The core (expansion/polynomial.hpp) keeps
-eight lanes separate until the end; here, this could take eight products instead of one. Chains of additions are no
-longer than form_depth() and norm_depth() of the core (bounds/certificate.hpp), which the bounds assume;
-tests/backends/test_c_paths.py counts the chains in this text. exp() is the function of simd/exp.hpp.
+The functions add in a different order from the core, which suits processors without SIMD. The core
+(expansion/polynomial.hpp) keeps eight lanes separate until the end; in a header, separate lanes could take eight
+products instead of one. Chains of additions are at most as long as form_depth() and norm_depth() in the core
+(bounds/certificate.hpp), which the bounds assume; tests/backends/test_c_paths.py counts the chains in the text of
+headers. exp() is the function in simd/exp.hpp.
 """
 
 import re
@@ -23,7 +23,7 @@ _FLOAT_TYPES: Final = {"float32": "float", "float64": "double"}
 
 
 def literal(x: Any) -> str:
-    """Return a C literal that parses to exactly this number."""
+    """Return a C literal of exactly the number x."""
     if isinstance(x, np.float32):
         return f"{_with_point(str(x))}f"
     if isinstance(x, float):
@@ -37,7 +37,7 @@ def literal(x: Any) -> str:
 
 
 def with_decimals(text: str) -> str:
-    """Convert hexadecimal floats to decimals that parse to the same number: C++ lacks hexadecimal ones before C++17."""
+    """Convert hexadecimal floats to decimals of the same value, because C++ before C++17 lacks hexadecimal floats."""
 
     def decimal(match: re.Match[str]) -> str:
         number = float.fromhex(match[1])
@@ -51,22 +51,22 @@ def _with_point(digits: str) -> str:
 
 
 def text_literal(text: str) -> str:
-    """Return a C string literal in UTF-8, with octal escapes for everything but plain ASCII."""
+    """Return a C string literal in UTF-8, with octal escapes for all bytes except plain ASCII."""
     plain = set(range(0x20, 0x7F)) - set(b'"\\?')
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in text.encode()) + '"'
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Return a block comment that no text inside can end early."""
+    """Return a block comment, which no text inside the comment can end early."""
     printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
     plain = (line.replace("\\", "/").replace("??", "? ?") for line in printable)  # no continuation, no trigraph
-    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, as the others may create these
+    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, because `plain` may create */
     wrapped = [part for line in safe for part in textwrap.wrap(line, LINE_LENGTH - 3) or [""]]
     return "\n".join(["/* " + wrapped[0], *(f" * {line}".rstrip() for line in wrapped[1:]), " */", ""])
 
 
 def array(name: str, numbers: npt.NDArray[Any]) -> str:
-    """Return a constant array of numbers; if empty, it gets one zero element, because C has no empty arrays."""
+    """Return a constant array of numbers; an empty array gets one zero element, because C has no empty arrays."""
     flat = numbers.ravel() if numbers.size else np.zeros(1, numbers.dtype)
     texts = [literal(x if flat.dtype == np.float32 else x.item()) for x in flat]
     body = textwrap.fill(", ".join(texts), LINE_LENGTH - 4, break_on_hyphens=False, break_long_words=False)
@@ -75,6 +75,6 @@ def array(name: str, numbers: npt.NDArray[Any]) -> str:
 
 
 def texts_array(name: str, texts: Iterable[str]) -> str:
-    """Return a constant array of texts."""
+    """Return a constant array of strings."""
     literals = [text_literal(text) for text in texts]
     return f"static const char *const {name}[{len(literals)}] = {{\n    " + ",\n    ".join(literals) + "};\n"

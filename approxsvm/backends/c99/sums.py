@@ -1,30 +1,31 @@
-"""Models without a truncated expansion, on a device: sums of kernels or of other terms, and polynomial forms.
+"""Models without a truncated expansion on a device: sums of kernels or of other terms, and polynomial forms.
 
-Each is described by a record (`Sums`): numbers of its C text (cpp/include/approxsvm/exported/sums.h), and its bounds
-(backends/sum_bounds.py), so that the bound of a row costs just two evaluations by Horner's rule in addition to the sum.
-r = ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32,
-u = 2^-24; powers, tanh, cos and sums over terms in float64.
+A record (`Sums`) describes each model: the numbers that the C text uses (cpp/include/approxsvm/exported/sums.h), and
+the bounds (backends/sum_bounds.py). The bound for a row needs just two evaluations by Horner's rule in addition to the
+sum. r = ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32
+with u = 2^-24; powers, tanh, cos and sums over terms are computed in float64.
 
-**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is also rounded if it comes from an
-input map. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
+**Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is also rounded if an input map
+computes it. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
 Underflow, or flushing to zero, contributes less than eta 2^-80 (1 + r); alpha and beta are increased by 2^-80 to cover
-it. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The sum is
-rounded (n + 14) 2^-53 at most, power included; tanh and cos are accurate to 2^-46. cos subtracts full periods in
-float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which is covered by eta B_i and 2^-40; rows beyond 2^40
-periods are refused.
+this. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The relative
+rounding error of the sum, power included, is at most (n + 14) 2^-53; tanh and cos are accurate to 2^-46. For cos, full
+periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which eta B_i and 2^-40 cover; rows
+beyond 2^40 periods are rejected.
 
-**Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, each coordinate by u. This changes a
-distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e) times as much. Differences, squares,
-sums and the factor theta / 2 change the argument h by (p + 6) u h, and h exp(-h) <= 1 / e; exp itself contributes 4 u:
+**Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, with a relative error of u in each
+coordinate. This changes a distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e) times as
+much. Differences, squares, sums and the factor theta / 2 change the argument h by (p + 6) u h, and h exp(-h) <= 1 / e;
+exp itself contributes 4 u:
 
     majorant = 1.01 u sum_i |a_i| [ (p + 6) / e + 6 + sqrt(theta / e) (r + ||y_i||) ] + (n + 8) 2^-53 A1 + d 2^-110 A1,
 
 where the last term covers underflow; slope = A1 sqrt(2 gamma / e), in units of the mapped row. No error exceeds
 1.01 A1.
 
-**Linear models** take one inner product per function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of a
-form, whose own errors (models/FORMAT.md, "polynomial") are added. **Forms of degree 2** are evaluated like expansions,
-with at most d + 40 roundings per term.
+**Linear models** need one inner product per function: v_k = sum_i a_ki gamma x_i in float64, or the linear part of a
+polynomial form, whose stored errors (models/FORMAT.md, "polynomial") are added. **Quadratic forms** are evaluated like
+expansions, with at most d + 40 roundings per term.
 
 r is the root of a float32 sum of squares, rounded up; the majorant accounts for the rounding of the sum.
 """
@@ -52,31 +53,31 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.reference.term_sums import term_sums
 
-# Neither values nor the quantities that make them up may exceed this in float32.
+# Limit on float32 values and on the quantities from which values are computed.
 LARGEST: Final = 1e37
 _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40
 _TINY: Final = 2.0**-80
 _FUNCTION: Final = 2.0**-40  # error of tanh, cos and exp in float64
-# The error of adding an intercept, and an underflow.
+# Bounds on the relative error of adding an intercept, and on underflow.
 _OF_INTERCEPTS: Final = 2.0**-48, 1e-36
 _UP: Final = 1.0 + 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """The stored data of a model and its bounds."""
+    """Stored data and bounds of a model."""
 
     what: str  # short description of the model
     arrays: dict[str, npt.NDArray[Any]]
     bounds: SumBounds
-    longest: float  # the largest r of a row that is evaluated
+    longest: float  # the largest r for which rows are evaluated
     multiply_adds: int
     macros: Macros = field(default_factory=dict)
 
 
 def sums_of(artifact: Artifact) -> Sums:
-    """Return the record of an artifact with support vectors, other terms or forms, if its numbers fit float32."""
+    """Return the record of an artifact with support vectors, other terms or forms; numbers must fit into float32."""
     if artifact.is_polynomial and int(artifact.header["degree"]) == 1:
         return _linear(artifact)
     if artifact.has_form:
@@ -89,7 +90,7 @@ def sums_of(artifact: Artifact) -> Sums:
 
 @dataclass(frozen=True, eq=False)
 class _Terms:
-    """Vectors of the terms of a sum, and absolute coefficients, rounded up, of shape (n_functions, n_terms)."""
+    """Vectors of the terms of a sum, and absolute values of coefficients, rounded up, shape (n_functions, n_terms)."""
 
     vectors: FloatArray
     moduli: FloatArray
@@ -101,7 +102,7 @@ class _Terms:
 
     @property
     def path(self) -> int:
-        """p: the number of roundings in an inner product."""
+        """Number p of roundings in an inner product."""
         return int(self.vectors.shape[1]) // 4 + 6
 
     @property
@@ -113,12 +114,12 @@ class _Terms:
         return norms_above(self.vectors) * _UP + _TINY
 
     def arithmetic(self, n_roundings: int = 8) -> Arithmetic:
-        """Return the errors of a sum with so many more roundings in float64 than terms."""
+        """Return the errors of a sum with `n_roundings` float64 roundings in addition to one for each term."""
         of_terms = 2.0 * UNIT32 + (self.n + n_roundings) * UNIT64
         return Arithmetic(self.eta, of_terms, _FUNCTION, *_OF_INTERCEPTS)
 
     def record(self, macros: Macros, bounds: SumBounds, longest: float, what: str, **extra: Any) -> Sums:
-        """Build the record; macros tell the terms (cpp/include/approxsvm/exported/sums.h)."""
+        """Build the record; macros select the kind of terms (cpp/include/approxsvm/exported/sums.h)."""
         weights, ends, places = self.groups
         arrays = {
             "vectors_": _float32(self.vectors, "vectors"),
@@ -139,7 +140,7 @@ class _Terms:
 
 
 def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
-    """Return the terms of support vectors; vectors of one class only take part in the pairs of that class."""
+    """Return the terms of support vectors; the vectors of a class occur only in the pairs of that class."""
     coef, moduli = artifact.dual_coef(), np.abs(artifact.decision_coef()) * _UP + 2.0**-120
     n_classes = len(artifact.labels)
     if n_classes <= 2 or artifact.outputs.of_each_class:
@@ -151,7 +152,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 
 
 def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
-    """Replace r in polynomials by a larger one, because the float32 sum of squares in a row's length is rounded."""
+    """Replace r in polynomials by a larger number, because a row's length is the root of a rounded float32 sum."""
     factor = 1.0 + 2.0 * n_features * UNIT32
     majorant, slope = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
     return SumBounds(majorant, slope, bounds.most)
@@ -257,7 +258,7 @@ def _float32(numbers: FloatArray, what: str) -> npt.NDArray[np.float32]:
 
 
 def _longest(artifact: Artifact, terms: _Terms, largest: Callable[[float], FloatArray]) -> float:
-    """Return the largest r for which products and values stay within float32."""
+    """Return the largest r for which products and values stay within the range of float32."""
     intercept = np.abs(artifact.decision_numbers()["intercept"])
     longest_vector = float(terms.alphas.max(initial=0.0))
 
@@ -288,7 +289,7 @@ _BY_FUNCTION: Final[dict[str, Callable[[Artifact, Terms], Sums]]] = {"cos": _cos
 
 
 class SumFunction:
-    """The decision values of sums in a header; counterpart of `Expansions`."""
+    """Decision values in a header, computed by sums; counterpart of `Expansions`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows) -> None:
         self.artifact, self.rows, self.sums = artifact, rows, sums_of(artifact)
@@ -296,7 +297,7 @@ class SumFunction:
         if not all((numbers < LARGEST).all() for numbers in (self.bounds.majorant, self.bounds.slope)):
             what = f", with coef0 {artifact.coef0:.3g}" if abs(artifact.coef0) > 1e6 else ""
             raise UnsupportedModelError(f"bounds of this model{what} do not fit float32: scale rows or coefficients")
-        self.strange = f"a row {rows.refused}, or too long for float32"  # rows that have no values
+        self.strange = f"a row {rows.refused}, or too long for float32"  # rows without values
         self.what = self.sums.what
         self.stack_bytes = 4 * artifact.n_features + rows.stack_bytes
         self.multiply_adds = artifact.n_features + self.sums.multiply_adds
@@ -306,7 +307,7 @@ class SumFunction:
         """Sizes and scalars, by name."""
         if not self.rows.moved < LARGEST:
             raise UnsupportedModelError("after the input map, a step between codes exceeds float32: scale the rows")
-        # Subnormal numbers would be rounded more coarsely, or flushed.
+        # Subnormal numbers would be rounded more coarsely, or flushed to 0.
         moved = np.float32(max(self.rows.moved * 1.00001, 2.0**-120) if self.rows.moved else 0.0)
         return {
             "n_varying_": self.artifact.n_features,
@@ -321,7 +322,7 @@ class SumFunction:
         }
 
     def arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield the arrays by name."""
+        """Yield the name and the numbers of each array."""
         if "is_centered_" in self.sums.macros:
             yield "centers_", self.artifact.center
         if "intercepts_" not in self.sums.arrays:

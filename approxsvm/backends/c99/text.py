@@ -1,9 +1,8 @@
-"""The C text of exported headers: cpp/include/approxsvm/exported, and what it includes of program/.
+"""C text of exported headers, from the files in cpp/include/approxsvm/exported and the files that these include.
 
-The files are C99 that compilers take as it is, after the numbers of a model: macros and arrays whose names begin with
-`model_`. A header holds them without the parts that the model lacks, and with the name of the header in all names, so
-that a program may include several headers. Macros that decide on parts are integers; those that are not defined count
-as 0.
+The files are valid C99 after the numbers of a model, which are macros and arrays whose names begin with `model_`. A
+header contains the text of the files without the parts that the model lacks. All names contain the name of the header,
+so that a program may include several headers. Macros that select parts are integers; undefined macros count as 0.
 """
 
 import re
@@ -19,24 +18,24 @@ _COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CONDITION: Final = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _GUARD: Final = re.compile(r"^#ifndef (APPROXSVM_\w+_H)\n#define \1\n(.*)\n#endif\n$", re.DOTALL | re.MULTILINE)
 _INCLUDE: Final = re.compile(r'#include "(.*)"')
-# Macros that the core defines differently, and their definitions in headers.
+# Macros that the core defines differently, and the definitions for headers.
 _MACROS: Final = re.compile(r"#ifndef (APPROXSVM_\w+).*\n#define \1 (.*)\n#endif\n")
 
 
 class Text:
-    """The text of one header, whose files with include guards occur once."""
+    """Text of one header, in which files with include guards occur once."""
 
     def __init__(self, name: str) -> None:
         self._name, self._included = name, set[Path]()
 
     def of(self, file: str, prefix: str, numbers: Mapping[str, int | str]) -> str:
-        """Return the text of a file for a model with this prefix and these macros."""
+        """Return the text of a file for a model with the given prefix and macros."""
         lines = self._lines(Path(get_include(), "approxsvm", "exported", file).resolve(), numbers)
         return self.named(re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n", prefix)
 
     def named(self, text: str, prefix: str) -> str:
-        """Return a text with the names of the header, and the prefix of a model."""
-        # In one pass, because names may begin with model_ themselves
+        """Return `text` with the name of the header and the prefix of a model in all names."""
+        # One pass replaces all names, because a replaced name may begin with model_
         ours = re.compile(r"\b(?:(?:approxsvm|APPROXSVM)_(\w+)|model_(?=\w))")
         return with_decimals(ours.sub(lambda name: f"{self._name}_{name[1]}_" if name[1] else f"{prefix}_", text))
 
@@ -46,7 +45,7 @@ class Text:
         if is_guarded and path in self._included:
             return
         self._included.add(path)
-        blocks: list[tuple[bool, bool, bool]] = []  # whether its conditions are a model's, one held, the last one holds
+        blocks: list[tuple[bool, bool, bool]] = []  # conditions depend on the model, one has held, one holds now
         for line in text.splitlines():
             word, condition = found.groups() if (found := _CONDITION.match(line)) else ("", "")
             is_ours = "model_" in condition if word == "if" else bool(word and blocks and blocks[-1][0])
@@ -69,7 +68,7 @@ class Text:
 
 
 def used(text: str, prefix: str) -> set[str]:
-    """Return the names with a prefix, without it, that a text uses outside comments."""
+    """Return the names with a prefix that a text uses outside comments, without the prefix."""
     return set(re.findall(rf"\b{prefix}_(\w+)", _COMMENTS.sub("", text)))
 
 
@@ -82,18 +81,18 @@ def has_function(kind: str) -> bool:
 def _holds(condition: str, numbers: Mapping[str, int | str]) -> bool:
     condition = re.sub(r"\bmodel_(\w+)", lambda name: str(numbers.get(name[1], 0)), _COMMENTS.sub("", condition))
     condition = re.sub(r"!(?!=)", " not ", condition.replace("&&", " and ").replace("||", " or "))
-    return bool(eval(condition, {"__builtins__": {}}))  # of these files alone
+    return bool(eval(condition, {"__builtins__": {}}))  # conditions come only from our own files
 
 
 @cache
 def _file(path: Path) -> tuple[str, bool]:
-    """Return a file without its include guard, and whether it has one."""
+    """Return the text of a file without its include guard, and whether the file has an include guard."""
     text = path.read_text(encoding="utf-8")
     inner, is_guarded = _GUARD.subn(r"\2", text)
     for macro, definition in _macros().items():
         inner = re.sub(rf"\b{macro}\b", definition, _MACROS.sub("", inner))
     if path.parent.name == "exported":
-        inner = re.sub(r"\A/\*.*?\*/\s", "", inner, flags=re.DOTALL)  # on the numbers of models
+        inner = re.sub(r"\A/\*.*?\*/\s", "", inner, flags=re.DOTALL)  # removes the comment about the macros of models
     return inner, bool(is_guarded)
 
 

@@ -1,1 +1,1 @@
-"""ONNX backend: graphs of standard operators."""
+"""ONNX backend, which exports artifacts as graphs of standard operators."""

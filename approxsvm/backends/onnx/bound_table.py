@@ -1,41 +1,44 @@
-"""Error bound of an expansion that a graph evaluates in float64, relative to the exact decision function: derivation.
+"""Derivation of the error bound for an expansion that a graph evaluates in float64, relative to the exact function.
 
-The graph reports a label as certain if its decision value is further from 0 than this bound. Notation and the bound of
-the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2,
+The graph reports a label as certain if the decision value is further from 0 than this bound. The notation and the bound
+on the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2,
 phi_k(s) = exp(-s/2) sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times
-over, because a runtime may sum in any order, may fuse products and sums, and may have an exp that is wrong by some
+over, because a runtime may sum in any order, may fuse products and sums, and may have an exp with an error of some
 units in the last place.
 
 1. **Row.** The graph takes float32 or float64 numbers as exact. Coordinates are u = scale (z - center), where scale is
-   a power of two, and one rounding changes each by at most u64 relative to itself. So the computed u belongs to a row
-   at a distance of at most u64 ||z - center||, which is sqrt(s) u64 in units of the kernel. The input map's rounding
-   adds a distance, as does the distance from the center's slice, if there are slices. Features of two rows at the
-   distance r differ, in the kernel's space, by sqrt(2 - 2 exp(-gamma r^2)) <= min(sqrt(2), sqrt(2 gamma) r), and their
-   decision values by at most W times that. From here on, the row is the one of the computed u.
+   a power of two, and one rounding changes each coordinate by a relative error of at most u64. So the computed u
+   belongs to another row, at a distance of at most u64 ||z - center||, which is sqrt(s) u64 in units of the kernel. The
+   input map's rounding increases this distance, and so does the distance from the center's slice, if there are slices.
+   In the kernel's feature space, the distance between two rows at a distance of r is sqrt(2 - 2 exp(-gamma r^2)), at
+   most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. The items
+   below concern this other row.
 
-2. **Truncation error**, by certificate.py: the sum over m < k < first of N_k phi_k(s) plus the remainder T exp((1 /
-   theta - 1) s / 2) sqrt(P(first, s / theta)), and never more than W sqrt(P(m + 1, s)), which bounds the degrees beyond
-   m of any function of norm W. Both hold for any center, so the choice of a row's center does not matter.
+2. **Truncation error**, by certificate.py: the bound is the sum over m < k < first of N_k phi_k(s) plus the remainder
+   T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond
+   m of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the
+   choice of a row's center does not matter.
 
-3. **Kept degrees** k <= m. By Cauchy and Schwarz, the absolute values of the products of degree k, coefficient times
-   monomial, have a sum of at most N_k sqrt(s^k / k!) before the Gaussian factor: absolute values change neither the
-   norm of the coefficients nor the norm of the tensor power of u. So relative errors of products become multiples of
-   N_k phi_k(s): 2^-24 for narrowing the coefficients to float32; the roundings of monomials, matrix product and sum
-   (polynomial_graph.rounding_path); half of s times the relative error of s for the argument of exp, (n + 8) roundings;
-   and 2^-40 for exp itself and the products after it. Narrowing loses at most 2^-149 output_scale per coefficient to
-   underflow, and all monomials times the Gaussian factor have a sum of at most 100 (1 + sqrt(n))^6, as
-   exp(-t^2/2) (1 + t)^6 is below 100.
+3. **Kept degrees** k <= m. By Cauchy and Schwarz, the sum of the absolute values of the products of degree k,
+   coefficient times monomial, is at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
+   changes neither the norm of the coefficients nor the norm of the tensor power of u. So relative errors of products
+   become multiples of N_k phi_k(s): 2^-24 for narrowing the coefficients to float32; the roundings of monomials, matrix
+   product and sum (polynomial_graph.rounding_path); half of s times the relative error of s for the argument of exp,
+   (n + 8) roundings; and 2^-40 for exp itself and the products after exp. Narrowing changes each coefficient by at most
+   2^-149 output_scale due to underflow, and the sum of all monomials times the Gaussian factor is at most
+   100 (1 + sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
 
 4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
-   Adding the intercept rounds once; 2^-40 of |intercept| + W is a thousand times as much.
+   Adding the intercept rounds once; the bound contains 2^-40 of |intercept| + W, a thousand times as much.
 
-5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees are errors in full. Beyond
-   s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
+5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as errors in full.
+   Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
 
-All these functions of s are tabulated, because finding the cell of s costs a graph only a logarithm: 32 cells per
-octave from 2^-12 to 2^8, one below and one above. A cell holds the maximum of each function over the cell, widened by
-2^-16 on either side, which far exceeds the error of s and its logarithm. phi_k rises up to s = k and then falls; the
-other functions rise. Norms are weights: a bound is a sum of a few products of nonnegative numbers.
+All these functions of s are tabulated, because a graph needs only one logarithm to find the cell of s. There are 32
+cells per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function over
+each cell, widened by 2^-16 on either side, which far exceeds the error of s and of the logarithm. phi_k increases up to
+s = k and then decreases; the other functions increase. A bound is a sum of a few products of nonnegative numbers:
+functions from the table times norms.
 """
 
 import math
@@ -54,7 +57,7 @@ CELLS_PER_OCTAVE: Final = 32
 FIRST_OCTAVE, LAST_OCTAVE = -12, 8
 N_CELLS: Final = CELLS_PER_OCTAVE * (LAST_OCTAVE - FIRST_OCTAVE) + 2
 END: Final = 2.0**LAST_OCTAVE
-# Half of the s beyond which a value is the intercept alone.
+# Half of the number s beyond which a value is the intercept alone.
 LAST_HALF_S: Final = 87.33
 _WIDENED: Final = 2.0**-16
 _EXP_AND_PRODUCTS: Final = 2.0**-40
@@ -63,10 +66,10 @@ _ROUNDING: Final = 2.0 * UNIT64
 
 @dataclass(frozen=True, eq=False)
 class BoundTable:
-    """Functions of s, tabulated by cells."""
+    """Table of functions of s over cells."""
 
-    # (N_CELLS, n_columns): factors of N_k, for each degree below the remainders; of T, for each theta; of W if T's
-    # factor would overflow; and of W, as a bound of all truncated degrees
+    # Shape (N_CELLS, n_columns). The columns are the factors of N_k for each degree below the remainders, of T for each
+    # theta, of W if T's factor would overflow, and of W in the bound on all truncated degrees
     functions: npt.NDArray[np.float32]
     degree: int  # highest degree of the expansions
     first_remainder_degree: int  # lowest degree that remainders cover
@@ -74,7 +77,7 @@ class BoundTable:
 
     @property
     def n_columns(self) -> int:
-        """Number of functions."""
+        """Number of tabulated functions."""
         return int(self.functions.shape[1])
 
 
@@ -82,11 +85,11 @@ def bound_table(
     degree: int,  # highest degree of the expansions
     first_remainder_degree: int,  # lowest degree that remainders cover
     thetas: tuple[float, ...],  # contractions of the expansions
-    path: float,  # number of roundings of a product, or of s if that is larger
+    path: float,  # number of roundings in a product or in s, whichever is larger
 ) -> BoundTable:
-    """Tabulate the functions of s."""
+    """Build the table of the functions of s."""
     ends = _cells()
-    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # also roundings of coefficients, exp and products
+    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # includes roundings of coefficients, exp, products
     arithmetic = _native.ExpansionArithmetic(_ROUNDING, in_float64, 0.5 * path)
     factors = _native.bound_factors(ends, degree, first_remainder_degree, arithmetic)
     remainders = factors[[LAST_DEGREE + 1 + CONTRACTIONS.index(theta) for theta in thetas]]
@@ -107,7 +110,7 @@ def fixed_error(
     output_scale: FloatArray,
     n_varying: int,
 ) -> FloatArray:
-    """Return the part of the error that does not depend on the row; arrays have one number per expansion."""
+    """Return the part of the error that does not depend on the row; the arrays have one number per expansion."""
     with np.errstate(under="ignore"):
         underflow = output_scale * 2.0**-149 * 100.0 * (1.0 + math.sqrt(n_varying)) ** 6
     rounded = 2.0**-40 * (np.abs(intercept) + total)
@@ -118,7 +121,7 @@ def fixed_error(
 def weights_of_expansion(
     table: BoundTable, norms: FloatArray, remainder: float, theta: float, total: float
 ) -> FloatArray:
-    """Return weights of the table's columns, shape (2, n_columns): for kept degrees, and for truncated ones."""
+    """Return weights of the table's columns, shape (2, n_columns), for kept degrees and for truncated degrees."""
     weights = np.zeros((2, table.n_columns))
     kept, first = table.degree + 1, table.first_remainder_degree
     weights[0, :kept] = norms[:kept]
@@ -129,6 +132,6 @@ def weights_of_expansion(
 
 
 def _cells() -> FloatArray:
-    """Return the smallest and largest s of each cell, widened; the end of the last cell is not used."""
+    """Return the smallest and the largest s of each cell, widened; the end of the last cell is not used."""
     ends = 2.0 ** np.linspace(FIRST_OCTAVE, LAST_OCTAVE, N_CELLS - 1)
     return np.array([[0.0, *ends * (1.0 - _WIDENED)], [*ends * (1.0 + _WIDENED), 4.0 * END]])

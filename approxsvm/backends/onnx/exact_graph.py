@@ -1,20 +1,20 @@
-"""Definitions of models as graphs in float64: kernel sums over support vectors, and forms of polynomial kernels.
+"""Graphs that evaluate models by definition in float64: sums over support vectors, and polynomial forms.
 
-backends/sum_bounds.py bounds the values, given the relative errors of a graph's arithmetic. Products and sums of
-n_features numbers, in any order, have the error eta = (n_features + 8) 2^-52; a sum of n terms has (n + 16) 2^-52.
-2^-40 allows for tanh, cos and exp that are wrong by some units in the last place, and for the sum with the intercept.
+backends/sum_bounds.py bounds the values, given the relative errors of a graph's arithmetic. Inner products of
+n_features numbers, summed in any order, have the error eta = (n_features + 8) 2^-52; a sum of n terms has the error (n
++ 16) 2^-52. 2^-40 covers errors of tanh, cos and exp of some units in the last place, and the sum with the intercept.
 
 **Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances are
-||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Together with the rounding of u and y_i, they have an error of at
-most eta (||u|| + ||y_i||)^2. Half of theta = 2 gamma / scale^2 times this, e, is the error of exp's argument, and the
-relative error of K_i is at most exp(e) - 1 <= 2 e for e <= 1. Beyond e = 1/2 it suffices that K_i and its computed
-value are in [0, 1]; no error exceeds A1, but for rounding of the sum. If the input map's error moves a row by r,
-each K_i changes by at most sqrt(2 gamma / e) r, the steepest slope of exp(-gamma t^2). (W, which would serve as in
-bound_table.py, is not in artifacts of mode "exact".)
+||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Their error, including the rounding of u and y_i, is at most
+eta (||u|| + ||y_i||)^2. The error e of exp's argument is theta / 2 = gamma / scale^2 times this bound, and the relative
+error of K_i is at most exp(e) - 1 <= 2 e for e <= 1. Beyond e = 1/2 it suffices that K_i and its computed value are in
+[0, 1]; no error exceeds A1, apart from the rounding of the sum. If the input map's error moves a row by r, each K_i
+changes by at most sqrt(2 gamma / e) r, because sqrt(2 gamma / e) is the steepest slope of exp(-gamma t^2). (The bound
+by W in bound_table.py is not possible, because artifacts of mode "exact" do not contain W.)
 
-**cos.** Angles are counted in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and the graph's Cos gets only the
-fraction of a turn: its argument is at most pi. Shifts of up to 8 cover the roundings of p_j and of the fraction. Beyond
-2^50 turns there is no bound.
+**cos.** Angles are measured in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and only the fraction of a turn
+is passed to the graph's Cos, whose argument is at most pi. Shifts of up to 8 cover the roundings of p_j and of the
+fraction. Beyond 2^50 turns there is no bound.
 """
 
 import math
@@ -40,16 +40,16 @@ _ROUNDING: Final = 2.0 * UNIT64
 _EXP: Final = 2.0**-40
 _UNDERFLOW: Final = 2.0**-1000
 _MOST_ANGLE: Final = 8.0
-# Squares below 2^-1074 are lost, which changes the norm of up to 2^20 coordinates by at most 2^-527.
+# Squares below 2^-1074 underflow, which changes the norm of up to 2^20 coordinates by at most 2^-527.
 _TINY_NORM: Final = 2.0**-500
-# Scaled coordinates are clipped to this: no product of two overflows, and every kernel value is 0.
+# Limit to which scaled coordinates are clipped: no product of two overflows, and every kernel value there is 0.
 _FARTHEST: Final = 1e100
 
 
 def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Compute decision values from the definition, for an artifact with support vectors or other terms.
+    """Compute decision values by definition, for an artifact with support vectors or other terms.
 
-    Raises UnsupportedModelError if the graph would exceed its size limit.
+    Raises UnsupportedModelError if the graph would exceed the size limit.
     """
     terms = terms_of(artifact)
     if terms is not None:
@@ -65,7 +65,7 @@ def kernel_sums(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bo
     found = find(g, artifact, rows, vectors, with_bounds)
     if n_sv:
         return found
-    # An empty sum is 0 even for rows that a step has turned into NaN.
+    # An empty sum would be 0 even for rows that a step has mapped to NaN.
     empty = g.rows_sum(g.op("Mul", rows.values, 0.0), keepdims=True)
     return KnownValues(g.op("Add", found.values, empty), found.bounds)
 
@@ -82,7 +82,7 @@ def _gaussian(
         )
     u = g.op("Mul", g.op("Sub", rows.values, center), scale)
     u = g.op("Min", g.op("Max", u, -_FARTHEST), _FARTHEST)
-    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes compute this once, on loading
+    y = g.op("Mul", g.op("Sub", g.doubles(vectors), center), scale)  # runtimes compute this constant on loading
     sq_norms = g.rows_sum(g.op("Mul", y, y))
     sq_norm = g.rows_sum(g.op("Mul", u, u), keepdims=True)
     products = g.op("MatMul", u, g.op("Transpose", g.op("Mul", y, -2.0), perm=[1, 0]))
@@ -138,7 +138,7 @@ def _cos(g: GraphBuilder, artifact: Artifact, terms: Terms, rows: GraphRows, wit
 
 
 def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Compute decision values of a polynomial kernel whose sum is stored as a form."""
+    """Compute decision values of a polynomial kernel whose sum is stored as a linear or quadratic form."""
     d, degree, form = artifact.n_features, int(artifact.header["degree"]), form_of(artifact)
     n_forms, places = len(form.packed), unfolding(d, degree)
     g.check_room(8 * n_forms * places.size)
@@ -153,12 +153,12 @@ def forms(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: 
 
 
 def _arithmetic(n_features: int, n_terms: int) -> Arithmetic:
-    """Return the errors of a sum in a graph."""
+    """Return the relative errors of computing a sum in a graph."""
     return Arithmetic((n_features + 8) * _ROUNDING, (n_terms + 16) * _ROUNDING, _EXP, _EXP, _UNDERFLOW)
 
 
 def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> str:
-    """Bound the values of rows of this norm, including the error of an input map."""
+    """Bound the errors of values for rows with these norms, including the error of an input map."""
     bound = _polynomial_in(g, norm, bounds.majorant)
     if rows.error is not None:
         slope = _polynomial_in(g, g.op("Add", norm, rows.error), bounds.slope)
@@ -166,13 +166,13 @@ def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> st
     if bounds.most is not None:
         most = bounds.most[np.newaxis]
         bound = g.op("Where", g.op("Less", bound, most), bound, most)
-    if rows.error is not None:  # if it is unknown, the source may refuse the row
+    if rows.error is not None:  # NaN means that the source may reject the row
         bound = g.op("Where", g.op("Less", rows.error, math.inf), bound, math.inf)
     return g.op("Mul", bound, UP)
 
 
 def _polynomial_in(g: GraphBuilder, x: str, coefficients: FloatArray) -> Any:
-    """Evaluate by Horner's rule; x is (n_rows, 1), coefficients are (n_functions, n)."""
+    """Evaluate polynomials by Horner's rule; x has shape (n_rows, 1), and coefficients (n_functions, n)."""
     result: Any = coefficients[:, -1][np.newaxis]
     for coefficient in coefficients.T[-2::-1]:
         result = g.op("Add", g.op("Mul", x, result), coefficient[np.newaxis])
@@ -185,7 +185,8 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
     n_classes = len(artifact.labels)
     if not artifact.has_pairs:
         return g.op("MatMul", kernel, g.doubles(np.ascontiguousarray(coef.T)))
-    # LIBSVM's block: the support vectors of a class contribute only to its pairs, one row of coefficients for each.
+    # In LIBSVM's block, the support vectors of a class have one row of coefficients for each pair with this class, and
+    # contribute to no other pair.
     ends = np.cumsum(artifact.numbers("class_counts").astype(np.int64))
     counts = np.diff(ends, prepend=0)
     of_class = g.op_with_outputs(n_classes, "Split", kernel, counts, axis=1)
@@ -201,6 +202,6 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
 
 
 def _norms(g: GraphBuilder, rows: GraphRows) -> str:
-    """Return norms of the rows, rounded up; the added constant exceeds what squares lose by underflow."""
+    """Return norms of the rows, rounded up; the added constant exceeds the error from underflow of squares."""
     root = g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True))
     return g.op("Add", g.op("Mul", root, UP), _TINY_NORM)

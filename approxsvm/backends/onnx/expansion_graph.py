@@ -1,4 +1,4 @@
-"""Expansions as graphs: each row about a nearby center, with the bound that bound_table.py derives."""
+"""Graphs that evaluate each row by an expansion about a nearby center, with the bound derived in bound_table.py."""
 
 import math
 from dataclasses import dataclass
@@ -27,16 +27,17 @@ from approxsvm.expansion.monomials import n_higher, n_monomials
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import ROUTER_WIDTH
 
-# Maximum size of the router's lists as a mask of groups by centers; beyond it, rows take the nearest of all centers.
+# Maximum size of the mask, groups times centers, for the router's lists; above this size, the nearest of all centers is
+# used.
 _MOST_MASK: Final = 1 << 22
 _ROOT_TWO: Final = 1.4143
 
 
 def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
-    """Compute decision values of an artifact's expansions: a Gaussian kernel, with the forms of all decision functions.
+    """Compute the decision values of an artifact with expansions of all decision functions.
 
-    With several centers, a loop over the centers of a batch evaluates the rows of each center together: coefficients
-    are not copied per row, and batches of one row take one iteration.
+    With several centers, a loop over the centers of a batch evaluates the rows of each center together. So coefficients
+    are not copied for each row, and a batch of one row needs one iteration.
     """
     about = _Expansions(g, artifact, with_bounds)
     if artifact.n_centers == 1:
@@ -68,7 +69,7 @@ def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bound
 
 @dataclass(frozen=True)
 class _BoundNumbers:
-    """Names of the numbers in bounds: functions of s, weights for each center, the fixed part, and W."""
+    """Names of the numbers used in bounds: functions of s, weights for each center, and the fixed part; and W."""
 
     functions: str
     kept: str
@@ -78,7 +79,7 @@ class _BoundNumbers:
 
 
 class _Expansions:
-    """Constants of all expansions, and the evaluation about one center."""
+    """Constants of all expansions, with the method that evaluates expansions about one center."""
 
     def __init__(self, g: GraphBuilder, artifact: Artifact, with_bounds: bool) -> None:
         header = artifact.header
@@ -116,15 +117,15 @@ class _Expansions:
         inner = g.op("Add", polynomial, g.op("Gather", self.constants, center))
         scaled = g.op("Mul", inner, g.op("Gather", self.output_scales, center))
         parts = g.op("Mul", scaled, g.op("Exp", g.op("Neg", half_s)))
-        # Far out the forms may have overflowed, and the Gaussian factor is practically 0.
+        # Far from the center, the polynomials may have overflowed, and the Gaussian factor is practically 0.
         parts = g.op("Where", g.op("Greater", half_s, LAST_HALF_S), 0.0, parts)
         values = g.op("Add", parts, self.intercepts[np.newaxis])
         return values, self._bounds(center, half_s, off_sq, error)
 
     def _matrices(self, artifact: Artifact) -> tuple[str, str | None]:
-        """Return C of every expansion: directly for a single one, else packed, with the positions of its numbers.
+        """Return the matrix C of a single expansion, or the packed coefficients of several with positions in C.
 
-        Unused entries would take more space in several matrices than the positions take once.
+        With several matrices, the unused entries would take more space than the positions.
         """
         g, n, v = self.g, self.n_centers * self.n_decisions, self.n_varying
         h, t = split(self.degree)
@@ -143,7 +144,7 @@ class _Expansions:
         return g.constant(packed.reshape(self.n_centers, self.n_decisions, -1)), g.constant(places)
 
     def _matrix_of(self, center: Any) -> str:
-        """Return C of the expansions about a center, shape (n_decisions, n_tails, n_heads), float64."""
+        """Return the matrices C of the expansions about a center, shape (n_decisions, n_tails, n_heads), float64."""
         g, (matrices, places) = self.g, self.matrices
         if places is None:
             return g.cast(matrices, np.float64)
@@ -161,7 +162,7 @@ class _Expansions:
         weights = np.stack(
             [self._weights(record, decisions[k], table) for record, k in zip(records, of_decision, strict=True)]
         )
-        weights = weights.reshape(*shape, 2, -1).transpose(0, 2, 3, 1)  # a matrix of each center's kept and cut parts
+        weights = weights.reshape(*shape, 2, -1).transpose(0, 2, 3, 1)  # kept and cut weights of each center
         fixed = fixed_error(
             records["coefficient_error"],
             decisions["intercept"][of_decision],
@@ -183,7 +184,7 @@ class _Expansions:
         return weights_of_expansion(table, record["norms"], *numbers)
 
     def _bounds(self, center: Any, half_s: str, off_sq: str | None, error: str | None) -> str | None:
-        """Compute bounds of the values of rows, shape (n_rows, n_decisions)."""
+        """Compute bounds on the errors of values, shape (n_rows, n_decisions)."""
         numbers, g = self.bound_numbers, self.g
         if numbers is None:
             return None
@@ -195,7 +196,7 @@ class _Expansions:
         )
         tail = g.columns(functions, [-1])
         cut = g.op("Min", cut, g.op("Mul", tail, numbers.totals[np.newaxis]))
-        # Use Sum, because onnxruntime would drop the addition of a single tiny number (see GraphBuilder).
+        # The op is Sum, because onnxruntime would drop the Add of a single tiny number (see GraphBuilder).
         bound = g.op("Sum", kept, cut, g.op("Gather", numbers.fixed, center))
         moved = self._moved(off_sq, error)
         if moved is not None:
@@ -203,7 +204,7 @@ class _Expansions:
         return g.op("Mul", bound, UP)
 
     def _cell(self, half_s: str) -> str:
-        """Return each row's cell in the table, shape (n_rows,); NaN goes to the last."""
+        """Return the cell of each row in the table, shape (n_rows,); NaN is in the last cell."""
         g = self.g
         s = g.op("Squeeze", g.op("Mul", half_s, 2.0), np.array([1], np.int64))
         s = g.op("Where", g.op("Less", s, END), s, 2.0 * END)
@@ -213,7 +214,7 @@ class _Expansions:
         return g.cast(g.op("Min", g.op("Max", cell, 0.0), float(N_CELLS - 1)), np.int64)
 
     def _moved(self, off_sq: str | None, error: str | None) -> str | None:
-        """Bound the distance of rows from their assumed positions, in the kernel's space, shape (n_rows, 1)."""
+        """Bound the distance of rows from their assumed positions, in the kernel's feature space, shape (n_rows, 1)."""
         g, moved = self.g, None
         if off_sq is not None:
             distance = g.op("Sqrt", g.op("Mul", off_sq, self.theta))
@@ -227,7 +228,7 @@ class _Expansions:
 
 
 def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
-    """Find a center near each row, shape (n_rows,), by the artifact's lists, so it is the engine's except for ties."""
+    """Find a center near each row by the artifact's lists, as the engine does except for ties; shape (n_rows,)."""
     group_points, members = _router_points(artifact)
     y = g.op("Mul", g.op("Sub", x, artifact.center.astype(np.float64)), float(artifact.header["input_scale"]))
     slots, first_slot = np.unique(members.centers, return_index=True)
@@ -242,14 +243,14 @@ def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
 
 
 def _scores(g: GraphBuilder, points: FloatArray, y: str) -> str:
-    """Compute scores whose minimum belongs to the nearest point; NaN, for rows far out, becomes large."""
+    """Compute scores, which are smallest for the nearest point; NaN, from overflow, becomes a large number."""
     scores = g.op("Add", g.op("MatMul", y, g.doubles(np.ascontiguousarray(points[:, 1:].T))), points[:, 0])
     return g.op("Where", g.op("Less", scores, 1e300), scores, 1e300)
 
 
 @dataclass(frozen=True, eq=False)
 class _Members:
-    """Slots of all lists: group, center and point of each."""
+    """Slots of all lists, with the group, the center and the point of each slot."""
 
     groups: npt.NDArray[np.intp]
     centers: npt.NDArray[np.int64]
@@ -257,7 +258,7 @@ class _Members:
 
 
 def _router_points(artifact: Artifact) -> tuple[FloatArray, _Members]:
-    """Return half of x'Dx and -Dx of each group and of each slot of the lists."""
+    """Return the stored points (half of x'Dx, then -Dx) of each group and of each slot in the lists."""
     lists = artifact.router()
     points = lists.points.reshape(-1, lists.points.shape[2]).astype(np.float64)
     n_groups = len(lists.starts) - 1

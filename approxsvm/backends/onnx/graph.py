@@ -1,14 +1,15 @@
-"""ONNX models of standard operators: from rows to labels and to the rows that are certain.
+"""ONNX models of standard operators, which compute labels, or values, and the output "certain" from rows.
 
-Names, shapes and types follow skl2onnx: the input is "X". The outputs are "label" and "probabilities" for
-classifiers (scores, if the source has no probabilities); "label" and "scores" for one-class models, and for Gaussian
-processes without variance; "variable" for regressions. All arithmetic is float64.
+Names, shapes and types follow skl2onnx. The input is "X". The outputs are "label" and "probabilities" for classifiers
+(scores, if the source has no probabilities), "label" and "scores" for one-class models and for Gaussian processes
+without variance, and "variable" for regressions. All arithmetic is float64.
 
-The graph of a certified artifact labels as ``predict`` does: the expansions decide if their bounds suffice, else the
-exact model, which is included unless it is too large or `fallback` is False. Without it, rows that are not certain may
-get a different label than the exact model's; the graph's doc_string and a warning say so. Artifacts of mode
-"approximate" have no exact model. The exact model replaces expansions that cover only the pairs of a majority class,
-which give no values of the other pairs, and expansions of a regression without a tolerance, whose values must be exact.
+The graph of a certified artifact predicts labels as ``predict`` does: by the expansions if the bounds suffice, else by
+the exact model, which is included unless it is too large or `fallback` is False. Without the exact model, rows that are
+not certain may get a label that differs from the exact model's; the graph's doc_string and a warning say so. Artifacts
+of mode "approximate" have no exact model. In two cases, the graph has only the exact model: if the expansions cover
+only the pairs of a majority class, because they give no values for other pairs, and for a regression without a
+tolerance, because its values must be exact.
 """
 
 import warnings
@@ -35,7 +36,7 @@ from approxsvm.system.options import one_of, whole_number
 
 InputType = Literal["float32", "float64"]
 _LARGEST: Final = 1e300
-_SUM: Final = 2.0**-40  # of the absolute sum: bounds the rounding of weights and of sums of up to 1,024 members
+_SUM: Final = 2.0**-40  # bounds the relative rounding of weights, and of sums of up to 1,024 members
 
 
 @in_own_error_state
@@ -48,11 +49,12 @@ def onnx_model(
     max_bytes: int = 1 << 28,
     certified_fraction: float | None = None,
 ) -> Any:
-    """Export an artifact as documented for `CompiledModel.to_onnx`; `certified_fraction` so far is for the warning.
+    """Export an artifact as documented in `CompiledModel.to_onnx`; the warning quotes `certified_fraction`.
 
-    If a used number of a row is NaN or infinite, nothing is certain, and scores, probabilities and values are NaN. By
-    default the exact model of a regression has no output "certain", because its tolerance is about float64's rounding.
-    With `fallback`, all labels that float64 can decide are the exact model's.
+    If a used number of a row is NaN or infinite, the row is not certain, and scores, probabilities and values are NaN.
+    By default, a graph with only the exact model of a regression has no output "certain", because the tolerance is
+    about as small as the rounding of float64. With `fallback`, all labels that float64 arithmetic can determine are the
+    exact model's.
     """
     input_type = one_of(input_type, "input_type", get_args(InputType))
     max_bytes = whole_number(max_bytes, "max_bytes", 0)
@@ -98,7 +100,7 @@ def onnx_model(
 
 
 def _decided_words(artifact: Artifact) -> str:
-    """Describe a graph that decides every row."""
+    """Describe a graph that uses the exact model if expansions do not suffice."""
     tolerance = artifact.header["tolerance"]
     if artifact.task == "regression":
         close = "up to rounding" if artifact.mode == "exact" or np.isinf(tolerance) else f"within {tolerance:.6g}"
@@ -114,14 +116,14 @@ def _decided_words(artifact: Artifact) -> str:
 
 
 def _undecided_words(artifact: Artifact, with_certain: bool) -> str:
-    """Describe a graph of expansions alone."""
+    """Describe a graph that has only expansions."""
     what = "a value" if artifact.task == "regression" else "a label"
     where = "if the output certain is false, " if with_certain else ""
     return f"The graph answers by expansions alone: {where}{what} may differ from the exact model's."
 
 
 class _Export:
-    """Export of one artifact: decision values, derived answers, outputs."""
+    """Export of one artifact: nodes for decision values, for predictions, and for the outputs of the graph."""
 
     def __init__(
         self,
@@ -143,7 +145,7 @@ class _Export:
         used = self.x if raw.uses_all else g.columns(self.x, raw.used)
         if len(raw.takes_nan):  # NaN is a valid value in these columns
             used = g.op("Where", g.op("And", g.op("IsNaN", used), np.isin(raw.used, raw.takes_nan)), 0.0, used)
-        # NaN and infinity are not less than infinity.
+        # The comparison "less than infinity" is false for NaN and infinity.
         wrong = g.op("Not", g.op("Less", g.op("Abs", used), float("inf")))
         self.is_finite = g.op("Equal", g.rows_sum(g.cast(wrong, np.int32), keepdims=True), np.array(0, np.int32))
         self.outputs: list[Any] = []
@@ -161,7 +163,7 @@ class _Export:
         return self.finished()
 
     def finished(self) -> Any:
-        """Return the graph with all outputs so far."""
+        """Return the graph with all outputs that have been added."""
         from importlib.metadata import version
 
         artifact = self.artifact
@@ -170,9 +172,10 @@ class _Export:
         return self.g.model("approxsvm", [rows], self.outputs, version("approxsvm"), notes, self.words)
 
     def known_values(self) -> list[KnownValues]:
-        """Compute values of each part, NaN for rows that are not finite; a fallback replaces undecided ones.
+        """Compute the values of each part, NaN for rows that are not finite; a fallback replaces undecided values.
 
-        A row is undecided if the expansions do not decide its label, or its value is not within a given tolerance.
+        A row is undecided if the expansions do not determine the label, or the value is not within a given tolerance of
+        the exact value.
         """
         known = [self._of_first_stage(part) for part in self.parts]
         known = [KnownValues(self.g.op("Where", self.is_finite, one.values, float("nan")), one.bounds) for one in known]
@@ -205,7 +208,7 @@ class _Export:
         return expanded(g, part, rows, with_bounds=with_bounds)
 
     def _completed(self, part: Artifact, known: KnownValues, places: str, raw: str) -> KnownValues:
-        """Insert the exact model's values and bounds at the positions of undecided rows."""
+        """Replace the values and bounds at the positions of undecided rows by the exact model's."""
         g = self.g
         rows = map_rows(g, raw, part.input_map, with_errors=True)
         exact = kernel_sums(g, part, rows, with_bounds=True)
@@ -216,9 +219,9 @@ class _Export:
         )
 
     def certain(self, known: list[KnownValues]) -> str:
-        """Return whether the bounds decide each row's label, or its value within the tolerance, shape (n_rows,).
+        """Return whether the bounds prove each row's label, or its value within the tolerance, shape (n_rows,).
 
-        With several targets, there is one answer per label, shape (n_rows, n_targets).
+        With several targets, the result has one column per target, shape (n_rows, n_targets).
         """
         g = self.g
         conditions = [self._are_numbers(one) for one in known]
@@ -235,7 +238,7 @@ class _Export:
         return result
 
     def _are_numbers(self, known: KnownValues) -> str:
-        """Return a mask of finite rows whose values and bounds are numbers, shape (n_rows,)."""
+        """Return a mask of the finite rows with values and bounds other than NaN, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         fine = g.op("And", g.op("Less", g.op("Abs", known.values), _LARGEST), g.op("GreaterOrEqual", known.bounds, 0.0))
@@ -244,7 +247,7 @@ class _Export:
         return g.op("And", g.op("Equal", wrong, np.array(0)), is_finite)
 
     def _decided(self, part: Artifact, known: KnownValues) -> str:
-        """Return whether a one-class label is decided, or a value is close enough, shape (n_rows,)."""
+        """Return whether a one-class label is proven, or a value is within the tolerance, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         magnitude = g.op("Abs", g.op("Sub", known.values, part.outputs.threshold or 0.0))
@@ -252,17 +255,17 @@ class _Export:
             clear = g.op("Greater", magnitude, known.bounds)
         elif self.dtype == np.float64:
             clear = g.op("LessOrEqual", known.bounds, float(part.header["tolerance"]))
-        else:  # the output is narrowed and may leave float32 at either end; denormal numbers count as 0
+        else:  # narrowing may overflow or underflow in float32; subnormal numbers count as 0
             narrowing = g.op("Sum", g.op("Mul", magnitude, 2.0**-23), 2.0**-126)
             bound = g.op("Add", known.bounds, narrowing)
             within = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
             clear = g.op("And", within, g.op("Less", magnitude, 2.0**127))
-        if part.n_decisions > 1:  # every target
+        if part.n_decisions > 1:  # all targets must be certain
             return g.op("Equal", g.rows_sum(g.cast(g.op("Not", clear), np.int64)), np.array(0))
         return g.op("Squeeze", clear, np.array([1]))
 
     def _class_outputs(self, known: list[KnownValues]) -> ClassOutputs | VoteOutputs | TargetOutputs:
-        """Return the outputs of one model, of functions of each class, or of an ensemble."""
+        """Return the class outputs of a single model, of functions for each class, or of an ensemble."""
         if self.artifact.of_targets:
             outputs = [
                 one if part.task == "regression" else ClassOutputs(self.g, part.outputs, len(part.labels), one)
@@ -281,7 +284,7 @@ class _Export:
         return VoteOutputs(self.g, self.n_classes, list(zip(voters, weights, strict=True)))
 
     def _combined(self, known: list[KnownValues]) -> KnownValues:
-        """Return the model's values: the members' values side by side, or weighted sums of their numbers."""
+        """Return the model's values: the members' values side by side, or weighted sums of the members' columns."""
         g, combination = self.g, self.artifact.combination
         if combination.weights is None:
             if len(known) == 1:
@@ -304,7 +307,7 @@ class _Export:
         return KnownValues(values, g.op("Add", g.op("Mul", g.op("Sum", *errors), UP), rounding))
 
     def _columns(self, part: Artifact, known: KnownValues) -> KnownValues:
-        """Return a member's numbers: values, or the probabilities or scores of its labels."""
+        """Return a member's columns for a weighted sum: values, or the probabilities or scores of its labels."""
         if part.task == "regression":
             return known
         g = self.g
@@ -323,7 +326,7 @@ class _Export:
         probabilities = ""
         if isinstance(outputs, ClassOutputs) and self.artifact.has_class_probabilities:
             probabilities = outputs.probabilities
-        if not isinstance(outputs, ClassOutputs) and not probabilities:  # votes and targets only have labels
+        if not isinstance(outputs, ClassOutputs) and not probabilities:  # votes and targets give only labels
             self._give_labels(position)
             return
         if probabilities:
@@ -334,16 +337,16 @@ class _Export:
         pairs = not probabilities and self.n_classes > 2 and self.artifact.outputs.decision_shape == "ovo"
         width = self.n_classes * (self.n_classes - 1) // 2 if pairs else self.n_classes
         self._give_labels(position)
-        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # unlike its source
+        has_none = isinstance(self.artifact.outputs.probability, SignAlone)  # although the source has probabilities
         self._give("scores" if has_none else "probabilities", scores, width)
 
     @property
     def _order(self) -> npt.NDArray[np.intp]:
-        """Positions of the sorted labels in the model's order."""
+        """Positions of the sorted labels in the model's order of labels."""
         return np.argsort(self.artifact.labels, kind="stable")
 
     def _scores(self, outputs: ClassOutputs) -> str:
-        """Return decision values as the source does; two classes get a column each, the larger one for the label."""
+        """Return the source's decision values; with two classes, each has a column, larger for the predicted label."""
         g, order, values = self.g, self._order, outputs.known.values
         if self.n_classes == 2:
             negated = g.op("Neg", values)
@@ -364,7 +367,7 @@ class _Export:
         self._give("scores", known[0].values, 1)
 
     def _give_labels(self, position: str) -> None:
-        """Add the output of labels, as int64 or text, from their positions."""
+        """Add the output of labels, as int64 or strings, from the positions of the labels."""
         labels = self.artifact.labels
         if labels.dtype.kind in "UO" and all(isinstance(label, str) for label in labels.tolist()):
             constant, dtype = np.array(labels.tolist(), object), np.dtype(object)
@@ -382,23 +385,23 @@ class _Export:
         return [None, self.artifact.n_targets] if self.artifact.of_targets else [None]
 
     def _give(self, name: str, values: str, width: int) -> None:
-        """Add an output in the dtype of the rows; rows that are not finite get NaN, which steps may have dropped."""
+        """Add an output in the rows' dtype; rows that are not finite get NaN, because steps may have dropped theirs."""
         values = self.g.op("Where", self.is_finite, values, float("nan"))
         self.output(name, self.g.cast(values, self.dtype), self.dtype, [None, width])
 
     def output(self, name: str, value: str, dtype: Any, shape: list[int | None]) -> None:
-        """Add an output."""
+        """Add an output to the graph."""
         self.g.rename(value, name)
         self.outputs.append(self.g.value_info(name, dtype, shape))
 
 
 def _parts(artifact: Artifact) -> tuple[Artifact, ...]:
-    """Return the members, or the model itself."""
+    """Return the members of an ensemble, or the model itself."""
     return artifact.members or (artifact,)
 
 
 def _is_exact(part: Artifact) -> bool:
-    """Return whether the exact model answers every row: expansions cover only some pairs, or no tolerance is given."""
+    """Return whether the exact model predicts all rows, because expansions lack pairs or values must be exact."""
     without_tolerance = part.task == "regression" and bool(np.isinf(part.header["tolerance"]))
     expansions_useless = bool(part.header["majority_only"]) or without_tolerance
     return part.mode == "exact" or (part.mode == "certified" and expansions_useless)
@@ -410,5 +413,5 @@ def _has_both(part: Artifact) -> bool:
 
 
 def _is_expansion_alone(part: Artifact) -> bool:
-    """Return whether a model has expansions only."""
+    """Return whether a model has only expansions."""
     return part.mode == "approximate" and not part.is_polynomial

@@ -1,7 +1,7 @@
-"""Builder of ONNX graphs, node by node, with generated names.
+"""Builder of ONNX graphs, which adds nodes with generated names.
 
-Nodes are added in the order of computation: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of its result.
-Numbers and arrays among the inputs become constants of the graph; equal constants are stored once.
+Nodes are added in the order of computation: ``g.op("Mul", x, 0.5)`` adds a node and returns the name of the result.
+Inputs that are numbers or arrays become constants of the graph; equal constants are stored once.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,17 +13,17 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# Loop, ScatterND and reductions have not changed since this version, which runtimes of 2022 support.
+# Version of the operators, with the current Loop, ScatterND and reductions; runtimes from 2022 on support this version.
 OPSET: Final = 17
 IR_VERSION: Final = 8
-# Factor of every bound; it covers the bound's rounding and differs from 1 even in float32.
+# Factor by which every bound is multiplied: covers rounding in the bound, and differs from 1 even in float32.
 UP: Final = 1.0 + 2.0**-20
-# Size limit of a protobuf message.
+# Size limit on a protobuf message.
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
 
 
 class GraphBuilder:
-    """Graph in float64, built operator by operator, with at most `max_bytes` of constants."""
+    """Graph in float64 to which nodes are added, with at most `max_bytes` of constants."""
 
     def __init__(self, max_bytes: int = MOST_BYTES) -> None:
         self._onnx = import_package("onnx", "onnx", "the export")
@@ -34,14 +34,14 @@ class GraphBuilder:
         self._nodes: list[Any] = []
         self._initializers: list[Any] = []
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
-        # Results of matrix products, and of products with a number that float32 cannot represent.
+        # Names of matrix products, and of products with a number that float32 cannot represent.
         self._products: set[str] = set()
         self._scaled: set[str] = set()
 
     def check_room(self, n_bytes: int) -> None:
-        """Reject constants that are too large before they are computed.
+        """Check that `n_bytes` of constants fit into the graph, before the constants are computed.
 
-        Raises UnsupportedModelError if the graph would exceed its size limit.
+        Raises UnsupportedModelError if the graph would exceed the size limit.
         """
         if self._n_bytes + n_bytes > self._limit:
             raise UnsupportedModelError(
@@ -63,7 +63,7 @@ class GraphBuilder:
         return name
 
     def doubles(self, values: npt.NDArray[Any]) -> str:
-        """Add float64 numbers, stored in float32 if that is exact."""
+        """Add float64 numbers, which are stored in float32 if all are representable."""
         wide = np.asarray(values, np.float64)
         with np.errstate(over="ignore"):
             narrow = wide.astype(np.float32)
@@ -95,15 +95,15 @@ class GraphBuilder:
     def _with_nearly_neutral(self, kind: str, value: str, number: float) -> str:
         """Add an operation with a number that is 0 or 1 in float32, but not in float64.
 
-        onnxruntime 1.32 drops such operations regardless of their type (NoopElimination). It does not look at Sum, and
-        powers of two in two factors change no digit.
+        onnxruntime 1.32 drops such operations regardless of their type (NoopElimination), except for Sum. A product
+        becomes two nodes, whose additional factors 2 and 1/2 change no digit.
         """
         if kind in ("Add", "Sub"):
             return self.op("Sum", value, number if kind == "Add" else -number)
         return self.op("Mul", self.op(kind, value, 2.0 * number), 0.5 if kind == "Mul" else 2.0)
 
     def _barrier(self, value: str) -> str:
-        """Return the same number, protected from onnxruntime's MatMulScaleFusion, which narrows factors to float32."""
+        """Return `value`, protected from onnxruntime's MatMulScaleFusion, which narrows factors to float32."""
         return self.op("Max", value, -float(np.finfo(np.float64).max))
 
     def op_with_outputs(self, n_outputs: int, kind: str, *inputs: Any, **attributes: Any) -> list[str]:
@@ -114,11 +114,11 @@ class GraphBuilder:
         return results
 
     def cast(self, value: str, dtype: Any) -> str:
-        """Convert to another type."""
+        """Convert a value to another dtype."""
         return self.op("Cast", value, to=self.type_of(dtype))
 
     def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
-        """Sum rows, or along an axis; never -1, for which onnxruntime 1.30 keeps the shape of empty inputs."""
+        """Sum along an axis, which must not be -1, because onnxruntime 1.30 then keeps the shape of empty inputs."""
         return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
 
     def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
@@ -130,7 +130,7 @@ class GraphBuilder:
         self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
 
     def type_of(self, dtype: Any) -> int:
-        """Return ONNX's number of a NumPy type."""
+        """Return the number that ONNX assigns to a NumPy dtype."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def loop(
@@ -139,10 +139,10 @@ class GraphBuilder:
         state: Sequence[tuple[str, Any, Sequence[int | None]]],
         n_times: str,
     ) -> list[str]:
-        """Run `body` repeatedly on `state`, of (name, dtype, shape), at most `n_times`; return the final state.
+        """Run `body` at most `n_times` on `state`, a list of (name, dtype, shape); return the final state.
 
-        `body` takes the iteration number and the names of the state; it returns the name of a condition to continue, or
-        None, and the names of the new state. Constants stay in the enclosing graph.
+        `body` takes the iteration number and the names of the state. It returns the name of a condition to continue, or
+        None, and the names of the new state. Constants are added to the enclosing graph.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")
@@ -170,7 +170,7 @@ class GraphBuilder:
     def model(
         self, name: str, inputs: list[Any], outputs: list[Any], producer: str, notes: dict[str, str], words: str
     ) -> Any:
-        """Return the graph as a checked ModelProto; `words` become its doc_string."""
+        """Return the graph as a checked ModelProto with the doc_string `words`."""
         helper = self._onnx.helper
         needed, nodes = {output.name for output in outputs}, []
         for node in reversed(self._nodes):
@@ -202,7 +202,7 @@ class GraphBuilder:
 
 
 def _single_number(inputs: tuple[Any, ...]) -> float | None:
-    """Return the second input if it is a single float64 number."""
+    """Return the second input if this is a single float64 number, else None."""
     number = inputs[1]
     if isinstance(number, (int, float)):
         return float(number)
@@ -211,6 +211,6 @@ def _single_number(inputs: tuple[Any, ...]) -> float | None:
 
 
 def _inputs_of(node: Any) -> set[str]:
-    """Return the names that a node takes, including names from outside in the graphs of its attributes."""
+    """Return the names of a node's inputs, including outer names that the graphs in its attributes use."""
     bodies = (attribute.g for attribute in node.attribute if attribute.HasField("g"))
     return set(node.input).union(*(_inputs_of(inner) for body in bodies for inner in body.node))

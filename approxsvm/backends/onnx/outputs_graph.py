@@ -1,8 +1,8 @@
-"""Outputs as graphs: votes, scores, probabilities, and the predicted class, from decision values.
+"""Graphs that compute votes, scores, probabilities and predicted classes from decision values.
 
-Values and intervals have the rules of votes.h, scores.h, probabilities.h and ensembles.h in
-cpp/include/approxsvm/program, which derive them. `SLACK` covers the rounding of the functions themselves, and a tie is
-never certain.
+Values and intervals are computed as in votes.h, scores.h, probabilities.h and ensembles.h in
+cpp/include/approxsvm/program, which derive the formulas. `SLACK` covers the rounding of the functions themselves, and a
+tie is never certain.
 """
 
 from functools import cached_property
@@ -29,13 +29,13 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.schema import MAX_EXCESS
 
-# Bounds the rounding of probabilities and scores, numbers of at most n_classes; far exceeds an ulp at a tie.
+# Bound on the rounding of probabilities and scores, which are at most n_classes; far exceeds an ulp at a tie.
 SLACK: Final = 1e-9
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
 
 class ClassOutputs:
-    """Classes, scores and probabilities of one model with at least 2 classes, from values of pairs or of each class."""
+    """Classes, scores and probabilities of a model with at least two classes, from values of pairs or of classes."""
 
     def __init__(self, g: GraphBuilder, outputs: Outputs, n_classes: int, known: KnownValues) -> None:
         self.g, self.outputs, self.n_classes, self.known = g, outputs, n_classes, known
@@ -46,7 +46,7 @@ class ClassOutputs:
 
     @cached_property
     def scores(self) -> str:
-        """scikit-learn's scores of several classes, shape (n_rows, n_classes): one-vs-rest scores of the pairs."""
+        """scikit-learn's one-vs-rest scores of several classes from the values of pairs, shape (n_rows, n_classes)."""
         if self.outputs.of_each_class:
             return self.known.values
         g, values = self.g, self.known.values
@@ -71,7 +71,7 @@ class ClassOutputs:
         return self._normalized(_calibration(probability))
 
     def predicted(self) -> str:
-        """Return positions of the predicted labels, shape (n_rows,); ties go to the first."""
+        """Return positions of the predicted labels, shape (n_rows,); on ties, the first label wins."""
         g, rule = self.g, self.outputs.label_rule
         if rule == "votes":
             if self.n_classes == 2:
@@ -89,7 +89,7 @@ class ClassOutputs:
         rule = self.outputs.label_rule
         if rule == "votes":
             low, high = self._vote_interval()
-            # An earlier class wins a tie: positions count as fractions of a vote.
+            # The earlier class wins a tie, so later positions are subtracted as fractions of a vote.
             places = np.arange(self.n_classes)[np.newaxis] / (2.0 * self.n_classes)
             low, high = (self.g.op("Sub", end, places) for end in (low, high))
             return beats_all(self.g, predicted, low, high, self.n_classes, 0.1 / self.n_classes)
@@ -103,11 +103,11 @@ class ClassOutputs:
         return beats_all(self.g, predicted, *ends, self.n_classes, self.n_classes * SLACK)
 
     def probability_interval(self) -> tuple[str, str]:
-        """Bound the probabilities of the exact values, shape (n_rows, n_classes) each, up to `SLACK`."""
+        """Return lower and upper bounds on the exact probabilities, up to `SLACK`, shape (n_rows, n_classes)."""
         g, probability = self.g, self.outputs.probability
         assert isinstance(probability, ClassProbability)
         if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
-            # The smallest change can change the number of sweeps, so there is no bound.
+            # Even the smallest change of a value can change the number of sweeps, so there is no bound.
             anywhere = g.op("Mul", self.probabilities, 0.0)
             return anywhere, g.op("Add", anywhere, 1.0)
         low, high = self._ends()
@@ -120,7 +120,7 @@ class ClassOutputs:
         return self._normalized_interval(*self._unnormalized_interval(probability))
 
     def _in_favour(self, values: str) -> str:
-        """Return values in favour of the threshold's label."""
+        """Return the values in favour of the label with the threshold."""
         return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
     def _votes(self) -> str:
@@ -130,7 +130,7 @@ class ClassOutputs:
         return g.op("Add", g.op("MatMul", for_first, self.first), g.op("MatMul", against, self.second))
 
     def _outcomes(self) -> tuple[str, str]:
-        """Return which pairs certainly vote for their first class, and for their second, as numbers 0 and 1."""
+        """Return which pairs certainly vote for their first class, and which for their second, as 0 and 1."""
         g, bounds = self.g, self.known.bounds
         assert bounds is not None
         first = g.op("Greater", self.known.values, bounds)
@@ -138,7 +138,7 @@ class ClassOutputs:
         return g.cast(first, np.float64), g.cast(second, np.float64)
 
     def _vote_interval(self) -> tuple[str, str]:
-        """Return each class's certain votes, and its maximum number of votes."""
+        """Return the number of certain votes and the maximum number of votes for each class."""
         g = self.g
         first, second = self._outcomes()
         low = g.op("Add", g.op("MatMul", first, self.first), g.op("MatMul", second, self.second))
@@ -150,7 +150,7 @@ class ClassOutputs:
         return g.op("Div", sums, g.op("Mul", g.op("Add", g.op("Abs", sums), 1.0), 3.0))
 
     def score_interval(self) -> tuple[str, str]:
-        """Bound the scores of the exact values; the slope of a confidence is at most 1/3."""
+        """Return bounds on the scores of the exact values; the slope of a confidence is at most 1/3."""
         if self.outputs.of_each_class:
             return self._ends()
         g, both = self.g, self.first + self.second
@@ -163,14 +163,14 @@ class ClassOutputs:
         return g.op("Add", votes[0], low), g.op("Add", votes[1], high)
 
     def _ends(self) -> tuple[str, str]:
-        """Bound the exact values."""
+        """Return lower and upper bounds on the exact values."""
         g, values, bounds = self.g, self.known.values, self.known.bounds
         assert bounds is not None
         reach = g.op("Add", g.op("Mul", bounds, UP), g.op("Mul", g.op("Abs", values), 1e-14))
         return g.op("Sub", values, reach), g.op("Add", values, reach)
 
     def _sigmoid(self, values: str, slope: Any, intercept: Any) -> str:
-        """Compute 1 / (1 + exp(slope f + intercept)) without overflow, in LIBSVM's two branches."""
+        """Compute 1 / (1 + exp(slope f + intercept)) without overflow, in the same two branches as LIBSVM."""
         g = self.g
         exponent = g.op("Add", g.op("Mul", values, slope), intercept)
         small = g.op("Exp", g.op("Neg", g.op("Abs", exponent)))
@@ -179,12 +179,12 @@ class ClassOutputs:
         return g.op("Where", is_small, g.op("Div", 1.0, above), g.op("Div", small, above))
 
     def _first_probability(self, probability: ClassProbability, values: str) -> str:
-        """Compute the first of two classes' probability from values of shape (n_rows, 1)."""
+        """Compute the probability of the first of two classes from values of shape (n_rows, 1)."""
         g = self.g
         if isinstance(probability, PairwiseSigmoid):
             result = self._sigmoid(values, float(probability.prob_a[0]), float(probability.prob_b[0]))
             return g.op("Min", g.op("Max", result, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
-        if isinstance(probability, TemperatureCalibration):  # softmax of f and -f, in either orientation
+        if isinstance(probability, TemperatureCalibration):  # softmax of f and -f, or of -f and f
             return self._sigmoid(values, -2.0 * probability.inverse_temperature, 0.0)
         probability = _calibration(probability)
         oriented = values if probability.positive == 0 else g.op("Neg", values)
@@ -195,13 +195,13 @@ class ClassOutputs:
         return self.g.op("Concat", first, self.g.op("Sub", 1.0, first), axis=1)
 
     def _calibrated(self, calibrator: SigmoidCalibrator | IsotonicCalibrator, values: str) -> str:
-        """Apply a calibrator to values of shape (n_rows, 1)."""
+        """Calibrate values of shape (n_rows, 1)."""
         if isinstance(calibrator, SigmoidCalibrator):
             return self._sigmoid(values, calibrator.slope, calibrator.intercept)
         return self._interpolated(calibrator, values)
 
     def _interpolated(self, calibrator: IsotonicCalibrator, values: str) -> str:
-        """Interpolate linearly between knots, constant outside; the piece number counts the knots up to the value."""
+        """Interpolate linearly between knots; outside the knots, the result is constant."""
         g, knots, heights = self.g, calibrator.knots, calibrator.heights
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.diff(heights)
@@ -213,19 +213,19 @@ class ClassOutputs:
         reached = g.cast(g.op("GreaterOrEqual", limited, knots[np.newaxis]), np.int64)
         piece = g.rows_sum(reached, keepdims=True)
         slope, start, base = (g.op("Gather", numbers, piece) for numbers in (slopes, starts, bases))
-        # Outside the knots the slope is 0, which must not be multiplied by a distance that overflowed.
+        # Outside the knots, the slope is 0, and must not be multiplied by a distance that may be infinite.
         beyond = g.op("Equal", slope, 0.0)
         run = g.op("Where", beyond, 0.0, g.op("Sub", limited, start))
         return g.op("Add", g.op("Mul", slope, run), base)
 
     def _without_excess(self, probability: str) -> str:
-        """Apply scikit-learn's guard: isotonic probabilities may exceed 1 by rounding."""
+        """Replace isotonic probabilities that exceed 1 by rounding, as scikit-learn does."""
         g = self.g
         excess = g.op("And", g.op("Greater", probability, 1.0), g.op("LessOrEqual", probability, 1.0 + MAX_EXCESS))
         return g.op("Where", excess, 1.0, probability)
 
     def _calibrations(self, calibration: OneVsRestCalibration, inputs: str) -> str:
-        """Calibrate every class, shape (n_rows, n_classes)."""
+        """Calibrate the values of every class, shape (n_rows, n_classes)."""
         columns = [
             self._calibrated(calibrator, self.g.columns(inputs, [c]))
             for c, calibrator in enumerate(calibration.calibrators)
@@ -242,11 +242,11 @@ class ClassOutputs:
         return self._without_excess(g.op("Where", all_zero, calibration.positive / self.n_classes, ratios))
 
     def _unnormalized_interval(self, probability: ClassProbability) -> tuple[str, str]:
-        """Bound the numbers that, divided by their sum, are the probabilities of several classes."""
+        """Return bounds on the unnormalized probabilities of several classes."""
         g = self.g
         if isinstance(probability, TemperatureCalibration):
             low, high = (g.op("Mul", end, probability.inverse_temperature) for end in self.score_interval())
-            # The intervals of probabilities are widened by less than the rounding of large scores.
+            # For large scores, the rounding exceeds the amount by which probability intervals are widened.
             low = g.op("Sub", low, g.op("Mul", g.op("Abs", low), 1e-14))
             high = g.op("Add", high, g.op("Mul", g.op("Abs", high), 1e-14))
             top = g.op("ReduceMax", high, axes=[1], keepdims=1)
@@ -257,7 +257,7 @@ class ClassOutputs:
         return g.op("Min", *ends), g.op("Max", *ends)
 
     def _normalized_interval(self, low: str, high: str) -> tuple[str, str]:
-        """Bound x_c / sum(x) for all x between both ends, widened for rounding and underflow."""
+        """Return bounds on x_c / sum(x) for all x between `low` and `high`, widened for rounding and underflow."""
         g = self.g
         low = g.op("Max", g.op("Sub", g.op("Mul", low, 1.0 - SLACK), 1e-300), 0.0)
         high = g.op("Add", g.op("Mul", high, 1.0 + SLACK), 1e-300)
@@ -266,13 +266,13 @@ class ClassOutputs:
         return least, most
 
     def _sum_of_others(self, numbers: str) -> str:
-        """Add up the classes before each and those after it: a difference from the sum of all may cancel."""
+        """Sum the numbers of all other classes directly, because subtraction from the total may cancel."""
         g, axis = self.g, np.array(1, np.int64)
         before, after = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
         return g.op("Add", before, after)
 
     def _coupled(self, sigmoids: PairwiseSigmoid) -> str:
-        """Run Wu, Lin and Weng's second method (JMLR 2004) as LIBSVM does, each row until it converges."""
+        """Run the second method of Wu, Lin and Weng (JMLR 2004) as in LIBSVM until each row converges."""
         g, k = self.g, self.n_classes
         share = self._sigmoid(self.known.values, sigmoids.prob_a[np.newaxis], sigmoids.prob_b[np.newaxis])
         share = g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
@@ -286,7 +286,7 @@ class ClassOutputs:
         mirrored = g.op("Transpose", ratios, perm=[0, 2, 1])
         squares = g.rows_sum(
             g.op("Mul", ratios, ratios), axis=1, keepdims=True
-        )  # sums of P(j given j or t)^2 over j, for each t
+        )  # for each t, the sum over j of P(j given j or t)^2
         diagonal = g.op("Mul", squares, np.eye(k))
         matrix = g.op("Sub", diagonal, g.op("Mul", ratios, mirrored))
         start = g.op("Add", g.op("Mul", g.columns(self.known.values, [0] * k), 0.0), 1.0 / k)
@@ -307,7 +307,7 @@ class ClassOutputs:
         return g.loop(sweep, state, g.constant(np.array(max(COUPLING_SWEEPS, k), np.int64)))[0]
 
     def _sweep(self, matrix: str, p: str, products: str, norm: str) -> str:
-        """Move one class after the other to the minimum of the error."""
+        """Minimize the error over the probability of one class after the other."""
         g = self.g
         for t in range(self.n_classes):
             row = g.op("Gather", matrix, np.array(t, np.int64), axis=1)
@@ -323,14 +323,14 @@ class ClassOutputs:
 
 
 def _calibration(probability: ClassProbability) -> OneVsRestCalibration:
-    """Return the remaining kind of probabilities; UnsupportedModelError for any other."""
+    """Return `probability` if it is a OneVsRestCalibration; raise UnsupportedModelError otherwise."""
     if isinstance(probability, OneVsRestCalibration):
         return probability
     raise UnsupportedModelError(f"the ONNX export does not support {probability.kind} probabilities")
 
 
 def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int, slack: float) -> str:
-    """Return whether each winner's lower end exceeds the upper end of every other class, shape (n_rows,)."""
+    """Return whether each winner's lower bound exceeds the upper bound of every other class, shape (n_rows,)."""
     is_winner = g.op("Equal", g.op("Unsqueeze", winner, np.array([1])), np.arange(n_classes)[np.newaxis])
     zero = np.zeros(1)
     least = g.rows_sum(g.op("Where", is_winner, low, zero), keepdims=True)
@@ -340,7 +340,7 @@ def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int,
 
 
 def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
-    """Return positions of labels, shape (n_rows,), by the value or probability of the threshold's label."""
+    """Return positions of labels, shape (n_rows,), by the value or probability of the label with the threshold."""
     assert outputs.threshold is not None
     reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
     label = outputs.threshold_label
@@ -348,7 +348,7 @@ def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
 
 
 def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: float) -> str:
-    """Return whether a number in this interval is certainly on one side of the threshold, shape (n_rows,)."""
+    """Return whether all numbers from `low` to `high` are on the same side of the threshold, shape (n_rows,)."""
     assert outputs.threshold is not None
     reaches = g.op("GreaterOrEqual", low, outputs.threshold + slack)
     misses = g.op("Less", high, outputs.threshold - slack)
@@ -356,9 +356,9 @@ def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: f
 
 
 class TargetOutputs:
-    """Stacked labels, each by a member's label rule; a regression contributes the signs of all its values.
+    """Labels of several targets, each predicted by a member; a regression contributes the signs of all its values.
 
-    Positions locate each label of the member among the ensemble's labels.
+    `positions` locates the labels of each member among the ensemble's labels.
     """
 
     def __init__(
@@ -389,7 +389,7 @@ class TargetOutputs:
 
 
 class VoteOutputs:
-    """Classes of an ensemble whose members vote. Each has the weights of its labels' votes, (n_classes, n_labels)."""
+    """Classes of an ensemble whose members vote, each with weights of shape (n_classes, n_labels) for its labels."""
 
     def __init__(self, g: GraphBuilder, n_classes: int, members: list[tuple[ClassOutputs, FloatArray]]) -> None:
         self.g, self.n_classes, self.members = g, n_classes, members
@@ -403,7 +403,7 @@ class VoteOutputs:
     def certain(self, predicted: str) -> str:
         """Return whether the bounds prove the class of each row, shape (n_rows,).
 
-        An undecided member adds any of its labels' votes.
+        An undecided member may vote for any of its labels.
         """
         g = self.g
         low: list[str] = []

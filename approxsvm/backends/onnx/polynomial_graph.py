@@ -1,9 +1,10 @@
-"""Polynomials of rows as graphs: all monomials by products of two sets of lower degree.
+"""Graphs of polynomials, whose monomials are products of two monomials of lower degree.
 
 A polynomial of degree D in the coordinates u is evaluated as tails' C heads, where the tails are all monomials of
-degree 0 to t, the heads all of degree 0 to h, h + t = D and h <= t. A monomial u_a u_b ... u_c, a <= b <= ... <= c,
-of a degree above t is the head of its first variables times the tail of its last t; any other is a tail times the
-head 1. Each row and form takes one matrix product and one short sum: degree 2 is (1, u)' C (1, u).
+degree 0 to t, the heads are all monomials of degree 0 to h, h + t = D and h <= t. A monomial u_a u_b ... u_c,
+a <= b <= ... <= c, of a degree above t is the head of its first variables times the tail of its last t variables; any
+other monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for
+degree 2 the product is (1, u)' C (1, u).
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Monomials:
-    """Names of the heads and tails of rows, of shapes (n_rows, n_heads) and (n_rows, n_tails)."""
+    """Names of the heads and tails of rows, shapes (n_rows, n_heads) and (n_rows, n_tails)."""
 
     heads: str
     tails: str
@@ -37,7 +38,7 @@ def count_up_to(n_features: int, degree: int) -> int:
 
 
 def rounding_path(n_features: int, degree: int) -> float:
-    """Return the maximum number of roundings of a product of the polynomial, in any order of summation."""
+    """Return the maximum number of roundings of a product in the polynomial, for any order of summation."""
     h, t = split(degree)
     return count_up_to(n_features, h) + count_up_to(n_features, t) + 2.0 * degree + 4.0
 
@@ -60,7 +61,7 @@ def monomials(g: GraphBuilder, u: str, n_features: int, degree: int) -> Monomial
 def evaluate(
     g: GraphBuilder,
     of_rows: Monomials,
-    matrix: str,  # C of each, shape (n_polynomials, n_tails, n_heads), float64
+    matrix: str,  # matrices C, shape (n_polynomials, n_tails, n_heads), float64
 ) -> str:
     """Evaluate polynomials, shape (n_rows, n_polynomials)."""
     products = g.op("Mul", g.op("MatMul", of_rows.tails, matrix), of_rows.heads)
@@ -68,10 +69,10 @@ def evaluate(
 
 
 def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Return the position, among packed coefficients, of each tail and head's coefficient, shape (n_tails, n_heads).
+    """Return positions of the coefficients of tail-head pairs in packed coefficients, shape (n_tails, n_heads).
 
-    Coefficients of degree 1 come first, then degree 2, ..., each in the order of models/FORMAT.md. The position after
-    the last coefficient, which holds a zero, is for pairs that form no monomial and for the constant.
+    Coefficients of degree 1 come first, then those of degree 2, and so on, in the order of models/FORMAT.md. The
+    position after the last coefficient, where a zero is stored, is for unused pairs and for the constant.
     """
     h, t = split(degree)
     head_starts, tail_starts = (
@@ -92,7 +93,7 @@ def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
 
 
 def _lexicographic(n_features: int, degree: int) -> IntArray:
-    """Return the variables of every monomial, ascending, in the order of itertools.combinations_with_replacement."""
+    """Return the variables of each monomial in ascending order, as itertools.combinations_with_replacement does."""
     result = np.zeros((1, 0), np.int64)
     for _ in range(degree):
         last = result[:, -1] if result.shape[1] else np.zeros(1, np.int64)
@@ -103,7 +104,7 @@ def _lexicographic(n_features: int, degree: int) -> IntArray:
 
 
 def _rank(variables: IntArray, n_features: int) -> IntArray:
-    """Return the positions of monomials in that order."""
+    """Return the positions of monomials in the order of `_lexicographic`."""
     degree = variables.shape[1]
     position = np.zeros(len(variables), np.int64)
     previous = np.zeros(len(variables), np.int64)

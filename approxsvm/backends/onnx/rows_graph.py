@@ -1,11 +1,10 @@
-"""Input maps as graphs: raw rows become mapped rows, with bounds on float64 errors.
+"""Graphs of input maps, which transform raw rows to mapped rows, with bounds on float64 errors.
 
-A graph has the operations of an input map in the core's order (cpp/include/approxsvm/artifact/ops, which derives
-the errors): with u = 2^-53, every operation has a relative error of at most u, errors are multiplied by
-|multiply / divide| and by the absolute values of a projection's matrix, and clipping does not increase them. The errors
-here are a few times larger, to cover any order of summation, fused operations, and logarithms within 8 units in the
-last place. A number that leaves float64 or has no logarithm ends as NaN, or has an infinite or undefined error, and
-certifies nothing.
+A graph has the operations of an input map in the core's order (cpp/include/approxsvm/artifact/ops, which derives the
+errors). With u = 2^-53, every operation has a relative error of at most u. Errors are multiplied by |multiply / divide|
+and by the absolute values of a projection's matrix, and clipping does not increase errors. The errors used here are a
+few times larger, to cover any order of summation, fused operations, and logarithms within 8 units in the last place. A
+number that overflows or has no logarithm becomes NaN, or has an infinite or NaN error, so the row is not certain.
 """
 
 from collections.abc import Callable
@@ -20,9 +19,9 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.ops import Interval, Lookup, Op
 from approxsvm.ir.ops.op import PerOutput
 
-# Eight times the unit roundoff, per operation.
+# Relative error of an operation: eight times the unit roundoff.
 ROUNDING: Final = 2.0**-50
-# Bound of underflow, even if a runtime flushes denormal numbers to 0.
+# Bound on underflow errors, even if a runtime flushes subnormal numbers to 0.
 TINY: Final = 2.0**-1000
 
 Mapped = tuple[str, str | None]  # numbers, and bounds on their errors
@@ -30,10 +29,10 @@ Mapped = tuple[str, str | None]  # numbers, and bounds on their errors
 
 @dataclass(frozen=True)
 class GraphRows:
-    """Names of mapped rows."""
+    """Names of mapped rows and of the bounds on their errors."""
 
     values: str  # shape (n_rows, n_features), float64
-    # Shape (n_rows, 1): bound on the Euclidean distance of each row from its exact position; None if it is 0.
+    # Shape (n_rows, 1): bound on the Euclidean distance of each row from its exact position; None if the distance is 0.
     error: str | None = None
 
 
@@ -44,13 +43,13 @@ def map_rows(
     *,
     with_errors: bool,  # whether to return error bounds
 ) -> GraphRows:
-    """Replay an input map."""
+    """Apply the ops of an input map to raw rows."""
     if input_map is None:
         return GraphRows(raw)
-    x, error, is_source = raw, None, True  # bit for bit, even if a runtime fuses operations
+    x, error, is_source = raw, None, True  # whether all bits equal the source's, even with fused operations
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
-    # 1 for rows in which a step before a lookup made a NaN, which the lookup might accept, or an infinity
+    # 1 for rows in which an op before a lookup has produced infinity or NaN, because the lookup might accept NaN
     refused: str | None = None
     n_features = len(input_map.columns)
     for k, op in enumerate(input_map.ops):
@@ -68,17 +67,17 @@ def map_rows(
             refused = _either(g, refused, _made_nan(g, op, taken, made))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
-    if input_map.ops:  # because the kernel of an infinite number is 0
+    if input_map.ops:  # the kernel of an infinite number would be 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None or not with_errors:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
-    # The constant exceeds the squares of errors that underflow.
+    # The added constant exceeds the error from underflow of squares.
     return GraphRows(x, g.op("Add", g.op("Mul", distance, UP), input_map.n_features * 2.0**-500))
 
 
 def _replaced(g: GraphBuilder, op: Op, n_features: int, row: Mapped, outputs: Mapped) -> Mapped:
-    """Return a row with outputs in place of the features that an op takes."""
+    """Return a row in which the op's outputs replace the features that the op takes."""
     if op.n_features == n_features:
         return outputs
     ends = [np.arange(op.first), np.arange(op.end, n_features)]
@@ -88,14 +87,14 @@ def _replaced(g: GraphBuilder, op: Op, n_features: int, row: Mapped, outputs: Ma
         return str(g.op("Concat", *(name for name in (parts[0], made, parts[1]) if name), axis=1))
 
     (x, error), (y, grown) = row, outputs
-    if grown is not None:  # without errors of a row, they are 0
+    if grown is not None:  # a row without errors has errors of 0
         padding = np.array([0, len(ends[0]), 0, len(ends[1])])
         grown = g.op("Pad", grown, padding) if error is None else joined(error, grown)
     return joined(x, y), grown
 
 
 def increasing(g: GraphBuilder, at: Callable[[str], tuple[str, str]], x: str, error: str | None) -> tuple[str, str]:
-    """Map x by an increasing function; `at` computes values and their errors, as in program/ball.h."""
+    """Map x and its error by an increasing function, as in program/ball.h; `at` computes values and their errors."""
     y, value_error = at(x)
     if error is None:
         return y, g.op("Mul", value_error, UP)
@@ -107,12 +106,12 @@ def increasing(g: GraphBuilder, at: Callable[[str], tuple[str, str]], x: str, er
 
 
 def added(g: GraphBuilder, first: str | None, second: str) -> str:
-    """Return the sum, or the second term if the first is None."""
+    """Return the sum of two terms, or the second term if the first is None."""
     return second if first is None else g.op("Add", first, second)
 
 
 def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
-    """Return a mask of numbers that the step turned into NaN, or of NaN that it does not pass on."""
+    """Return a mask of the numbers that an op maps to NaN, or of NaN that the op does not pass on."""
     made = g.op("IsNaN", y)
     if op.by_feature or isinstance(op, PerOutput):
         came = g.op("IsNaN", g.columns(x, op.source) if isinstance(op, PerOutput) else x)
@@ -123,6 +122,6 @@ def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
 
 
 def _either(g: GraphBuilder, refused: str | None, mask: str) -> str:
-    """Add to the rejected rows those with any number in `mask`, shape (n_rows, 1)."""
+    """Add rows with any number in `mask` to the rejected rows, shape (n_rows, 1)."""
     now = g.op("ReduceMax", g.cast(mask, np.float64), axes=[1], keepdims=1)
     return str(now if refused is None else g.op("Max", refused, now))

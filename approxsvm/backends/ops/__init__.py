@@ -1,4 +1,4 @@
-"""Export of input ops, one file per kind: `nodes` for ONNX graphs, the record `ON_DEVICE` for C99 headers."""
+"""Export of ops, one file per kind, with the function `nodes` for ONNX and the record `ON_DEVICE` for C99 headers."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ from approxsvm.ir.ops import Op
 
 
 def exported(op: Op, what: str, export: str) -> Any:
-    """Return the attribute `what` of the module for an op's kind, if the export supports this kind."""
+    """Return the attribute `what` of the module for an op's kind; raise UnsupportedModelError if it is missing."""
     name = f"{__name__}.{op.kind}"
     found = getattr(import_module(name), what, None) if find_spec(name) else None
     if found is None:

@@ -1,4 +1,4 @@
-"""Export of periodic and bounded splines (cpp/include/approxsvm/program/ops/interval.h)."""
+"""Export of intervals, for periodic and bounded splines (cpp/include/approxsvm/program/ops/interval.h)."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from approxsvm.ir.ops import Interval
 
 
 def nodes(g: GraphBuilder, op: Interval, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Map refused numbers to NaN; near a full period the error is infinite unless x is the source's own number."""
+    """Map rejected numbers to NaN; near a full period, the error is infinite unless x equals the source's number."""
     low, second = op.low, op.second
     if op.rule == "refuses":
         inside = g.op("And", g.op("Not", g.op("Less", x, low)), g.op("Not", g.op("Greater", x, second)))

@@ -12,10 +12,10 @@ from approxsvm.ir.ops import Logarithm
 
 
 def nodes(g: GraphBuilder, op: Logarithm, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Compute logarithms; outside the domain, both value and error are NaN."""
+    """Compute logarithms; outside the domain, the value and the error are NaN."""
 
     def at(x: str) -> tuple[str, str]:
-        """Evaluate with an error bound: rounding x + offset adds one unit to the result, and log up to 8 units."""
+        """Return logarithms and their errors: one unit for rounding x + offset, and 8 units for log."""
         y = g.op("Where", g.op("Greater", x, -op.offset), g.op("Log", g.op("Add", x, op.offset)), np.nan)
         return y, g.op("Add", g.op("Mul", g.op("Abs", y), 2 * ROUNDING), ROUNDING)
 
@@ -23,7 +23,7 @@ def nodes(g: GraphBuilder, op: Logarithm, x: str, error: str | None, is_source: 
 
 
 def _logarithmic(op: Logarithm, most: FloatArray) -> list[FloatArray]:
-    """Return upper bounds; the logarithm of a float64 has absolute value at most 745."""
+    """Return upper bounds on the outputs: the logarithm of a float64 has absolute value at most 745."""
     return [most + np.abs(op.offset), np.full(op.n_outputs, 745.0)]
 
 

@@ -13,12 +13,12 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Lookup
 from approxsvm.ir.ops.lookup import SAME
 
-# Limit for one output; each piece takes two nodes in a graph.
+# Maximum number of pieces of an output; each piece takes two nodes in a graph.
 _MOST_PIECES: Final = 256
 
 
 def nodes(g: GraphBuilder, op: Lookup, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Select piece by piece, for all outputs at once; refused numbers give NaN; errors that reach an edge, infinity."""
+    """Select among pieces, for all outputs together. Rejected numbers give NaN; errors across an edge give infinity."""
     n_pieces = max((len(steps.values) for steps in op.steps), default=1)
     if n_pieces > _MOST_PIECES:
         raise UnsupportedModelError(
@@ -48,7 +48,7 @@ def _looked_up(g: GraphBuilder, op: Lookup, x: str, values: list[FloatArray], n_
     """Return the values of the pieces that contain the numbers."""
     found = g.op("Where", g.op("Less", x, np.inf), np.array([value[0] for value in values]), np.nan)
     for k in range(1, n_pieces):
-        # x >= edge is equivalent to x > the float below edge; outputs with fewer pieces never reach this one.
+        # x >= edge is equivalent to x > the float below edge; the edge is infinite for outputs with fewer pieces.
         below = [np.nextafter(s.edges[k - 1], -np.inf) if len(s.edges) >= k else np.inf for s in op.steps]
         now = [value[k] if len(value) > k else 0.0 for value in values]
         found = g.op("Where", g.op("Greater", x, np.array(below)), np.array(now), found)

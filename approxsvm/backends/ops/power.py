@@ -12,12 +12,12 @@ from approxsvm.ir.ops import Power
 
 
 def nodes(g: GraphBuilder, op: Power, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Compute powers by exp and log, which cancel near x^p = 1; numbers outside the domain become NaN."""
+    """Compute powers by exp and log, with cancellation near x^p = 1; numbers outside the domain become NaN."""
     return increasing(g, lambda at: _at(g, op, at), x, error)
 
 
 def _at(g: GraphBuilder, op: Power, x: str) -> tuple[str, str]:
-    """Return (t^p - 1) / p and its error: the rounding of t, 8 units for log, and for exp these times its argument."""
+    """Return (t^p - 1) / p and its error: 1 unit for t, 8 units for log, and for exp these times the exponent."""
     if op.method == "yeo-johnson":
         mirrored = g.op("Less", x, 0.0)
         p, t = g.op("Where", mirrored, 2.0 - op.powers, op.powers), g.op("Add", g.op("Abs", x), 1.0)
@@ -35,7 +35,7 @@ def _at(g: GraphBuilder, op: Power, x: str) -> tuple[str, str]:
 
 
 def _powered(op: Power, most: FloatArray) -> list[FloatArray]:
-    """Bound results at the extreme arguments; past exp(650), errors are infinite and the bound at exp(651) is used."""
+    """Bound results at the extreme arguments; above exp(650) errors are infinite, and the bound at exp(651) is used."""
     p = np.abs(op.powers)
     p = np.maximum(p, np.abs(2.0 - op.powers)) if op.method == "yeo-johnson" else p
     farthest = np.minimum(p * (np.log1p(most) if op.method == "yeo-johnson" else 745.0), 651.0)

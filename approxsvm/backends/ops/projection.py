@@ -13,7 +13,7 @@ from approxsvm.ir.ops import Projection
 
 
 def nodes(g: GraphBuilder, op: Projection, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Multiply by the matrix; propagate errors through its absolute values."""
+    """Multiply rows by the matrix, and their errors by the absolute values of the matrix."""
     x = g.op("Sub", x, op.center)
     y = g.op("Add", g.op("MatMul", x, g.doubles(op.matrix)), op.bias)
     path = ROUNDING * (op.n_features + 3)
@@ -37,7 +37,7 @@ def _column_norms(matrix: FloatArray) -> FloatArray:
 
 
 def _projecting(op: Projection, before: Before) -> list[Step]:
-    """Center all inputs, and sum up the squares of their radii, which is all that the error of an output depends on."""
+    """Center all inputs and sum the squares of their radii, because output errors depend only on this sum."""
     of_bias = op.bias_error + 2.0 * UNIT64 * np.abs(op.bias) + (op.n_features + 2) * 2.0**-1070
     errors = [float32_above(_column_norms(op.matrix)), float32_above(of_bias * (1.0 + 2.0**-50))]
     return [

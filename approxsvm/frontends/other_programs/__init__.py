@@ -1,1 +1,1 @@
-"""Model files of other programs than LIBSVM."""
+"""Frontends for model files of programs other than LIBSVM."""

@@ -1,8 +1,8 @@
-"""XML as a tree with line numbers, for the frontends of OpenCV and PMML.
+"""Parser from XML to a tree with line numbers, for the frontends of OpenCV and PMML.
 
-expat is called directly. A document type declaration is rejected where it begins, so no entities are expanded and
-nothing outside the file is read: memory grows only with the file. Nesting deeper than in models is also rejected,
-because each level costs a stack frame.
+The parser calls expat directly. A document type declaration is rejected where it begins, so no entities are expanded
+and nothing outside the file is read: the memory is proportional to the size of the file. Documents that are nested more
+deeply than models are also rejected, because each level costs a stack frame.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _DEEPEST = 100
 
 @dataclass(eq=False)
 class Element:
-    """One element; its name has no namespace prefix, and `text` is all text directly in it."""
+    """XML element: `name` has no namespace prefix, and `text` is all character data directly in the element."""
 
     name: str
     attributes: dict[str, str]
@@ -24,11 +24,11 @@ class Element:
     text: str = ""
 
     def all(self, name: str) -> "list[Element]":
-        """Return the children of this name, in order."""
+        """Return the children with this name, in order."""
         return [child for child in self.children if child.name == name]
 
     def first(self, name: str) -> "Element | None":
-        """Return the first child of this name."""
+        """Return the first child with this name, or None."""
         return next((child for child in self.children if child.name == name), None)
 
 
@@ -67,7 +67,7 @@ def parse_xml(content: bytes, name: str) -> Element:
     parser.StartDoctypeDeclHandler = refuse
     try:
         parser.Parse(content, True)
-    except (expat.ExpatError, ValueError, LookupError) as error:  # the last two are raised for unknown encodings
+    except (expat.ExpatError, ValueError, LookupError) as error:  # ValueError and LookupError mean an unknown encoding
         if isinstance(error, ModelFormatError):
             raise
         raise ModelFormatError(f"{name}, line {parser.ErrorLineNumber}: not well-formed XML: {error}") from None

@@ -1,8 +1,8 @@
-"""ONNX graphs of a support vector machine after scalers, as skl2onnx writes them.
+"""ONNX graphs of a support vector machine after scalers, as skl2onnx writes such graphs.
 
-The graph's numbers are float32, so the graph differs from the model that it was converted from. The model read here is
-the function of the graph's numbers over the real numbers, which a runtime computes in float32. Labels are
-onnxruntime's: by the votes of pairs, even if there are probabilities.
+The numbers in a graph are float32, so the graph differs from the model that was converted to it. The reference is the
+graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are those that onnxruntime
+predicts: by pairwise votes, even if the graph also returns probabilities.
 """
 
 import os
@@ -24,33 +24,34 @@ from approxsvm.system.packages import import_package
 
 _ML: Final = "ai.onnx.ml"
 _DEEPEST: Final = 100
-# Nodes after the machine that only change the type or container of its label.
+# Nodes after the SVM node that only change the type or container of the label.
 _CONTAINERS: Final = ("Cast", "Identity", "ZipMap")
 
 
 def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a graph with one SVMClassifier or SVMRegressor; UnsupportedModelError names any other node.
+    """Read a graph with one SVMClassifier or SVMRegressor; raise UnsupportedModelError for other operators.
 
-    Before it, the graph may have Scaler, Add, Sub, Mul, Div and MatMul by constants, Clip, Concat and column selection.
-    After it, labels and probabilities must be returned unchanged; scores computed by the graph are scikit-learn's.
+    Before the SVM node, the graph may contain Scaler, Add, Sub, Mul, Div and MatMul with constants, Clip, Concat and
+    column selection. After the SVM node, labels and probabilities must be returned unchanged; operations on the scores
+    are taken for the computation of scikit-learn's scores.
     """
     onnx = import_package("onnx", "onnx", "reading ONNX models")
     name, content = os.fspath(path), Path(path).read_bytes()
     try:
         loaded = onnx.load_model_from_string(content)
-    except Exception as error:  # raised by protobuf
+    except Exception as error:  # from protobuf
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
     try:
         return _read(_Graph(onnx, loaded.graph, len(content)))
     except (ModelFormatError, UnsupportedModelError) as error:
         raise type(error)(f"{name}: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # Attributes and constants of modified files may have any type and shape.
+        # In modified files, attributes and constants may have any type and shape.
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
 
 
 class _Graph:
-    """Nodes and constants by the names of their outputs."""
+    """Nodes and constants of a graph, keyed by the names of their outputs."""
 
     def __init__(self, onnx: Any, graph: Any, n_bytes: int) -> None:
         self.onnx, self.n_bytes = onnx, n_bytes
@@ -76,7 +77,7 @@ class _Graph:
         return np.asarray(self.onnx.numpy_helper.to_array(tensor)).astype(np.float64)
 
     def columns(self) -> dict[str, range]:
-        """Return the raw columns of each input, in the order of the inputs."""
+        """Return the raw columns of each graph input, in the order of the inputs."""
         by_input, first = {}, 0
         for name, value in self.inputs.items():
             sizes = value.type.tensor_type.shape.dim
@@ -190,9 +191,9 @@ def _classifier(graph: _Graph, node: Any, attributes: Mapping[str, Any], common:
 
 
 def _changes(graph: _Graph, machine: Any, output: int) -> set[str]:
-    """Return the operations on an output of the machine, except changes of types and containers."""
+    """Return the operations on an output of the SVM node, except conversions of types and containers."""
     names, operations = set(machine.output[output : output + 1]), set()
-    for node in graph.nodes:  # nodes are sorted, by ONNX's rules
+    for node in graph.nodes:  # ONNX requires that nodes are sorted
         if names & set(node.input):
             operations.add(str(node.op_type))
             names |= set(node.output)
@@ -205,7 +206,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class _Maps:
-    """Input maps of tensors before the machine, each made once."""
+    """Input maps of tensors before the SVM node; each map is built once."""
 
     graph: _Graph
     columns: Mapping[str, range]
@@ -214,7 +215,7 @@ class _Maps:
     known: dict[str, InputMap] = field(default_factory=dict)
 
     def of(self, name: str, depth: int) -> InputMap:
-        """Return the map from raw rows to the tensor of this name."""
+        """Return the map from raw rows to the tensor with this name."""
         if name not in self.known:
             self.known[name] = self._made(name, depth)
         return self.known[name]
@@ -234,7 +235,7 @@ class _Maps:
         if node.op_type == "Concat" and attributes.get("axis") in (1, -1):
             parts = [self.of(one, depth + 1) for one in node.input]
             width = sum(part.n_features for part in parts)
-            if width > max(self.n_raw, self.graph.n_bytes):  # a tensor may be concatenated with itself repeatedly
+            if width > max(self.n_raw, self.graph.n_bytes):  # repeated concatenation of a tensor with itself
                 raise ModelFormatError(f"node Concat makes {width} columns, in a file of {self.graph.n_bytes} bytes")
             return InputMap.concatenate(parts)
         if node.op_type == "Scaler" and node.domain == _ML:
@@ -253,7 +254,7 @@ class _Maps:
 
 
 def _row(values: FloatArray) -> FloatArray:
-    """Return one number for each column, or one for all."""
+    """Return one number for each column, or one number for all columns."""
     if values.ndim > 2 or (values.ndim == 2 and values.shape[0] != 1):
         raise UnsupportedModelError(f"a constant of shape {values.shape} is not a row")
     return values.reshape(-1)

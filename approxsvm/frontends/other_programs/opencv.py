@@ -1,4 +1,4 @@
-"""Models of OpenCV's ml::SVM, as its `save` writes them: XML, YAML or JSON, optionally compressed by gzip."""
+"""Models that OpenCV's `ml::SVM::save` writes: XML, YAML or JSON files, optionally compressed by gzip."""
 
 import os
 from pathlib import Path
@@ -24,11 +24,11 @@ _TASKS: Final[dict[str, Task]] = {
 def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     """Read a model that ``cv2.ml.SVM.save`` wrote; errors name the line or field.
 
-    Labels are as in its `predict`: a sum above 0 is a vote for the first class of a pair, and among the classes with
-    most votes, the first one wins. With two classes, its raw output is positive for class_labels[0]. A one-class model
-    predicts 1 inside and 0 outside, so it becomes a classifier with these two labels.
+    Labels are those that OpenCV predicts: a sum above 0 is a vote for the first class of a pair, and the first of the
+    classes with the most votes wins. With two classes, OpenCV's raw output is positive for class_labels[0]. A one-class
+    model predicts 1 for inliers and 0 for outliers, so the result is a classifier with these two labels.
 
-    OpenCV computes kernels in float32; the model is the function of the file's numbers over the real numbers.
+    OpenCV computes kernels in float32; the reference evaluates the numbers in the file in exact arithmetic.
     """
     name = os.fspath(path)
     content = Path(path).read_bytes()
@@ -76,7 +76,7 @@ def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
 
 
 def _model_in(root: Any, name: str) -> Fields:
-    """Return the fields of the model: the root of the storage (`svm.write(fs)`), or a field that the program named."""
+    """Return the model's fields: the root of the storage (`svm.write(fs)`), or a field named by the user's program."""
     if isinstance(root, dict) and ("svmType" in root or "svm_type" in root):
         return Fields(root, name)
     for key, value in (root if isinstance(root, dict) else {}).items():

@@ -1,6 +1,6 @@
-"""Files of OpenCV's FileStorage as dicts, lists and strings: XML, JSON, and the part of YAML that it writes.
+"""Parser of FileStorage files of OpenCV (XML, JSON, and OpenCV's subset of YAML) to dicts, lists and strings.
 
-Numbers remain strings until a frontend requests them by name (Fields).
+Numbers remain strings until a frontend requests them by name from `Fields`.
 """
 
 import codecs
@@ -18,7 +18,7 @@ from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.ir.compensated import FloatArray
 
 _DEEPEST: Final = 100
-_MOST_TIMES_GZIP: Final = 100  # numbers in text compress to a third; a higher ratio is suspicious
+_MOST_TIMES_GZIP: Final = 100  # maximum ratio; gzip compresses numbers in text only to about a third
 _FLOW_TOKEN: Final = re.compile(r'[\[\]{},]|"(?:\\.|[^"\\])*(?:"|$)|[^\s\[\]{},"][^\[\]{},"]*')
 _KEY: Final = re.compile(r'("[^"]*"|[^\s:\[\]{},"#][^:]*):(?=\s|$|[\[{"])\s*')
 _TAG: Final = re.compile(r"!!?\S*\s*")
@@ -27,7 +27,7 @@ _TAG: Final = re.compile(r"!!?\S*\s*")
 def gunzipped(content: bytes, name: str) -> bytes:
     """Decompress a gzip file.
 
-    Raises ModelFormatError if it is broken, or would take more than a hundred times its bytes.
+    Raises ModelFormatError if the file is damaged, or if its content is more than 100 times as large as the file.
     """
     limit = _MOST_TIMES_GZIP * len(content)
     stream = zlib.decompressobj(wbits=31)
@@ -42,7 +42,7 @@ def gunzipped(content: bytes, name: str) -> bytes:
 
 
 def parse_storage(content: bytes, name: str) -> Any:
-    """Parse a storage and return its root.
+    """Parse the content of a FileStorage file and return its root.
 
     Raises ModelFormatError, which names the line, if the text is malformed.
     """
@@ -61,7 +61,7 @@ def parse_storage(content: bytes, name: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return a dict of distinct fields: of two equal names OpenCV takes the first, other readers the last."""
+    """Return a dict of fields; reject duplicate names: OpenCV would take the first, other readers the last."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -82,20 +82,20 @@ def _from_element(element: Element, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Fields:
-    """A mapping in a storage, with access to fields by name and kind; `where` is for messages."""
+    """Mapping in a FileStorage file, with access to fields by name and type; `where` appears in error messages."""
 
     values: dict[str, Any]
     where: str
 
     @classmethod
     def of(cls, value: Any, where: str) -> "Fields":
-        """Return the fields of a value that must be a mapping."""
+        """Return the fields of a value, which must be a mapping."""
         if not isinstance(value, dict):
             raise ModelFormatError(f"{where}: expected a mapping of fields, got {_describe(value)}")
         return cls(value, where)
 
     def text(self, *names: str) -> str:
-        """Return the text of the first of these fields that exists."""
+        """Return the string in the first of these fields that exists."""
         value = self._get(*names)
         if isinstance(value, (dict, list)):
             raise ModelFormatError(f"{self.where}.{names[0]}: expected a text, got {_describe(value)}")
@@ -106,7 +106,7 @@ class Fields:
         return float(self.numbers(name, 1)[0])
 
     def count(self, name: str) -> int:
-        """Return a whole number of at least 0."""
+        """Return a nonnegative integer."""
         value = self.number(name)
         if value != int(value) or not 0 <= value < 2**31:
             raise ModelFormatError(f"{self.where}.{name}: expected a whole number of at least 0, got {value:g}")
@@ -135,7 +135,7 @@ class Fields:
 
 
 def as_numbers(value: Any, n: int, where: str) -> FloatArray:
-    """Convert to `n` finite numbers; a single one need not be in a list."""
+    """Convert a list to `n` finite numbers; a single number need not be in a list."""
     items = value if isinstance(value, list) else [value]
     if len(items) != n:
         raise ModelFormatError(f"{where}: {len(items)} numbers, expected {n}")
@@ -155,7 +155,7 @@ def _describe(value: Any) -> str:
 
 
 class _Yaml:
-    """Parser of YAML: indented mappings and sequences, flow collections in brackets, scalars; it skips tags."""
+    """Parser of YAML: indented mappings and sequences, flow collections in brackets, and scalars; tags are skipped."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name
@@ -189,7 +189,7 @@ class _Yaml:
                 raise self._error("a list item among fields, or a field among list items")
             if is_list:
                 rest = content[1:].lstrip()
-                if _KEY.match(rest) and rest[:1] not in '[{"':  # a mapping on the item's line
+                if _KEY.match(rest) and rest[:1] not in '[{"':  # a mapping that begins on the line of its list item
                     inner = indent + len(content) - len(rest)
                     self.lines[self.at] = (number, inner, rest)
                     collection.append(self._block(inner, depth + 1))
@@ -224,9 +224,9 @@ class _Yaml:
         return ""
 
     def _flow(self, rest: str) -> Any:
-        """Parse a list or mapping in brackets, on any number of lines."""
+        """Parse a list or mapping in brackets, which may extend over several lines."""
         root: list[Any] = []
-        stack: list[tuple[Any, str]] = [(root, "")]  # open collections, with their closing brackets
+        stack: list[tuple[Any, str]] = [(root, "")]  # unclosed collections, with their closing brackets
         keys: list[str] = [""]
         while True:
             for token in _FLOW_TOKEN.findall(rest):
@@ -258,7 +258,7 @@ class _Yaml:
             into.append(token.strip('"'))
             return
         name, colon, value = token.partition(":")
-        if not colon and keys[-1]:  # a quoted string after its key
+        if not colon and keys[-1]:  # a quoted string that follows a key
             self._put(into, keys, token.strip('"'))
         elif not colon:
             raise self._error(f"expected a field, got {token[:40]!r}")

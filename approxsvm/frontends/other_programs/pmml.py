@@ -1,7 +1,8 @@
-"""Support vector machines in PMML, by the standard (4.0 to 4.4) and as JPMML's converters and R's pmml write them.
+"""Support vector machines in PMML 4.0 to 4.4, by the standard and as JPMML's converters and R's pmml write them.
 
-By the standard, values below the threshold mean targetCategory, others alternateTargetCategory. It does not say which
-class wins a tie of votes, and programs differ. Here it is the first of the target's values.
+By the standard, a value below the threshold means targetCategory, and any other value alternateTargetCategory. The
+standard does not say which class wins if votes are tied, and programs differ. Here the first of the target's values
+wins.
 """
 
 import os
@@ -24,20 +25,20 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import MAX_FEATURES, FloatArray, KernelModel
 from approxsvm.ir.outputs import class_pairs
 
-# Limit for vectors whose zeros a file may omit: a gigabyte.
+# Maximum number of values in vectors whose zeros a file may omit: a gigabyte of float64.
 _MOST_NUMBERS: Final = 1 << 27
 _NUMBERS: Final = ("integer", "float", "double")
 _DEEPEST: Final = 100
-# Operations of Apply on a field and a constant, as parts of an affine step.
+# Functions of Apply on a field and a constant, with the corresponding parts of an affine step.
 _OPERATIONS: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _ORDER: Final = ("subtract", "multiply", "divide", "add")
 
 
 def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a SupportVectorMachineModel with derived fields that scale; errors name the line.
+    """Read a SupportVectorMachineModel whose derived fields scale raw fields; errors name the line.
 
-    Raw columns are the active numeric fields of the mining schema, with its order and names. A regression that was
-    converted from scikit-learn's OneClassSVM labels rows 1 and -1, like the outputs of its converter.
+    Raw columns are the active numeric fields of the mining schema, in its order and with its names. A regression that
+    was converted from scikit-learn's OneClassSVM predicts the labels 1 and -1, like the converter's output fields.
     """
     name = os.fspath(path)
     root = parse_xml(Path(path).read_bytes(), name)
@@ -50,14 +51,14 @@ def read_pmml(path: str | os.PathLike[str]) -> KernelModel:
 
 @dataclass(frozen=True, eq=False)
 class _Machine:
-    """One SupportVectorMachine: positions of its vectors, coefficients, and an intercept."""
+    """SupportVectorMachine element: the positions of its vectors, its coefficients, and its intercept."""
 
     element: Element
     terms: PairTerms
 
 
 class _Reader:
-    """One model of one file; its methods check that required elements exist."""
+    """Reader of one model in a file; the methods check that required elements exist."""
 
     def __init__(self, name: str, root: Element, model: Element) -> None:
         self.name, self.root, self.model = name, root, model
@@ -119,7 +120,7 @@ class _Reader:
         return values
 
     def schema(self) -> tuple[str | None, dict[str, int]]:
-        """Return the target's name, and the columns of numeric fields by name."""
+        """Return the target's name, and the column number of each numeric field by its name."""
         target: str | None = None
         raw: dict[str, int] = {}
         for field in self.needed(self.model, "MiningSchema").all("MiningField"):
@@ -249,7 +250,7 @@ class _Reader:
         names = self.classes(machines, target)
         if len(names) == 2 and len(machines) == 1:
             first = self.attribute(machines[0].element, "targetCategory")
-            names.sort(key=lambda name: name != first)  # a value of 0 then means the other class
+            names.sort(key=lambda name: name != first)  # then a value of 0 means the other class
         by_pair: dict[tuple[int, int], tuple[PairTerms, float]] = {}
         for machine in machines:
             low, high = self.pair_of(machine.element, names)
@@ -299,7 +300,7 @@ class _Reader:
         raise self.error(element, "SupportVectorMachine has no attribute alternateTargetCategory")
 
     def pair_of(self, element: Element, names: list[str]) -> tuple[int, int]:
-        """Return the positions of the target category and the alternate one."""
+        """Return the positions of the target category and the alternate target category."""
         target = self.attribute(element, "targetCategory")
         others = [name for name in names if name != target]
         is_known = any(k.startswith("alternate") for k in {**element.attributes, **self.model.attributes})
@@ -312,7 +313,7 @@ class _Reader:
         return names.index(target), names.index(alternate)
 
     def oriented(self, machine: _Machine, sign: float) -> tuple[PairTerms, float]:
-        """Return sign * (value - threshold), and a bound of its rounding error."""
+        """Return sign * (value - threshold) as a function, and a bound on its rounding error."""
         model_wide = self.number(self.model, "threshold", 0.0)
         threshold = self.number(machine.element, "threshold", model_wide)
         terms = machine.terms
@@ -321,7 +322,7 @@ class _Reader:
         return replace(terms, coef=sign * terms.coef, intercept=sign * shifted), error
 
     def labels(self, names: list[str], target: str | None) -> Any:
-        """Convert labels to the target's type."""
+        """Convert labels to the data type of the target."""
         field = self.fields.get(target or "")
         kind = "string" if field is None else field.attributes.get("dataType", "string")
         if kind == "boolean":
@@ -337,7 +338,7 @@ class _Reader:
 
 @dataclass(frozen=True)
 class _Derivation:
-    """Input maps of single fields, by their derivations."""
+    """Input maps of single fields, built from the derivations of the fields."""
 
     reader: _Reader
     derived: Mapping[str, Element]
@@ -345,7 +346,7 @@ class _Derivation:
     names: tuple[str, ...]
 
     def field_map(self, reference: Element, depth: int) -> InputMap:
-        """Return the map of a reference to a field, derived or not."""
+        """Return the map for a reference to a field, which may be derived."""
         name = self.reader.attribute(reference, "field")
         if depth > _DEEPEST:
             raise self.reader.error(reference, f"the field {name!r} is derived from itself, or through too many others")
@@ -391,7 +392,7 @@ class _Derivation:
         )
 
     def applied(self, element: Element, depth: int) -> InputMap:
-        """Fold a chain of operations with constants; consecutive ones share an affine step if their order allows."""
+        """Fold a chain of operations with constants into affine steps, as few as the order of operations allows."""
         chain: list[tuple[str, float]] = []
         inner = element
         while inner.name == "Apply":
@@ -408,7 +409,7 @@ class _Derivation:
         return map_.then_affine(**parts)
 
     def operation(self, element: Element) -> tuple[list[tuple[str, float]], Element]:
-        """Return the parts of affine steps, and the element that they are applied to."""
+        """Return the parts of affine steps, and the element to which the operation is applied."""
         function = self.reader.attribute(element, "function")
         inside = [child for child in element.children if child.name != "Extension"]
         constants = [child.name == "Constant" for child in inside]

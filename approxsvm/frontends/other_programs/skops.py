@@ -1,4 +1,4 @@
-"""Estimators in skops files, which list the types they contain before any object is created."""
+"""Loader of estimators in skops files, whose types can be listed before any object is created."""
 
 import os
 import zipfile
@@ -9,7 +9,7 @@ from approxsvm.errors import ApproxSVMError, ModelFormatError, UnsupportedModelE
 from approxsvm.system.packages import import_package
 
 _SHOWN = 10
-# Limits of the size in memory: this many bytes, or this many times the file's size.
+# The maximum size in memory is the larger of `_MOST_BYTES` and `_MOST_TIMES` times the size of the file.
 _MOST_BYTES = 1 << 30
 _MOST_TIMES = 100
 
@@ -17,13 +17,13 @@ _MOST_TIMES = 100
 def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any:
     """Load the estimator in a skops file.
 
-    `trust` names types to trust in addition to those that skops trusts, as the error message lists them; True trusts
-    all types in the file. A file is also rejected if it would take more than a gigabyte and more than a hundred times
-    its size.
+    `trust` lists names of types to trust in addition to skops' own trusted types, as in the error message; True means
+    all types in the file. A file is also rejected if its content is larger than a gigabyte and more than 100 times as
+    large as the file.
     """
     io = import_package("skops.io", "skops", "reading files of skops")
     name = os.fspath(path)
-    # A string is one name; `in` would match any part of it.
+    # A string is one name; without a set, `in` would match any part of the string.
     trusted_names = set() if isinstance(trust, bool) else {trust} if isinstance(trust, str) else set(trust)
     try:
         _check_size(name)
@@ -45,7 +45,7 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
 
 
 def _check_size(name: str) -> None:
-    """Reject an archive that expands too much, such as zeros, before anything in it is read."""
+    """Reject an archive that would expand too much, for example a file of zeros, before its content is read."""
     with zipfile.ZipFile(name) as archive:
         total = sum(member.file_size for member in archive.infolist())
     stored = os.path.getsize(name)

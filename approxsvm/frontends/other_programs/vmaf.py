@@ -1,9 +1,9 @@
-"""Models of VMAF, the measure of video quality: an NU_SVR of LIBSVM as text in JSON, with the scales of its features.
+"""Models of VMAF, a measure of video quality: the text of a LIBSVM NU_SVR in JSON, with the scales of the features.
 
-With norm_type "linear_rescale", a score is (f - intercepts[0]) / slopes[0], where f is the machine's value at the
-numbers slopes[j] x_j + intercepts[j], j from 1. Later steps of libvmaf are not part of the model: it limits scores to
-score_clip, and transforms them by score_transform if its caller requests it (enable_transform). Clipping never
-increases the distance of two numbers, so a bound of a score holds after it.
+With norm_type "linear_rescale", a score is (f - intercepts[0]) / slopes[0], where f is the value of the SVR at the
+numbers slopes[j] x_j + intercepts[j], j from 1. Later steps of libvmaf are not part of the model: libvmaf clips scores
+to score_clip, and transforms scores by score_transform if the caller sets enable_transform. Clipping never increases
+the distance between two numbers, so a bound on a score also holds after clipping.
 """
 
 import json
@@ -24,14 +24,15 @@ from approxsvm.ir.input_map import InputMap
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.outputs import Outputs
 
-# For bootstrap models, the type only records how they were trained; they predict alike.
+# The type of a bootstrap model only records its training; all these types predict in the same way.
 _TYPES: Final = ("LIBSVMNUSVR", "BOOTSTRAP_LIBSVMNUSVR", "RESIDUEBOOTSTRAP_LIBSVMNUSVR")
 
 
 def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
-    """Read a VMAF model from JSON; the result predicts scores before they are clipped. Errors name the field.
+    """Read a VMAF model from JSON; the result predicts scores before clipping. Errors name the field.
 
-    Raises UnsupportedModelError if it holds several models, has another type, or enables a transform of scores.
+    Raises UnsupportedModelError if the file contains several models, contains another type of model, or enables a
+    transform of scores.
     """
     name = os.fspath(path)
     try:
@@ -108,7 +109,7 @@ def _numbers(value: Any, n: int, where: str) -> FloatArray:
 
 
 def _machine(text: Any, where: str, n_features: int) -> KernelModel:
-    """Parse the machine's LIBSVM text; the parser reads files."""
+    """Parse the LIBSVM text of the SVR from a temporary file, because the parser reads only files."""
     if not isinstance(text, str):
         raise ModelFormatError(f"{where}: expected the text of a LIBSVM model")
     with tempfile.TemporaryDirectory() as folder:

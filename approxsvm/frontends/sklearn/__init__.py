@@ -1,4 +1,4 @@
-"""Frontend for fitted estimators, recognised by their classes (known_types) without importing any library."""
+"""Frontend for fitted estimators, whose classes are recognised by `known_types` without importing any library."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,14 +24,14 @@ from approxsvm.ir.single_model import SingleModel
 _SEARCHES: Final = tuple(known.name for known in KNOWN if known.role == "search")
 # Wrappers that predict exactly like the estimator inside.
 _TRANSPARENT: Final = (*_SEARCHES, "FrozenEstimator", "SelfTrainingClassifier")
-# Wrappers that use labels if the estimator inside has no probabilities.
+# Wrappers that use the inner estimator's labels if it has no probabilities.
 _USING_LABELS: Final = (
     *("BaggingClassifier", "BalancedBaggingClassifier", "MultiOutputClassifier", "VotingClassifier"),
 )
 
 
 def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
-    """Return the reader of a wrapper that uses scores or probabilities of inner estimators, which some do not have."""
+    """Return a reader for wrappers that use inner scores or probabilities, which rejects members without these."""
 
     def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
         def read_inner(inner: Any) -> SingleModel | Ensemble:
@@ -50,7 +50,7 @@ def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.Re
     return read_wrapper
 
 
-# Readers of estimators that wrap others and pass them the same rows; `read` reads the inner ones.
+# Readers of wrappers, which pass their rows unchanged to inner estimators; `read` reads the inner estimators.
 _READ_AROUND: Final[dict[str, Callable[[Any, pipeline.Read], SingleModel | Ensemble]]] = {
     "CalibratedClassifierCV": wrappers.read_calibrated,
     "FrozenEstimator": lambda frozen, read: read(frozen.estimator),
@@ -68,10 +68,11 @@ _AROUND: Final = {
 
 
 def read_estimator(estimator: Any) -> SingleModel | Ensemble:
-    """Read a fitted estimator: a kernel machine, a pipeline that ends in one, or an estimator around one.
+    """Read a fitted estimator: a kernel machine, a pipeline that ends in a kernel machine, or an estimator around one.
 
-    Raises NotFittedError of scikit-learn; UnsupportedModelError if the class is unknown, a subclass overrides methods,
-    or the kernel is not supported; ModelFormatError if fitted attributes contradict each other.
+    Raises scikit-learn's NotFittedError if the estimator has not been fitted, UnsupportedModelError if the class is
+    unknown, a subclass overrides methods, or the kernel is not supported, and ModelFormatError if fitted attributes
+    contradict each other.
     """
     with support_vector_machines.reporting_edits(estimator):
         model = _read(estimator)

@@ -1,11 +1,12 @@
-"""Dtypes in which scikit-learn's steps compute: every step takes, computes in, and returns certain dtypes.
+"""Analysis of the dtypes in which scikit-learn's steps take, compute and return rows.
 
-The compiled map (ir/input_map.py) does to float64 rows what the source does. This module follows float64 rows, and rows
-of every other kind (frames/dtypes.py), through the source's objects. If a step returns float32 or integers, the source
-computes in less than float64 even for float64 rows, and is rejected. The effects on other rows are stored for
-predictions.
+The compiled map (ir/input_map.py) transforms float64 rows as the source does. This module traces float64 rows, and rows
+of every other kind (frames/dtypes.py), through the objects of the source. A source is rejected if one of its steps
+returns float32 or integers for float64 rows, because later steps then compute in less than float64. The effects on rows
+of other kinds are stored in the artifact for prediction.
 
-This traversal is separate from the readers: no map depends on it, and wrappers build their models in many ways.
+The analysis is separate from the readers, because no map depends on dtypes, and wrappers build their models in many
+ways.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +37,12 @@ from approxsvm.frontends.sklearn.steps.dtype_rules import (
 from approxsvm.frontends.sklearn.support_vector_machines import is_dropped
 
 _PLAIN: Final = "float64"
-# Dtypes of raw rows by kind. Other dtypes of a kind lose no more than these.
+# Dtypes of raw rows by kind. Other dtypes of the same kind lose no more precision than the dtypes listed here.
 _RAW: Final[Mapping[str, tuple[DType, ...]]] = {
     _PLAIN: (F64,),
     FLOAT32: (F32,),
     "float16": (np.dtype(np.float16),),
-    "small": (np.dtype(np.int8), np.dtype(np.int16)),  # combined with float16 the latter is float32
+    "small": (np.dtype(np.int8), np.dtype(np.int16)),  # int16 combined with float16 is float32
     "integer": (np.dtype(np.int64),),
     "bool": (np.dtype(bool),),
     "small_unsigned": (np.dtype(np.uint8), np.dtype(np.uint16)),
@@ -53,10 +54,10 @@ _SCALARS_WIDEN: Final = (np.ones(1, np.float32) * np.float64(1.0)).dtype == F64
 
 
 def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> RowDtypes:
-    """Find the effects of each dtype of rows on the answers of a fitted estimator that has been read.
+    """Find the effects of each dtype of rows on the predictions of a fitted estimator that has been read.
 
-    `given` is the dtype of rows from a vectorizer before it. Raises UnsupportedModelError if a step computes in less
-    than float64 although raw rows are float64.
+    `given` is the dtype of the rows that a vectorizer before the estimator returns. Raises UnsupportedModelError if a
+    step computes in less than float64 although raw rows are float64.
     """
     findings = _Findings()
     raw = {**_RAW, _PLAIN: (np.dtype(given),)}
@@ -70,31 +71,31 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     )
 
 
-_Arriving = Mapping[DType, str]  # possible dtypes of rows, with the step that produced each
+_Arriving = Mapping[DType, str]  # possible dtypes of rows, with the step that produced each dtype
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Dtypes that arrive at a step, by the kind of raw rows."""
+    """Possible dtypes of the rows that a step gets, by the kind of raw rows."""
 
     dtypes: Mapping[str, _Arriving]
-    columns: npt.NDArray[np.intp]  # raw columns from which the features come
-    is_raw: bool  # whether these are columns of the raw rows, which may be a data frame
+    columns: npt.NDArray[np.intp]  # raw columns from which the features are computed
+    is_raw: bool  # whether the rows are columns of the raw rows, which may be a data frame
 
 
-_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # the first step in words, and the columns of each step
+_Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first step, and the columns of each step
 
 
 @dataclass
 class _Findings:
-    """Steps that compute differently: the first one, and the raw columns of all, by kind of raw rows."""
+    """Steps that do not compute in float64: the first step, and the raw columns of all, by kind of raw rows."""
 
     refused: dict[str, _Noted] = field(default_factory=dict)
     rounded: _Noted | None = None
     by_column: bool = False
 
     def add(self, kind: str, computes: DType, is_op: bool, words: str, giver: str, rows: _Rows) -> None:
-        """Record a step that does not compute in float64; float64 rows are then rejected at once."""
+        """Record a step that does not compute in float64; raise UnsupportedModelError if raw rows are float64."""
         if kind == _PLAIN:
             raise UnsupportedModelError(
                 f"{words} would compute in {computes.name}, which {giver} returns: refit with dtype=np.float64 there"
@@ -106,18 +107,18 @@ class _Findings:
             self.refuse(kind, words, rows)
 
     def refuse(self, kind: str, words: str, rows: _Rows) -> None:
-        """Record a step for which rows of a kind have to be rejected."""
+        """Record a step because of which rows of a kind have to be rejected."""
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
     def effect(self, kind: str, noted: _Noted) -> Effect:
-        """Convert a record to an Effect, with columns if they matter."""
+        """Convert a record to an Effect, with column numbers if the effect depends on columns."""
         words, columns = noted
         matter = self.by_column or kind in (NO_NUMBER, NOT_NONE)
         return Effect(words, tuple(np.unique(np.concatenate(columns)).tolist()) if matter else None)
 
 
 def _check_missing(refused: Mapping[str, Effect]) -> None:
-    """Raise UnsupportedModelError if steps disagree whether None or NaN is the missing value of a column."""
+    """Raise UnsupportedModelError if steps disagree on whether None or NaN is the missing value of a column."""
     if NO_NUMBER in refused and NOT_NONE in refused:
         of_nan, of_none = refused[NO_NUMBER], refused[NOT_NONE]
         for column in sorted({*(of_nan.columns or ())} & {*(of_none.columns or ())}):
@@ -128,7 +129,7 @@ def _check_missing(refused: Mapping[str, Effect]) -> None:
 
 
 def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
-    """Return the rows after a step or an estimator; inner estimators of it get the same rows."""
+    """Return the rows after a step or an estimator, whose inner estimators get the same rows."""
     if step is None or isinstance(step, str):  # "passthrough" or "drop"
         return rows
     known = recognise(step)
@@ -163,7 +164,7 @@ def _follow(step: Any, rows: _Rows, findings: _Findings, name: str) -> _Rows:
 
 
 def _narrows_values(step: Any) -> bool:
-    """Return whether a OneVsRestClassifier compares members' longdouble values with maxima that it keeps in float64."""
+    """Return whether a OneVsRestClassifier compares members' longdouble values with float64 maxima."""
     if step.multilabel_ or len(step.classes_) == 2:
         return False
     last = [member[-1] if name_of(member) == "Pipeline" else member for member in step.estimators_]
@@ -179,8 +180,8 @@ def _unknown(step: Any, name: str) -> UnsupportedModelError:
 def _after_step(step: Any, rule: Rule, rows: _Rows, findings: _Findings, name: str) -> _Rows:
     words = _words(step, name)
     dtypes: dict[str, _Arriving] = {}
-    known = cast(Known, recognise(step))  # it has a rule
-    is_op = known.role == "step"  # a step of the input map: the core's bounds include its operations in float32
+    known = cast(Known, recognise(step))  # never None, because the class has a rule
+    is_op = known.role == "step"  # the core's bounds include float32 operations of the input map
     for raw, arriving in rows.dtypes.items():
         gives: dict[DType, str] = {}
         for dtype, giver in arriving.items():
@@ -198,19 +199,19 @@ def _after_step(step: Any, rule: Rule, rows: _Rows, findings: _Findings, name: s
         findings.refuse(raw, words, rows)
     is_function = known.name == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
-        findings.by_column = True  # a data frame becomes a data frame, column by column
+        findings.by_column = True  # such a step maps a data frame to a data frame, column by column
     return replace(rows, dtypes=dtypes, is_raw=rows.is_raw and is_function)
 
 
 def _note_objects(step: Any, words: str, rows: _Rows, findings: _Findings) -> None:
-    """Record the columns in which a step, which gets objects as they are, tells None from NaN."""
+    """Record the columns in which a step distinguishes None from NaN, because the step gets unconverted objects."""
     if not hasattr(step, "categories_"):
         findings.refuse(NO_NUMBER, words, rows)
         return
     for j, given in enumerate(step.categories_):
         categories = np.asarray(given).tolist()
         if any(isinstance(category, str) for category in categories):
-            continue  # its column holds codes, which tell None from NaN
+            continue  # the column holds codes, which distinguish None from NaN
         own = replace(rows, columns=rows.columns[[j]]) if rows.is_raw else rows
         if any(map(is_nan, categories)):
             findings.refuse(NO_NUMBER, words, own)
@@ -246,7 +247,7 @@ def _side_by_side(step: Any, kind: str, rows: _Rows, findings: _Findings, name: 
 
 
 def _common(some: _Arriving, others: _Arriving) -> _Arriving:
-    """Return the common dtypes of NumPy and SciPy."""
+    """Return the common dtypes to which NumPy and SciPy convert concatenated parts."""
     common: dict[DType, str] = {}
     for (a, giver), (b, other) in product(some.items(), others.items()):
         dtype = np.result_type(a, b)
@@ -255,7 +256,7 @@ def _common(some: _Arriving, others: _Arriving) -> _Arriving:
 
 
 def _column_dtypes(some: _Arriving, others: _Arriving) -> _Arriving:
-    """Return dtypes of a data frame's columns, any of which the next step may take, alone or together."""
+    """Return the dtypes of a data frame's columns; the next step may take columns separately or together."""
     return {**some, **others, **_common(some, others)}
 
 
@@ -268,12 +269,12 @@ def _gives_frames(step: Any) -> bool:
 
 
 def _steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return all steps of a pipeline, except imbalanced-learn's samplers, which predictions leave out."""
+    """Return all steps of a pipeline except imbalanced-learn's samplers, which are skipped in predictions."""
     is_sampling = recognise(pipeline).library == "imblearn"  # type: ignore[union-attr]  # it is a pipeline
     return [(name, step) for name, step in pipeline.steps if not (is_sampling and hasattr(step, "fit_resample"))]
 
 
-# Classes that first convert a data frame to an array.
+# Classes that convert a data frame to an array first.
 _CONVERTING_FRAMES: Final = frozenset(
     (
         *("BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),
@@ -295,12 +296,12 @@ def _words(step: Any, name: str) -> str:
 
 
 def _weighted(weight: int | float) -> Rule:
-    """Make a rule for products with a transformer's weight, in the dtype that NumPy gives them; integers wrap."""
+    """Make a rule for products with a transformer's weight in NumPy's result dtype; integer products wrap."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         try:
             gives = np.dtype((np.ones(1, dtype) * weight).dtype)
-        except OverflowError:  # the dtype cannot hold the weight: the source fails
+        except OverflowError:  # the source fails, because the dtype cannot hold the weight
             return Behaviour(dtype, dtype)
         if gives.kind not in "iu":
             return Behaviour(gives, gives)
@@ -325,7 +326,7 @@ def _gaussian_process(step: Any, dtype: DType) -> Behaviour:
     return Behaviour(F64, F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-# Rules for models and feature maps; a step has its rule in its record.
+# Rules for models and feature maps; the rule of a step is in the record of its class.
 _RULES: Final[Mapping[str, Rule]] = {
     "KernelRidge": _kernel_of("X_fit_"),
     "Nystroem": _kernel_of("components_"),
@@ -338,5 +339,5 @@ _RULES: Final[Mapping[str, Rule]] = {
 
 
 def rule_of(known: Known) -> Rule | None:
-    """Return the rule of a class; None if it computes in float64, or only passes rows on."""
+    """Return the rule of a class; None if the class computes in float64, or only passes rows on."""
     return _RULES.get(known.name, known.step.rule)

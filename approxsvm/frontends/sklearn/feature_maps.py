@@ -1,4 +1,4 @@
-"""Feature maps before a linear model: our TaylorFeatures, samplers, and those that cannot be compiled."""
+"""Feature maps before a linear model: our TaylorFeatures, samplers, and maps that cannot be compiled."""
 
 from typing import Any
 
@@ -21,10 +21,9 @@ NAMES = frozenset(known.name for known in KNOWN if known.role in ("feature map",
 
 
 def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """Read a feature map followed by a linear model: the features times coef_ plus intercept_ over the real numbers.
+    """Read a feature map and a linear model; the reference is features @ coef_.T + intercept_ in exact arithmetic.
 
-    Raises UnsupportedModelError if the map is neither TaylorFeatures of a degree up to 6, RBFSampler nor
-    SkewedChi2Sampler.
+    Raises UnsupportedModelError unless the map is RBFSampler, SkewedChi2Sampler, or TaylorFeatures of a degree up to 6.
     """
     kind = name_of(step)
     if kind == "TaylorFeatures":
@@ -38,7 +37,7 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
 
 
 def own_map(step: Any) -> InputMap | None:
-    """Return the map of rows before the multiplication: SkewedChi2Sampler takes log(x + skewedness)."""
+    """Return the map of rows before the multiplication by frequencies: SkewedChi2Sampler takes log(x + skewedness)."""
     if name_of(step) != "SkewedChi2Sampler":
         return None
     n = len(step.random_weights_)
@@ -69,13 +68,13 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
         feature_names=feature_names(step),
         input_map=own_map(step),
         outputs=parts.outputs,
-        # Quotient, root and product: 2.5 roundings. Cosines are at most 1.
+        # The quotient, the root and the product add 2.5 roundings. Cosines are at most 1.
         value_error=3.0 * UNIT64 * np.abs(coef).sum(axis=1) + 2.0**-1040,
     )
 
 
 def _read_taylor(step: Any, step_name: str, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """Read Taylor features of a degree that expansions support."""
+    """Read Taylor features if expansions support their degree."""
     if step.degree_ > MAX_TAYLOR_DEGREE:
         raise UnsupportedModelError(
             f"step {step_name!r} (TaylorFeatures) has degree {step.degree_}; "

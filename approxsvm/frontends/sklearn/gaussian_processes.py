@@ -1,4 +1,4 @@
-"""scikit-learn's Gaussian processes: their means, which are sums of kernels."""
+"""Mean predictions of scikit-learn's Gaussian processes, which are sums of kernels."""
 
 import math
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ CLASSIFIERS: Final = ("GaussianProcessClassifier", _LAPLACE)
 def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
     """Read the mean prediction of a fitted GaussianProcessRegressor, one model for each target.
 
-    The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) over the real numbers.
+    The reference is _y_train_mean + _y_train_std * (kernel_(rows, X_train_) @ alpha_) in exact arithmetic.
     """
     kernels, alpha = _Kernels.of(estimator, estimator, name), np.asarray(estimator.alpha_, np.float64)
     targets, n = np.atleast_2d(alpha.T), len(kernels.rows)
@@ -50,9 +50,9 @@ def read_gaussian_process(estimator: Any, name: str) -> KernelModel | Ensemble:
 def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
     """Read the labels of a fitted GaussianProcessClassifier of two classes.
 
-    Laplace's approximation labels by the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_), which is
-    the reference, over the real numbers: a value above 0 means the second class. Probabilities, and labels of several
-    classes, need the variance. It has one function per training row and would be no faster here.
+    With Laplace's approximation, the label is the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_):
+    a positive value means the second class. The reference is this mean in exact arithmetic. Probabilities, and labels
+    of several classes, need the variance, which has one function per training row and would be no faster here.
     """
     if len(estimator.classes_) > 2:
         raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))
@@ -66,14 +66,14 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
         raise ModelFormatError(f"y_train_ of this {name} holds other numbers than 0 and 1")
     weights = [fraction(y) - fraction(p) for y, p in zip(targets, pi, strict=True)]
     first, second = ascending_classes(inner.classes_, name)
-    labels = np.where([True, False], second, first)  # as `predict` does, which makes texts of objects
+    labels = np.where([True, False], second, first)  # as `predict` does, so objects become strings
     kernels = _Kernels.of(estimator, inner, name)
     return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=Outputs(SignAlone()))
 
 
 @dataclass(frozen=True, eq=False)
 class _Kernels:
-    """Kernels of a Gaussian process, constant + rbf exp(-gamma ||row - rows_i||^2), with error bounds of the exps."""
+    """Kernels constant + rbf exp(-gamma ||row - rows_i||^2) of a Gaussian process, with error bounds on each exp."""
 
     terms: "_Terms"
     rows: FloatArray
@@ -87,9 +87,9 @@ class _Kernels:
         """Read the kernels of the fitted object `trained`.
 
         The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.
-        Length scales per feature become an input map, and the support vectors are divided by them.
+        Length scales per feature become an input map, and the support vectors are divided by these length scales.
         """
-        for kernel in (estimator.kernel, trained.kernel):  # predict asks the first one which rows it takes
+        for kernel in (estimator.kernel, trained.kernel):  # `predict` checks rows as estimator.kernel requires
             recognise(kernel)
         terms = _terms(trained.kernel_)
         if terms.length_scale is None:
@@ -101,7 +101,7 @@ class _Kernels:
             length = fraction(lengths[0])
             if not 2.0**-100 <= abs(length) <= 2.0**100:
                 raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
-            # Rounding of gamma, with t exp(-t) <= 1/e.
+            # Bound on the effect of rounding gamma, since t exp(-t) <= 1/e.
             errors = np.full(len(rows), 2.01 * UNIT64 / math.e)
             return cls(terms, rows, float(Fraction(1, 2) / length**2), None, names, errors)
         input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)
@@ -109,7 +109,7 @@ class _Kernels:
         return cls(terms, rows, 0.5, input_map, names, KERNEL_SLOPE * moved)
 
     def sum(self, weights: list[Fraction], mean: Fraction, **changes: Any) -> KernelModel:
-        """Build the sum mean + kernel_(rows, X_train_) @ weights."""
+        """Build the model of the sum mean + kernel_(rows, X_train_) @ weights."""
         exact_coef = [self.terms.rbf * a for a in weights]
         exact_intercept = mean + self.terms.constant * sum(weights, Fraction(0))
         dual_coef, intercept = np.array([rounded_float(a) for a in exact_coef]), rounded_float(exact_intercept)
@@ -131,7 +131,7 @@ class _Kernels:
 
 @dataclass(frozen=True)
 class _Terms:
-    """constant + rbf * exp(-||x - z||^2 / (2 length_scale^2)), between rows of different sets."""
+    """Kernel constant + rbf * exp(-||x - z||^2 / (2 length_scale^2)) between rows of different sets."""
 
     constant: Fraction = Fraction(0)
     rbf: Fraction = Fraction(0)
@@ -139,12 +139,12 @@ class _Terms:
 
 
 def _terms(kernel: Any) -> _Terms:
-    """Read a kernel of scikit-learn's Gaussian processes, between training rows and rows to predict."""
+    """Read a kernel of scikit-learn's Gaussian processes as a function of training rows and rows to predict."""
     kind = name_of(kernel)
     if kind == "ConstantKernel":
         return _Terms(constant=fraction(parameter(kernel.constant_value, "constant_value")))
     if kind == "WhiteKernel":
-        return _Terms()  # noise only of the training rows
+        return _Terms()  # white noise is 0 between rows of different sets
     if kind == "RBF":
         return _Terms(rbf=Fraction(1), length_scale=kernel.length_scale)
     if kind not in ("Sum", "Product"):

@@ -1,4 +1,4 @@
-"""Arrays of fitted estimators, which GPU libraries may keep on the device."""
+"""Conversion of arrays in fitted estimators, which GPU libraries may keep on the device."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Other estimators of scikit-learn that predict sums of RBF kernels."""
+"""scikit-learn's other estimators that predict sums of RBF kernels: KernelRidge, KernelDensity and Nystroem."""
 
 import math
 from dataclasses import replace
@@ -23,7 +23,7 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import GaussianDensity, Outputs
 from approxsvm.ir.single_model import SingleModel
 
-# Relative error of a factor rounded to float64, and of a product with it.
+# Bound on the relative error of a product with a factor that was rounded to float64.
 _ROUNDED = 3 * UNIT64
 _UP = 1.0 + 2.0**-30
 
@@ -31,9 +31,9 @@ Regression = TypeVar("Regression", bound=SingleModel)
 
 
 def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
-    """Read a fitted KernelRidge, one model for each target; gamma=None is 1 / n_features.
+    """Read a fitted KernelRidge, one model for each target; gamma=None means 1 / n_features.
 
-    The reference is K(rows, X_fit_) @ dual_coef_ over the real numbers.
+    The reference is K(rows, X_fit_) @ dual_coef_ in exact arithmetic.
     """
     check_kernel(estimator, name)
     rows, dual_coef = host_array(estimator.X_fit_), np.asarray(estimator.dual_coef_, dtype=np.float64)
@@ -60,8 +60,8 @@ def read_kernel_ridge(estimator: Any, name: str) -> KernelModel | Ensemble:
 def read_density(estimator: Any, name: str) -> KernelModel:
     """Read a fitted KernelDensity with the Gaussian kernel: the mean of the kernel as a regression.
 
-    The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i over the real numbers; scikit-learn's
-    tree stops within rtol and atol of it.
+    The reference is sum_i w_i exp(-||z - x_i||^2 / (2 bandwidth_^2)) / sum_i w_i in exact arithmetic; scikit-learn's
+    tree search stops when its result is within rtol and atol of this reference.
     """
     if estimator.kernel != "gaussian" or estimator.metric != "euclidean" or estimator.metric_params:
         raise UnsupportedModelError(
@@ -89,16 +89,16 @@ def read_density(estimator: Any, name: str) -> KernelModel:
         source="sklearn KernelDensity",
         feature_names=feature_names(estimator),
         outputs=Outputs(GaussianDensity()),
-        # Rounding of coefficients and of gamma, with t exp(-t) <= 1/e.
+        # Bound on the effect of rounding coefficients and gamma, since t exp(-t) <= 1/e.
         value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 
 
 def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | Ensemble:
-    """Read a Nystroem map with the RBF kernel and a linear model: a sum of RBF kernels at the landmarks.
+    """Read a Nystroem map with the RBF kernel and a linear model as a sum of RBF kernels at the landmarks.
 
     The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, computed as if in
-    twice the precision. The reference is that map times coef_ plus intercept_ over the real numbers.
+    twice the precision. The reference is the product of this map and coef_, plus intercept_, in exact arithmetic.
     """
     if nystroem.kernel != "rbf":
         raise UnsupportedModelError(f"the kernel of this Nystroem is {nystroem.kernel!r}, only 'rbf' can be compiled")
@@ -130,7 +130,7 @@ def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | E
 
 
 def restored(model: Regression, factor: Fraction, shift: Fraction) -> Regression:
-    """Convert a regression to other units: values times `factor`, plus `shift`; bounds include the rounding."""
+    """Convert the values f of a regression to `factor` f + `shift`; bounds include the rounding errors."""
     f = _factor(factor)
     intercept = np.array([rounded_float(fraction(b) * factor + shift) for b in model.intercept])
     changes, reach = model.times(f, _ROUNDED)
@@ -146,7 +146,7 @@ def _factor(exact: Fraction) -> float:
 
 
 def rounded_float(exact: Fraction) -> float:
-    """Return the nearest float64; UnsupportedModelError beyond its range."""
+    """Return the nearest float64; raise UnsupportedModelError if the number exceeds the range of float64."""
     try:
         return float(exact)
     except OverflowError:
@@ -154,7 +154,7 @@ def rounded_float(exact: Fraction) -> float:
 
 
 def parameter(value: Any, name: str) -> float:
-    """Return a parameter that a source uses in NumPy's arithmetic; reject types with which it computes otherwise.
+    """Return a parameter that the source uses in NumPy arithmetic; reject types whose arithmetic differs from float64.
 
     For example, ``-np.uint8(1)`` is 255, and the sum of two constants of type int8 wraps.
     """
@@ -168,7 +168,7 @@ def parameter(value: Any, name: str) -> float:
 
 
 def fraction(number: Any) -> Fraction:
-    """Return a parameter exactly; raise ModelFormatError unless it is finite."""
+    """Return a parameter as an exact fraction; raise ModelFormatError unless the parameter is finite."""
     try:
         return Fraction(float(number))
     except (ValueError, OverflowError):

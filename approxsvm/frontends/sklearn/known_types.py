@@ -1,8 +1,8 @@
-"""Table of every class that the frontend accepts, and the one function that recognises their objects.
+"""Table of all classes that the frontend accepts, and the function `recognise`, which recognises their objects.
 
-The class of an object determines its predictions: the library, the name, and the fact that its methods are the
-library's. So recognising and checking an object is one call, which every reader makes before it reads attributes. No
-library is imported for it.
+The predictions of an object are determined by its class: by the library, the class name, and the fact that the methods
+are the library's own. Therefore `recognise` also checks the object, and every reader calls it before reading
+attributes. It imports no library.
 """
 
 import re
@@ -39,23 +39,23 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Known:
-    """One class that the frontend accepts.
+    """Class that the frontend accepts.
 
-    `relies` are the parameters and fitted attributes that its answers depend on; `refused` is documentation;
-    `overridable` are methods that its library leaves to subclasses.
+    `relies` lists the parameters and fitted attributes on which predictions depend. `refused` documents rejected
+    variants. `overridable` lists methods that the library leaves to subclasses.
     """
 
     role: Role
-    module: str  # the public module of its library
+    module: str  # public module of the class in its library
     name: str
     relies: tuple[str, ...]
     refused: str
     overridable: tuple[str, ...] = ()
-    step: Step = NO_STEP  # how it is folded
+    step: Step = NO_STEP  # record that says how to fold the class
 
     @property
     def library(self) -> str:
-        """Package of the class."""
+        """Name of the package that contains the class."""
         return self.module.partition(".")[0]
 
 
@@ -69,8 +69,8 @@ _OF_TEXTS: Final = (
     "encoding decode_error strip_accents lowercase stop_words token_pattern ngram_range analyzer binary dtype "
     "preprocessor tokenizer input"
 )
-# Rows are in the order of docs/sources.md: role and module; then names, attributes that answers depend on, limits. The
-# records in steps/ stand for the line "steps".
+# Entries are in the order of docs/sources.md: role and module, then names, attributes on which predictions depend, and
+# limits. The line "steps" is replaced by the records in steps/.
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
     SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
@@ -192,8 +192,8 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Methods that a library leaves to users' subclasses: a selector defines its selection, but its transform is the
-# library's.
+# Methods that a library leaves to users' subclasses: a selector defines the selection, but inherits the method
+# `transform` from the library.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 
 
@@ -214,18 +214,19 @@ def _known() -> Iterator[Known]:
 
 
 KNOWN: Final = tuple(_known())
-# Attributes with inner estimators that get the same rows, by the name of the class.
+# Names of attributes that hold inner estimators, which get the same rows as the outer estimator.
 _HOLDING: Final = {"best_estimator_", "calibrated_classifiers_", "estimator", "estimator_", "estimators_", "regressor_"}
 INSIDE: Final = {known.name: name for known in KNOWN for name in reversed(known.relies) if name in _HOLDING}
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
-# Libraries whose subclasses of a class in the table compute the same faster.
+# Libraries whose subclasses of a class in the table compute the same function faster.
 _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
-# Modules that may have written functions of classes in the table: the libraries, their foundations, and MLflow, whose
+# Modules in which functions of classes in the table may be defined: the libraries, their foundations, and MLflow, whose
 # autologging calls the functions that it replaces.
 _CHECKED: Final = ("approxsvm", "imblearn", "sklearn", "skopt", *_ACCELERATORS)
 _AUTHORS: Final = (*_CHECKED, "abc", "mlflow", "sklearn_compat")
-# Methods that are called on objects. An object that has replaced one of them answers differently from its class.
+# Methods that are called on objects. An object that replaces one of these methods may predict differently from its
+# class.
 _ANSWERS: Final = (
     "decision_function",
     "inverse_transform",
@@ -235,7 +236,7 @@ _ANSWERS: Final = (
     "score_samples",
     "transform",
 )
-# Members that a subclass or an object may define: training, copying, names and display, but no answers.
+# Members that a subclass or an object may define: for training, copying, names and display, but not for predictions.
 _HARMLESS: Final = re.compile(
     r"_?(partial_)?fit(_\w+)?|_constrained_optimization|score|[gs]et_params|_get_param_names|_parameter_constraints|"
     r"set_output|_sklearn_auto_wrap_output_keys|get_feature_names_out|get_metadata_routing|set_\w+_request|"
@@ -246,7 +247,7 @@ _HARMLESS: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)  # estimators share most names
+@lru_cache(maxsize=4096)  # most names occur in many estimators
 def _is_harmless(name: str) -> bool:
     return _HARMLESS.fullmatch(name) is not None
 
@@ -254,8 +255,8 @@ def _is_harmless(name: str) -> bool:
 def recognise(candidate: Any) -> Known | None:
     """Return the class in the table to which an object belongs, or None.
 
-    Raises UnsupportedModelError if its class is a subclass with more than other data, the object has a method, or a
-    method of its class has been replaced.
+    Raises UnsupportedModelError if the object's class is a subclass that changes behaviour, if a method is set on the
+    object, or if a method of the class has been replaced.
     """
     match = _nearest(type(candidate))
     if match is None:
@@ -282,7 +283,7 @@ def recognise(candidate: Any) -> Known | None:
                 )
     for name in vars(candidate):
         if name in ("probA_", "probB_") and f"_{name[:-1]}" not in vars(candidate):
-            continue  # from files of scikit-learn before 0.23; now they are properties
+            continue  # attributes from files of scikit-learn before 0.23, which are now properties
         if name in _ANSWERS or (name in defined and not _is_harmless(name)):
             raise UnsupportedModelError(
                 f"this {cls.__name__} has a {name} that was set on the object, and only that knows what it "
@@ -298,10 +299,11 @@ def name_of(candidate: Any) -> str:
 
 
 def helper(held: Any, attribute: str, *classes: str) -> Any:
-    """Return a helper object in an estimator's `attribute`, which computes part of its answers; check its class.
+    """Return the helper object in an estimator's `attribute`, which computes part of the predictions, after checks.
 
-    Classes that are not in the table are SciPy's and compiled classes. The helper must have exactly such a class, and
-    no method set on the object. Raises UnsupportedModelError for any other object.
+    Names in `classes` that are not in the table belong to SciPy or to compiled classes. The class of the helper must be
+    exactly one of `classes`, and the helper must have no methods set on the object. Raises UnsupportedModelError for
+    other objects.
     """
     known, cls = recognise(held), type(held)
     if known is None:
@@ -319,22 +321,22 @@ def helper(held: Any, attribute: str, *classes: str) -> Any:
 
 
 def class_name(candidate: Any) -> str:
-    """Return the name of an object's class, or of a class, for messages only."""
+    """Return the name of a class or of an object's class, for error messages only."""
     return candidate.__name__ if isinstance(candidate, type) else type(candidate).__name__
 
 
 def full_class_name(candidate: Any) -> str:
-    """Return the name of an object's class with its module, for messages only."""
+    """Return the name of an object's class with the module, for error messages only."""
     return _full_name(type(candidate))
 
 
 def is_compiled(candidate: Any) -> bool:
-    """Return whether an object is one of our compiled estimators, for messages only."""
+    """Return whether an object is one of our compiled estimators, for error messages only."""
     return any(base.__module__ == "approxsvm.estimators" for base in type(candidate).__mro__)
 
 
 def library_names(candidate: Any) -> list[str]:
-    """Return the names of scikit-learn's base classes of an object, nearest first, for messages only."""
+    """Return the names of an object's base classes in scikit-learn, nearest first, for error messages only."""
     return [base.__name__ for base in type(candidate).__mro__ if base.__module__.startswith("sklearn.")]
 
 
@@ -343,12 +345,12 @@ def _full_name(cls: type) -> str:
 
 
 def _nearest(cls: type) -> tuple[Known, type] | None:
-    """Return the first class in the table among the bases of `cls`, unless a library derives another class from it."""
+    """Return the first base of `cls` that is in the table, unless a library derives another class from this base."""
     others: list[type] = []
     for base in type.mro(cls):
         for known in _BY_NAME.get(base.__name__, ()):
             if f"{base.__module__}.".startswith(f"{known.module}.") and _is_authentic(base):
-                # for example Matern, which derives from RBF and computes other values
+                # Matern, for example, derives from RBF but computes different values
                 derived = any(issubclass(other, base) for other in others)
                 return None if derived else (known, base)
         if base.__module__.partition(".")[0] in _CHECKED and not _is_accelerator(base):
@@ -357,7 +359,7 @@ def _nearest(cls: type) -> tuple[Known, type] | None:
 
 
 def _is_authentic(cls: type) -> bool:
-    """Return whether a class is the one that its module has under its name."""
+    """Return whether a class is the object that its module has under the name of the class."""
     return getattr(sys.modules.get(cls.__module__), "__dict__", {}).get(cls.__name__) is cls
 
 
@@ -366,7 +368,7 @@ def _is_accelerator(cls: type) -> bool:
 
 
 def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
-    """Return whether an answer may depend on this attribute of a class outside the libraries."""
+    """Return whether predictions may depend on this attribute of a class outside the libraries."""
     if name in ("__dict__", "__weakref__"):
         return not isinstance(value, GetSetDescriptorType)
     if name in known.overridable or _is_harmless(name):
@@ -378,9 +380,9 @@ def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
 def _require_own_functions(cls: type) -> None:
     """Reject a library's class if another package has replaced one of its functions."""
     if cls.__module__.partition(".")[0] not in _CHECKED:
-        return  # cuML and ThunderSVM wrap their methods with various packages
+        return  # cuML and ThunderSVM wrap their methods by functions of various packages
     for name, value in vars(cls).items():
-        if _is_harmless(name) or isinstance(value, GetSetDescriptorType):  # the latter has no Python code
+        if _is_harmless(name) or isinstance(value, GetSetDescriptorType):  # a GetSetDescriptorType has no Python code
             continue
         for author in _authors(value):
             if author.partition(".")[0] not in _AUTHORS:
@@ -391,7 +393,7 @@ def _require_own_functions(cls: type) -> None:
 
 
 def _authors(value: Any) -> Iterator[str]:
-    """Yield the modules of the code of a class member; decorators do not hide them."""
+    """Yield the modules that define the code of a class member, including decorated functions."""
     if isinstance(value, FunctionType):
         yield str(value.__globals__.get("__name__"))
         yield from _authors(vars(value).get("__wrapped__"))
@@ -401,4 +403,4 @@ def _authors(value: Any) -> Iterator[str]:
         yield from _authors(value.__func__)
     elif callable(value) or hasattr(value, "__get__"):
         yield str(type(value).__module__)
-        yield from _authors(getattr(value, "fn", None))  # from available_if of scikit-learn
+        yield from _authors(getattr(value, "fn", None))  # function decorated by scikit-learn's `available_if`

@@ -1,4 +1,4 @@
-"""scikit-learn's linear models and the meaning of their coefficients, alone or at the end of a pipeline."""
+"""scikit-learn's linear models, alone or at the end of a pipeline, and the meaning of their coefficients."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ NAMES = _CLASSIFIERS | _ONE_CLASS | {known.name for known in KNOWN if known.role
 
 @dataclass(frozen=True, eq=False)
 class LinearParts:
-    """Linear functions and their meaning: with two `labels`, a positive value means the first.
+    """Linear functions and their meaning: with two `labels`, a positive value means the first label.
 
-    `coef` has shape (n_functions, n_features), with one function for each label or target if there are several.
+    `coef` has shape (n_functions, n_features). There is one function for each target, or for each of several labels.
     """
 
     task: Task
@@ -43,7 +43,7 @@ class LinearParts:
 
 
 def linear_parts(estimator: Any, name: str) -> LinearParts:
-    """Return the coefficients of a fitted linear model, and their meaning."""
+    """Return the coefficients of a fitted linear model, and the meaning of its functions."""
     given = estimator.coef_
     given = np.asarray(given.toarray() if issparse(given) else given, dtype=np.float64)  # sparse after sparsify()
     constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_
@@ -68,13 +68,13 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) == 1:
         raise UnsupportedModelError(refusal(estimator, "of one class, which it predicts for every row"))
-    # liblinear drops classes without weight, and predict takes the first ones.
+    # liblinear drops classes without weight, and then `predict` uses the first labels in `classes_`.
     if name == "LinearSVC" and len(coef) != 2:
         labels = labels[: max(2, len(coef))]
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
         functions = "one decision function" if len(coef) == 1 else f"{len(coef)} decision functions"
         raise ModelFormatError(f"this {name} has {len(labels)} classes, but {functions}")
-    if len(coef) == 1:  # a value above 0 means classes_[1], and 0 means classes_[0]
+    if len(coef) == 1:  # a value above 0 means classes_[1], and a value of 0 means classes_[0]
         return LinearParts("classification", coef, intercept, labels[::-1], _outputs(estimator, name))
     return LinearParts("classification", coef, intercept, labels, _outputs_of_several(estimator, name))
 
@@ -82,9 +82,9 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
 def read_functions(
     parts: LinearParts, read: Callable[[LinearParts], SingleModel], *, several: bool
 ) -> SingleModel | Ensemble:
-    """Read one function, a function for each target, or, unless `several`, a function for each class.
+    """Build one model, or an ensemble with a model for each target, and for each class unless `several` is True.
 
-    `several` means that one model may have functions of all classes.
+    If `several` is True, one model may contain the functions of all classes.
     """
     if len(parts.coef) == 1 or (len(parts.labels) and several):
         return read(parts)
@@ -99,9 +99,9 @@ def read_functions(
 
 
 def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
-    """Read a linear model as a linear kernel with one support vector for each function: its coefficients.
+    """Read a linear model as a linear kernel, with the coefficients of each function as a support vector.
 
-    The reference is rows @ coef_ + intercept_ over the real numbers.
+    The reference is rows @ coef_.T + intercept_ in exact arithmetic.
     """
 
     def read(parts: LinearParts) -> KernelModel:
@@ -124,7 +124,7 @@ def read_linear(estimator: Any, name: str) -> SingleModel | Ensemble:
 def _outputs(estimator: Any, name: str) -> Outputs:
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression") or loss == "log_loss":
-        # With multi_class="multinomial", scikit-learn before 1.8 takes the softmax of -f and f.
+        # With multi_class="multinomial", scikit-learn before 1.8 computes the softmax of -f and f.
         rule = getattr(estimator, "multi_class", "auto")
         softmax = rule not in ("auto", "deprecated", "ovr", "warn") and _scikit_learn_version() < (1, 8)
         return Outputs(probability=OneVsRestCalibration((SigmoidCalibrator(-1.0 - softmax, 0.0),), positive=0))
@@ -135,12 +135,12 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Label by the largest value; probabilities are the softmax, or normalized one-vs-rest probabilities."""
+    """Label by the largest value; compute probabilities by the softmax, or by normalizing one-vs-rest probabilities."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression"):
-        # This is scikit-learn's test for class-by-class fits, which do not exist from 1.8 on.
+        # This is scikit-learn's condition for class-by-class fits, which do not exist in 1.8 and later.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
         by_class = rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear)
         by_class = by_class and _scikit_learn_version() < (1, 8)

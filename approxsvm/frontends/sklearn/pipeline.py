@@ -1,4 +1,4 @@
-"""Pipelines: scaling, lookups, selection, normalization and projection become the last step's input map."""
+"""Frontend for pipelines: the transformers become the input map of the model in the last step."""
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,13 +27,13 @@ ReadAround = Callable[[Any, Read], Model]
 
 
 def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -> Model:
-    """Read a fitted Pipeline that ends in an estimator which `read` knows; errors name the step and a remedy.
+    """Read a fitted Pipeline whose last step is an estimator that `read` supports; errors name the step and a remedy.
 
-    After a feature map that approximates a kernel, this is a linear model, or an estimator of the classes `around` one,
-    which the functions in `around` read.
+    After a feature map that approximates a kernel, the last step is a linear model or a wrapper of one. The functions
+    in `around` read these wrappers.
 
-    The reference is the last step's, at rows that the steps before it compute in float64, operation by operation;
-    from the first projection or logarithm on, over the real numbers (input_map.py).
+    The reference is the reference of the last step at the transformed rows. The steps before transform rows in float64,
+    operation by operation, and in exact arithmetic from the first projection or logarithm on (input_map.py).
     """
     steps = _flat(pipeline)
     if not steps or _is_nothing(steps[-1][1]):
@@ -49,7 +49,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
             model = read(final)
     if not steps:
         return model
-    # The pipeline's n_features_in_ would use the first step, which may be "passthrough".
+    # The first of `steps` gives the names, because the first step of the pipeline itself may be "passthrough".
     names = feature_names(steps[0][1])
     with _remedy_named(pipeline, steps):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
@@ -61,13 +61,13 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
 
 
 def _is_unchecked(step: Any) -> bool:
-    """Return whether a step returns any rows as they are: it checks nothing, and gives columns no names by position."""
+    """Return whether a step returns all rows unchanged and unchecked, and does not name columns by position."""
     is_function = name_of(step) == "FunctionTransformer"
     return is_function and step.func is None and not step.validate and step.feature_names_out is None
 
 
 def _checks_columns_alone(steps: Sequence[Any]) -> bool:
-    """Return whether the first of these steps looks at the columns that it takes, and at no others."""
+    """Return whether the first of these steps only checks the columns that it selects."""
     if steps and name_of(steps[0]) == "FeatureUnion":
         parts = [part for _, part in steps[0].transformer_list if not is_dropped(part)]
         return bool(parts) and all(_checks_columns_alone([part]) for part in parts)
@@ -76,7 +76,7 @@ def _checks_columns_alone(steps: Sequence[Any]) -> bool:
 
 @contextmanager
 def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[None]:
-    """Add a remedy to the rejection of the first of these steps: how to compile the steps after the last rejected."""
+    """Add a remedy if the first of these steps is rejected: how to compile the steps after the last rejected step."""
     try:
         yield
     except UnsupportedModelError as error:
@@ -87,7 +87,7 @@ def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[N
         k = names.index(outer) + 1 if outer in names else len(names)
         after, before = ("pipe[-1]", "pipe[:-1]") if k == len(names) - 1 else (f"pipe[{k}:]", f"pipe[:{k}]")
         remedy = f"compile {after} and give it {before}.transform(X)"
-        if k == len(names):  # inside a pipeline at the end
+        if k == len(names):  # the rejected step is inside an inner pipeline at the end
             remedy = "compile the steps after it alone, and apply this one and all before it to the rows first"
         raise UnsupportedModelError(f"{error}; {remedy}") from None
 
@@ -95,14 +95,14 @@ def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[N
 def _folds_alone(step: Any, name: str) -> bool:
     try:
         fold(InputMap.identity(_n_features_in(step, name)), step, name)
-    except (ApproxSVMError, AttributeError):  # the latter of a step that is not fitted
+    except (ApproxSVMError, AttributeError):  # AttributeError means that the step is not fitted
         return _is_nothing(step)
     return True
 
 
 @contextmanager
 def _step_named(name: str) -> Iterator[None]:
-    """Add a step's name to its rejections."""
+    """Add the name of a step to the message if the step is rejected."""
     try:
         yield
     except UnsupportedModelError as error:
@@ -120,12 +120,12 @@ def _read_after_map(
         if len(steps) == 1:
             return read_after(steps[0][1])
         if kind in around:
-            if getattr(estimator, "passthrough", False):  # passthrough of rows that are not raw
+            if getattr(estimator, "passthrough", False):  # it would pass on rows that are not raw
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
             with _step_named(final_name):
-                read(estimator)  # an unknown estimator is named on its own
+                read(estimator)  # raises another error for an unknown estimator
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)
@@ -135,7 +135,7 @@ def _read_after_map(
 
 
 def with_input_map(model: Model, map_: InputMap) -> Model:
-    """Return the model for raw rows: `map_` maps them before the model sees them."""
+    """Return the model with `map_` as the map from raw rows to the rows that the model gets."""
     if isinstance(model, Ensemble):
         members = [with_input_map(member, map_) for member in model.members]
         return replace(model, members=tuple(m for m in members if not isinstance(m, Ensemble)))
@@ -159,7 +159,7 @@ def with_same_texts(model: Model) -> Model:
 
 
 def fold(map_: InputMap, step: Any, name: str) -> InputMap:
-    """Append one fitted transformer to a map; UnsupportedModelError if it is neither in ir/ops nor a selection."""
+    """Append a fitted transformer to a map; raise UnsupportedModelError if no op or selection represents it."""
     step = _unfrozen(step, name)
     if _is_nothing(step):
         return map_
@@ -179,12 +179,12 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         return replace(folded, is_sparse=is_sparse, stays_sparse=stays_sparse, is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):
-            raise  # this step, or an inner one that is already named
+            raise  # the message already names this step or an inner step
         raise UnsupportedModelError(f"{_cannot_fold(name, step)} ({error})") from None
 
 
 def _check_helpers(step: Any, known: Known) -> None:
-    """Check the classes of the objects that compute part of a step's answers."""
+    """Check the classes of the objects that compute part of a step's output."""
     for attribute, cls in known.step.helpers:
         held = getattr(step, attribute, None)
         for one in held if isinstance(held, (list, tuple)) else [held]:
@@ -193,7 +193,7 @@ def _check_helpers(step: Any, known: Known) -> None:
 
 
 def _with_checks(map_: InputMap, step: Any) -> InputMap:
-    """Add to the map the checks of a step, which come before its computation."""
+    """Add the checks that a step does before its computation to the map."""
     known = recognise(step)
     if known is None or known.name in _UNIONS or not known.step.checks(step):
         return map_
@@ -201,7 +201,7 @@ def _with_checks(map_: InputMap, step: Any) -> InputMap:
         missing = getattr(step, "missing_values", np.nan)
         return map_.looked_at(takes_nan=is_nan(missing) or is_na(missing))
     if known.role == "selector" and allows_nan(step):
-        return map_  # it also takes infinity
+        return map_  # the step also accepts infinity
     return map_.looked_at(takes_nan=False)
 
 
@@ -212,7 +212,7 @@ def allows_nan(step: Any) -> bool:
 
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
-    """Return whether a transformer returns sparse rows, given dense or sparse ones."""
+    """Return whether a transformer returns sparse rows, for sparse or dense input as `is_sparse` says."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":
@@ -242,18 +242,18 @@ def leaves_unsorted(step: Any) -> bool:
 
 
 def _name_of(step: Any, name: str) -> str:
-    """Return the name of a step's class in the table; errors name the step."""
+    """Return the name of a step's class in the table of known types; errors name the step."""
     with _step_named(name):
         return name_of(step)
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps that do something, with inner pipelines expanded."""
+    """Return the steps except those that do nothing, with inner pipelines expanded."""
     return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
 
 
 def _flat(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps of a pipeline that predict, not imbalanced-learn's samplers, with inner pipelines expanded."""
+    """Return all steps of a pipeline except imbalanced-learn's samplers, with inner pipelines expanded."""
     *given, last = [(name, _unfrozen(step, name)) for name, step in pipeline.steps]
     known = recognise(pipeline)
     if known is not None and known.library == "imblearn":
@@ -287,7 +287,7 @@ def _n_features_in(step: Any, name: str) -> int:
     if count is not None:
         return int(count)
     known = recognise(step)
-    # scikit-learn before 0.24 lacks it, but its scalers have a number for each column.
+    # scikit-learn before 0.24 lacks n_features_in_, but its scalers have a number for each column.
     learned = [vars(step).get(key) for key in _COLUMN_ATTRIBUTES] if known is not None and known.role == "step" else []
     widths = [np.shape(numbers)[-1] for numbers in learned if np.ndim(numbers) > 0]
     if widths:
@@ -296,7 +296,7 @@ def _n_features_in(step: Any, name: str) -> int:
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     if known is not None and known.role in ("step", "selector"):
         step.n_features_in_  # noqa: B018  # raises the AttributeError of a step that is not fitted
-    raise UnsupportedModelError(_cannot_fold(name, step))  # vectorizers of text, which take no columns
+    raise UnsupportedModelError(_cannot_fold(name, step))  # text vectorizers, which take documents instead of columns
 
 
 def _check_width(map_: InputMap, step: Any, name: str) -> None:
@@ -306,7 +306,7 @@ def _check_width(map_: InputMap, step: Any, name: str) -> None:
 
 
 def _selected(map_: InputMap, step: Any) -> InputMap:
-    support = np.asarray(step.get_support())  # its transform also calls this
+    support = np.asarray(step.get_support())  # `transform` also calls `get_support`
     return map_.then_select(np.flatnonzero(support) if support.dtype == bool else support)
 
 
@@ -344,12 +344,12 @@ def _check_takes_no_whole_texts(step: Any, name: str) -> None:
 
 
 def _check_columns(name: str, columns: Any, positions: Any, n_features: int) -> None:
-    """Raise ModelFormatError if a ColumnTransformer takes different columns of arrays than of frames."""
+    """Raise ModelFormatError if a ColumnTransformer selects different columns from arrays and from data frames."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of scikit-learn 1.6, on access to the remaining columns
+        warnings.simplefilter("ignore", FutureWarning)  # scikit-learn 1.6 warns on access to the remaining columns
         given = [columns.start, columns.stop] if isinstance(columns, slice) else np.ravel(columns).tolist()
     if any(isinstance(column, str) for column in given):
-        return  # only frames have them
+        return  # only data frames have column names
     of_arrays = np.arange(n_features)[columns if isinstance(columns, slice) else given].tolist()
     if of_arrays != np.ravel(positions).tolist():
         raise ModelFormatError(
@@ -366,7 +366,7 @@ def _feature_union(map_: InputMap, step: Any) -> InputMap:
 
 
 def overwrites(step: Any) -> bool:
-    """Return whether a step or one inside it overwrites its input, which others may take after it."""
+    """Return whether a step or an inner step overwrites its input, which other steps may use afterwards."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":
@@ -401,13 +401,13 @@ def _concatenated(map_: InputMap, parts: Sequence[tuple[str, Any, Any]], weights
     return InputMap.concatenate(maps)
 
 
-# Steps of other steps. They pass rows on without a check.
+# Steps that consist of other steps, and pass rows on without a check.
 _UNIONS: Final[Mapping[str, Fold]] = {
     "ColumnTransformer": _column_transformer,
     "FeatureUnion": _feature_union,
     "Pipeline": _inner_pipeline,
 }
-# Selectors that leave sparse rows sparse.
+# Selectors that return sparse rows for sparse rows.
 _SELECTORS_OF_SPARSE: Final = {"SelectFromModel", "SelectKBest", "VarianceThreshold"}
-# Attributes of scalers, imputers and projections with a number for each column; the last axis of matrices.
+# Attributes of scalers, imputers and projections whose last axis has one entry for each column.
 _COLUMN_ATTRIBUTES: Final = ("scale_", "center_", "mean_", "statistics_", "lambdas_", "components_")

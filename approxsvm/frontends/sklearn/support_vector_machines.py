@@ -1,4 +1,4 @@
-"""Support vector machines of scikit-learn, and of cuML and ThunderSVM, which have nearly the same attributes."""
+"""Support vector machines of scikit-learn, cuML and ThunderSVM, which have nearly the same attributes."""
 
 import re
 import tempfile
@@ -36,10 +36,10 @@ KERNEL_DEGREES = range(1, MAX_KERNEL_DEGREE + 1)
 
 
 def read_svm(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM, given its name.
+    """Read a fitted SVC, NuSVC, SVR, NuSVR or OneClassSVM; `name` is the class name.
 
-    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ over the real numbers; nothing is computed
-    here.
+    The reference is K(rows, support_vectors_) @ _dual_coef_ + _intercept_ in exact arithmetic. The numbers are stored
+    unchanged.
     """
     check_kernel(estimator, name)
     task = TASKS[name]
@@ -50,7 +50,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
     classes = ascending_classes(estimator.classes_, name) if task == "classification" else np.empty(0)
     _check_attributes(estimator, name, len(classes), int(support_vectors.shape[0]))
     counts = _n_support(estimator, len(classes), int(support_vectors.shape[0]))
-    labels = classes[: len(counts)]  # if there are fewer, scikit-learn's predict takes the first ones
+    labels = classes[: len(counts)]  # with fewer counts, scikit-learn's `predict` uses the first labels
     machine = KernelModel(
         task=task,
         support_vectors=support_vectors,
@@ -67,7 +67,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
 
 
 def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
-    """Reject sparse matrices that LIBSVM, unlike SciPy, misreads if entries are unsorted or duplicate."""
+    """Reject sparse matrices with unsorted or duplicate entries, which LIBSVM, unlike SciPy, reads wrongly."""
     row = first_row_out_of_order(support_vectors)
     if row is not None:
         raise UnsupportedModelError(
@@ -82,7 +82,7 @@ def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
 
 
 def ascending_classes(classes: Any, name: str) -> Any:
-    """Return labels in the order of fit, which decision values and probabilities follow; reject other orders."""
+    """Return the labels, which must ascend, as decision values and probabilities assume; reject other orders."""
     labels = np.asarray(classes)
     if not np.array_equal(np.unique(labels), labels):
         raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as after fit")
@@ -90,7 +90,7 @@ def ascending_classes(classes: Any, name: str) -> Any:
 
 
 def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel:
-    """Replace the RBF kernel of a machine by the kernel of its estimator, which `check_kernel` has accepted."""
+    """Replace the RBF kernel of a model by the kernel of the estimator, which `check_kernel` has accepted."""
     if estimator.kernel == "rbf":
         return machine
     if estimator.kernel == "linear":
@@ -108,7 +108,7 @@ def check_kernel(estimator: Any, name: str) -> None:
         kernel in ("rbf", "linear", "sigmoid") or (polynomial and estimator.degree in KERNEL_DEGREES)
     ):
         return
-    function = getattr(kernel, "func", kernel)  # of a functools.partial
+    function = getattr(kernel, "func", kernel)  # the function inside a functools.partial
     named = getattr(function, "__name__", class_name(function))
     description = f"the callable {named!r}" if callable(kernel) else repr(kernel)
     degree = f" of degree {estimator.degree}" if polynomial else ""
@@ -121,7 +121,7 @@ def check_kernel(estimator: Any, name: str) -> None:
 def read_cuml(estimator: Any, name: str) -> KernelModel:
     """Read a fitted SVC of two classes or SVR of cuML, whose positive values mean classes_[1].
 
-    cuML computes in the precision of its training data; the model is the function of its numbers in float64.
+    cuML computes in the precision of its training data; the reference is the function of cuML's numbers in float64.
     """
     if hasattr(estimator, "_multiclass"):
         raise UnsupportedModelError(
@@ -141,7 +141,7 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
         dual_coef=host_array(estimator.dual_coef_),
         intercept=np.ravel(host_array(estimator.intercept_)),
         gamma=float(estimator._gamma),
-        # With two labels, a positive value means the first, and a value of 0 the other one.
+        # With two labels, a positive value means the first label, and a value of 0 the second.
         labels=ascending_classes(host_array(estimator.classes_), name)[::-1]
         if task == "classification"
         else np.empty(0),
@@ -153,10 +153,10 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
 
 
 def read_thundersvm(estimator: Any, name: str) -> KernelModel:
-    """Read a fitted estimator of ThunderSVM through the model file that it writes.
+    """Read a fitted estimator of ThunderSVM from the model file that the estimator writes.
 
-    Only the file contains the order of labels. Its gamma and rho have six digits, so they are replaced by the
-    attributes with all digits (intercepts have the sign of rho).
+    Only the file contains the order of labels. The values of gamma and rho in the file have six digits, so the
+    estimator's attributes, which have all digits, replace these values (intercepts have the sign of rho).
     """
     shape = getattr(estimator, "shape_fit_", None)
     with tempfile.TemporaryDirectory() as folder:
@@ -180,13 +180,13 @@ def read_thundersvm(estimator: Any, name: str) -> KernelModel:
 
 
 def is_dropped(member: Any) -> bool:
-    """Return whether a member, or a part of a union, is left out."""
+    """Return whether a member of an ensemble, or a part of a union, is dropped."""
     return isinstance(member, str) and member == "drop"
 
 
 @contextmanager
 def reporting_edits(estimator: Any) -> Iterator[None]:
-    """Raise NotFittedError for a missing attribute, ModelFormatError for any other that edited attributes lead to."""
+    """Raise NotFittedError for a missing attribute, and ModelFormatError for other errors due to edited attributes."""
     try:
         yield
     except ApproxSVMError:
@@ -205,7 +205,7 @@ def reporting_edits(estimator: Any) -> Iterator[None]:
 
 
 def feature_names(estimator: Any) -> tuple[str, ...] | None:
-    """Return the column names that the estimator was fitted with, if any."""
+    """Return the column names with which the estimator was fitted, or None."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(str(column) for column in names)
 
@@ -215,7 +215,8 @@ def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> N
     if not estimator._sparse and len(estimator.support_) != n_sv:
         raise ModelFormatError(f"support_ names {len(estimator.support_)} rows, but there are {n_sv} support vectors")
     counts = np.ravel(estimator._n_support)
-    # Unused, but LIBSVM takes its length for the number of classes; sklearnex has one number, and not LIBSVM.
+    # The values are unused, but LIBSVM takes the length for the number of classes. sklearnex stores one number, and
+    # does not use LIBSVM.
     if n_classes == 0 and len(counts) != 2 and not hasattr(estimator, "_onedal_estimator"):
         raise ModelFormatError(f"_n_support of this {name} is {counts.tolist()}, but must be 2 numbers")
     if name == "OneClassSVM" and not np.array_equal(np.ravel(estimator.offset_), -np.ravel(estimator._intercept_)):
@@ -237,9 +238,9 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
                 f"LIBSVM has seen {len(estimator.n_support_)} of the {n_classes} classes, and with break_ties "
                 "scikit-learn cannot predict: set_params(break_ties=False)"
             )
-        return Outputs(SignAlone())  # the source's other methods fail
+        return Outputs(SignAlone())  # all methods of the source except `predict` fail
     probability = None
-    # sklearnex keeps zeros here if there are no probabilities, and a separate calibrated classifier if there are.
+    # sklearnex stores zeros here without probabilities, and a separate calibrated classifier with probabilities.
     wanted = estimator.probability is True or estimator.probability == 1
     if wanted and not hasattr(estimator, "clf_prob"):
         prob_a, prob_b = (_probability_number(estimator, key) for key in ("probA", "probB"))
@@ -251,15 +252,15 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
 
 
 def _probability_number(estimator: Any, name: str) -> Any:
-    """Return probA or probB; before scikit-learn 0.23 they are arrays on the object, under other names."""
+    """Return `probA` or `probB`; before scikit-learn 0.23, the object has these arrays under other names."""
     values = getattr(estimator, f"_{name}", None)
     return np.array(vars(estimator)[f"{name}_"] if values is None else values, dtype=np.float64)
 
 
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:
-    """Return the numbers of support vectors per class; checks a tampered pickle before they become indices.
+    """Return the number of support vectors of each class; check these numbers, because a pickle may be tampered with.
 
-    There are fewer if all rows of a class had no weight, as in bags.
+    Classes whose training rows all had weight 0, as in bagging, are missing.
     """
     if n_classes == 0:
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Trained estimators in place of the compiling ones around them (approxsvm/compiling.py)."""
+"""Replacement of compiling estimators (approxsvm/compiling.py) by the trained estimators inside."""
 
 from copy import copy
 from typing import Any, Final
@@ -9,13 +9,13 @@ _COMPILING: Final = "approxsvm.compiling"
 
 
 def trained_inside(source: Any) -> Any:
-    """Return a source with the trained estimators of compiling ones; the same object if there are none inside.
+    """Return the source with compiling estimators replaced by their trained estimators; the same object without any.
 
-    The objects on the way to them are copied, so that the source stays as it is.
-    Raises NotFittedError if the source itself is a compiling estimator that has not been fitted.
+    Objects that contain a replaced estimator are copied, so that the source is not changed. Raises NotFittedError if
+    the source itself is a compiling estimator that has not been fitted.
     """
     if _is_compiling(source) and "estimator_" not in vars(source):
-        from sklearn.utils.validation import check_is_fitted  # loaded with the estimator
+        from sklearn.utils.validation import check_is_fitted  # already loaded with the estimator
 
         check_is_fitted(source)
     return _replaced(source, {})
@@ -26,12 +26,12 @@ def _is_compiling(candidate: Any) -> bool:
 
 
 def _replaced(held: Any, seen: dict[int, Any]) -> Any:
-    """Return an object with its inner objects replaced; `seen` has those that are replaced or being replaced."""
+    """Return an object with its inner objects replaced; `seen` contains the objects already replaced or in progress."""
     if id(held) in seen:
         return seen[id(held)]
     seen[id(held)] = held
     if _is_compiling(held):
-        if "estimator_" in vars(held):  # a parameter of an ensemble has not been fitted
+        if "estimator_" in vars(held):  # estimators that are only parameters have not been fitted
             seen[id(held)] = _replaced(held.estimator_, seen)
     elif type(held) in (list, tuple):
         parts = [_replaced(one, seen) for one in held]

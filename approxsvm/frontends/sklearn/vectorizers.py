@@ -1,4 +1,4 @@
-"""Estimators that take documents: their vectorizers as data, and the estimator after them."""
+"""Frontend for estimators of documents, which are split into vectorizers and an estimator of vectorized rows."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -19,12 +19,13 @@ _ANALYZERS = ("word", "char", "char_wb")
 
 
 def split(source: Any) -> tuple[TextRows | None, Any]:
-    """Split an estimator into the vectorizers before it and the estimator of their rows; None if it takes no documents.
+    """Split an estimator into vectorizers (None if there are none) and an estimator of the vectorized rows.
 
-    Compiling estimators in it are replaced by the trained ones inside them, whose answers are the reference.
-    Columns of vectorizers inside estimators and unions are concatenated, and each estimator takes the columns of its
-    vectorizer. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and ModelFormatError
-    if fitted attributes have been edited.
+    Compiling estimators are replaced by the trained estimators inside, whose predictions are the reference.
+
+    The columns of vectorizers inside estimators and unions are concatenated, and each inner estimator selects the
+    columns of its vectorizer. Raises UnsupportedModelError if a vectorizer calls custom functions or reads files, and
+    ModelFormatError if fitted attributes have been edited.
     """
     source = trained_inside(source)
     with reporting_edits(source):
@@ -43,7 +44,7 @@ def _split(source: Any) -> tuple[TextRows | None, Any]:
             return None, source
         places.choose_columns()
         texts = TextRows(tuple(places.parts))
-    if texts.dtype != np.float64:  # steps after it may compute in this dtype
+    if texts.dtype != np.float64:  # later steps may compute in this dtype
         row_dtypes(rest, sum(map(width_of, texts.parts)), texts.dtype)
     try:
         texts.check()
@@ -53,7 +54,7 @@ def _split(source: Any) -> tuple[TextRows | None, Any]:
 
 
 def _unwrapped(source: Any) -> Any:
-    """Return the predicting estimator in a search or a FrozenEstimator."""
+    """Return the estimator that predicts for a search or a FrozenEstimator."""
     role, name = _role_and_name(source)
     if role != "search" and name != "FrozenEstimator":
         return source
@@ -61,7 +62,7 @@ def _unwrapped(source: Any) -> Any:
 
 
 def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
-    """Return the steps of a pipeline that vectorize documents, and the rest."""
+    """Return the steps of a pipeline that vectorize documents, and a pipeline of the other steps."""
     steps = [describe(*pipeline.steps[0])]
     rest = pipeline[1:]
     if rest.steps and _role_and_name(rest.steps[0][1]) == ("vectorizer", "TfidfTransformer"):
@@ -70,7 +71,7 @@ def _describe_front(pipeline: Any) -> tuple[tuple[dict[str, Any], ...], Any]:
     return tuple(steps), rest
 
 
-# Classes that pass documents on to the estimators inside.
+# Classes that pass documents on to inner estimators.
 _PASSING: Final = frozenset(
     (
         *("CalibratedClassifierCV", "FixedThresholdClassifier", "FrozenEstimator", "MultiOutputClassifier"),
@@ -83,13 +84,13 @@ _PASSING: Final = frozenset(
 
 @dataclass(frozen=True)
 class _Places:
-    """The distinct vectorizers inside an estimator, and the steps that select their columns."""
+    """Distinct vectorizers inside an estimator, and the steps that select the columns of a vectorizer."""
 
     parts: list[tuple[dict[str, Any], ...]]
     chosen: list[tuple[Any, int]]  # a selector, and the position of its part
 
     def without_texts(self, estimator: Any) -> Any | None:
-        """Return a copy that takes rows of all columns; None if there is no vectorizer inside."""
+        """Return a copy that takes vectorized rows with all columns; None if the estimator has no vectorizer."""
         role, name = _role_and_name(estimator)
         if role == "vectorizer" and name != "TfidfTransformer":
             return self._selector((describe(name.lower(), estimator),))
@@ -118,7 +119,7 @@ class _Places:
         return one if _is_dropped(one) else self.without_texts(one)
 
     def _pipeline(self, pipeline: Any) -> Any | None:
-        """Replace the first step of a pipeline, the only one that gets documents."""
+        """Replace the first step of a pipeline, which is the only step that gets documents."""
         if _begins_with_texts(pipeline):
             steps, rest = _describe_front(pipeline)
             first = ("texts", self._selector(steps))
@@ -139,7 +140,7 @@ class _Places:
         return self.chosen[-1][0]
 
     def choose_columns(self) -> None:
-        """Fit the selectors, when all parts are known."""
+        """Fit the selectors, after all vectorizers have been collected."""
         widths = [width_of(steps) for steps in self.parts]
         ends = np.cumsum([0, *widths])
         for selector, k in self.chosen:
@@ -169,7 +170,7 @@ def _role_and_name(estimator: Any) -> tuple[str, str]:
 
 
 def describe(name: str, vectorizer: Any) -> dict[str, Any]:
-    """Describe a fitted vectorizer as data."""
+    """Describe a fitted vectorizer by a dict of plain data."""
     kind = name_of(vectorizer)
     if kind != "TfidfTransformer":
         _check_calls(name, vectorizer)
@@ -179,11 +180,11 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
     for parameter in PARAMETERS[kind]:
         holder = tfidf if hasattr(tfidf, "use_idf") and hasattr(tfidf, parameter) else vectorizer
         value = getattr(holder, parameter)
-        # Searches set parameters to NumPy numbers, which JSON does not support.
+        # Parameter searches set parameters to NumPy numbers, which JSON does not support.
         parameters[parameter] = value.item() if isinstance(value, np.generic) else value
     if "stop_words" in parameters:
         try:
-            words = vectorizer.get_stop_words()  # also resolves scikit-learn's list, which may change
+            words = vectorizer.get_stop_words()  # stored, because scikit-learn's list may change
         except ValueError as error:
             raise ModelFormatError(f"step {name!r}: {error}") from None
         parameters["stop_words"] = None if words is None else sorted(_texts(name, "stop_words", words))
@@ -236,7 +237,7 @@ def _terms(name: str, vocabulary: Any) -> list[str]:
 
 
 def _texts(name: str, what: str, values: Any) -> list[str]:
-    """Return strings that JSON and UTF-8 can hold."""
+    """Return a list of strings that JSON and UTF-8 can represent."""
     texts = list(values)
     for text in texts:
         if not isinstance(text, str):

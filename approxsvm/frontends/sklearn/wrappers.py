@@ -1,4 +1,4 @@
-"""scikit-learn's wrappers of estimators: calibration, transformed targets, searches, selected features."""
+"""Frontend for scikit-learn's wrappers: calibration, transformed targets, parameter searches, selected features."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -23,12 +23,12 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.single_model import SingleModel
 
-# Selectors that predict with the estimator on the features that they keep.
+# Selectors that predict by an inner estimator on the selected features.
 SELECTED: Final = ("RFE", "RFECV")
 
 
 def read_search(estimator: Any, read: Read) -> Model:
-    """Read a fitted parameter search, which predicts with best_estimator_."""
+    """Read a fitted parameter search, which predicts by best_estimator_."""
     if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
         raise UnsupportedModelError(
             f"this {class_name(estimator)} has no best_estimator_: it was fitted with refit=False; "
@@ -43,7 +43,7 @@ def read_search(estimator: Any, read: Read) -> Model:
 
 
 def read_selected(estimator: Any, read: Read) -> Model:
-    """Read a fitted RFE or RFECV, which predicts with the estimator on the features that it keeps."""
+    """Read a fitted RFE or RFECV, which predicts by an inner estimator on the selected features."""
     support = np.asarray(estimator.support_)
     rows = InputMap.identity(len(support), feature_names(estimator))
     rows = rows if allows_nan(estimator) else rows.looked_at(takes_nan=False)
@@ -51,10 +51,10 @@ def read_selected(estimator: Any, read: Read) -> Model:
 
 
 def read_calibrated(estimator: Any, read: Read) -> Model:
-    """Read a fitted CalibratedClassifierCV; a single classifier is a model, several are an Ensemble.
+    """Read a fitted CalibratedClassifierCV: one inner classifier gives a model, several give an Ensemble.
 
-    It labels by the largest probability, which may differ from the label of the classifier inside. The reference is
-    the calibrators' formula for the exact decision values.
+    The label with the largest probability is predicted, which may differ from the inner classifier's label. The
+    reference is the formula of the calibrators at the exact decision values.
     """
     classes = ascending_classes(estimator.classes_, "CalibratedClassifierCV")
     members = [_calibrated(inner, classes, read) for inner in estimator.calibrated_classifiers_]
@@ -67,9 +67,9 @@ def read_calibrated(estimator: Any, read: Read) -> Model:
 
 
 def read_transformed_target(estimator: Any, read: Read) -> Model:
-    """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or nothing.
+    """Read a fitted TransformedTargetRegressor whose transformer is affine: a scaler, or no transformer.
 
-    The reference is the inverse of the transformer, by its parameters, of the regressor's reference.
+    The reference is the exact inverse transformation, by the transformer's parameters, of the regressor's reference.
     """
     model = read(estimator.regressor_)
     if model.task != "regression":
@@ -85,7 +85,7 @@ def read_transformed_target(estimator: Any, read: Read) -> Model:
 
 
 def _restored_targets(model: Any, transformer: Any) -> SingleModel:
-    """Restore each target of a model with several targets to its units."""
+    """Restore each target of a model with several targets to the original units."""
     coefficients = "coef" if hasattr(model, "coef") else "dual_coef"
     by_target = (coefficients, "intercept", "value_error")
     parts = []
@@ -98,7 +98,7 @@ def _restored_targets(model: Any, transformer: Any) -> SingleModel:
 
 
 def _restored(model: Regression, transformer: Any, target: int) -> Regression:
-    """Restore a regression of one target to the units of the inverse of a transformer."""
+    """Apply the inverse of a transformer to the values of a regression with one target."""
     kind = name_of(transformer)
     if kind == "FunctionTransformer" and transformer.func is None and transformer.inverse_func is None:
         return model
@@ -120,7 +120,7 @@ def _restored(model: Regression, transformer: Any, target: int) -> Regression:
 
 
 def _inside(inner: Any) -> Any:
-    """Return the estimator that a calibrator calibrates; before scikit-learn 1.2 it is called base_estimator."""
+    """Return the calibrated estimator, whose attribute is called `base_estimator` before scikit-learn 1.2."""
     return vars(inner)["estimator" if "estimator" in vars(inner) else "base_estimator"]
 
 
@@ -141,7 +141,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
         _check_some_classes(inner, len(labels), len(classes))
     inner_classes = ascending_classes(estimator.classes_, class_name(estimator)).tolist()
     calibrated = np.unique(inner.classes).tolist()
-    # Temperature scaling on documents has fitted the inner model to their numbers, and depends only on their order.
+    # With temperature scaling, the inner classes may be numbers instead of the labels; only their order matters.
     same = len(calibrated) == len(labels) if inner.method == "temperature" else {*inner_classes} <= {*calibrated}
     if not same or sorted(labels.tolist()) != inner_classes:
         raise ModelFormatError(f"the labels {labels.tolist()} are not the classes {calibrated}")
@@ -167,9 +167,9 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
 
 
 def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
-    """Reject a classifier of some of the classes if scikit-learn fails for it, or confuses columns of classes.
+    """Reject a classifier that knows only some of the classes if scikit-learn fails for it or confuses class columns.
 
-    If all of its calibrators are 0, all classes get equal probabilities.
+    If all calibrators of such a classifier return 0, all classes get equal probabilities.
     """
     may_be_zero = all(name_of(c) == "IsotonicRegression" and _isotonic(c).heights[0] <= 0 for c in inner.calibrators)
     if n_own > n_classes or n_own < 3 or inner.method == "temperature" or may_be_zero:
@@ -195,7 +195,7 @@ def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 
 def _isotonic(calibrator: Any) -> IsotonicCalibrator:
-    """Read an isotonic calibrator from its thresholds; check that f_, which scikit-learn calls, interpolates them."""
+    """Read an isotonic calibrator from its thresholds; check that `f_`, which scikit-learn calls, agrees with these."""
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
         raise UnsupportedModelError(
@@ -204,7 +204,7 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
         )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
-    if len(knots) == 1:  # a nameless function of scikit-learn
+    if len(knots) == 1:  # then f_ is an anonymous function of scikit-learn
         agrees = np.array_equal(calibrator.f_(knots), heights)
     else:
         f = helper(calibrator.f_, "f_", "interp1d")

@@ -1,4 +1,4 @@
-"""Predictions for Arrow record batches: the part that every table engine shares, with pyarrow alone.
+"""Predictions for Arrow record batches: the code that all table engines share, which needs only pyarrow.
 
-It is given evaluators (evaluator.py) and does not depend on files or engines.
+The code gets evaluators (evaluator.py) and does not depend on files or engines.
 """

@@ -1,4 +1,4 @@
-"""Names and types of the output columns of an artifact, and the core's answers as Arrow columns."""
+"""Names and types of an artifact's output columns, and the conversion of predictions to Arrow columns."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,9 +14,9 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 
 
 class AnswerColumns:
-    """Columns of one model's answers, with names that begin with `prefix`.
+    """Output columns of one model, with names that begin with `prefix`.
 
-    The default output is "label", or "value" for a regression. Raises InputError if the model does not have an output.
+    The default output is "label", or "value" for a regression. Raises InputError if the model lacks a requested output.
     """
 
     def __init__(self, artifact: Any, outputs: Sequence[str] | None = None, prefix: str = "") -> None:
@@ -30,7 +30,7 @@ class AnswerColumns:
         self.fields = [pa.field(name, types.get(output, pa.float64())) for name, output in pairs]
 
     def arrays(self, answers: dict[str, npt.NDArray[Any]]) -> list[Any]:
-        """Convert answers of `Evaluator.answers` to columns, one for each field."""
+        """Convert the predictions from `Evaluator.answers` to columns, one for each field."""
         converted: list[Any] = []
         for output in self.outputs:
             answer = answers[output]
@@ -41,7 +41,7 @@ class AnswerColumns:
 
 
 def _label_array(artifact: Any) -> Any:
-    """Return the labels by position, in the dtype of the source."""
+    """Return an array of all labels in the model's order, with the dtype of the source."""
     if artifact.task == "regression":
         return pa.array([], pa.float64())
     if artifact.task == "one_class":

@@ -1,4 +1,4 @@
-"""Predictions for record batches, which every table engine calls."""
+"""Predictions for record batches, which all table engines use."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -22,42 +22,42 @@ pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 Columns = FeatureColumns | TextRowsColumn
 OnError = Literal["fail", "null", "skip"]
 ON_ERROR = ("fail", "null", "skip")
-_MAX_REASONS = 20  # reported for one batch
-# Batch size for a whole table: the matrix stays in a cache while the core reads it.
+_MAX_REASONS = 20  # limit on reasons reported for one batch
+# Batch size for a whole table, so that the matrix stays in a cache while the core reads the rows.
 _BATCH_ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows from a reader."""
+    """Consecutive rows from a reader."""
 
-    batch: Any  # pyarrow.RecordBatch of the columns; of LIBSVM text, only the columns that can be kept
-    place: Callable[[int], str]  # name of a row, by its position: "rows.parquet, row 17"
-    rows: Any = None  # the features as an array or csr_array, if they are not columns
-    unreadable: Mapping[int, str] = field(default_factory=dict)  # reasons by row; such rows are empty
-    lost: tuple[str, ...] = ()  # place and fault of earlier rows that are not in any block
+    batch: Any  # pyarrow.RecordBatch of the columns; for LIBSVM text, only columns that can be copied
+    place: Callable[[int], str]  # returns the name of the row at a position: "rows.parquet, row 17"
+    rows: Any = None  # features as an array or csr_array, if the features are not columns
+    unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row, which is empty
+    lost: tuple[str, ...] = ()  # place and fault of earlier rows that no block contains
     share: float | None = None  # fraction of the source that has been read
-    is_end: bool = False  # whether the source has ended; the block then has no rows
+    is_end: bool = False  # whether the source has ended; then the block has no rows
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Answers for a block."""
+    """Predictions for a block."""
 
     batch: Any  # pyarrow.RecordBatch
-    n_rows: int  # rows of the block, including lost ones
-    n_bad: int  # rows without an answer
+    n_rows: int  # number of rows in the block, including lost rows
+    n_bad: int  # rows without a prediction
     reasons: tuple[str, ...]  # place and fault of the first bad rows
-    skipped: tuple[int, ...] = ()  # rows of the block that are left out
+    skipped: tuple[int, ...] = ()  # rows of the block that are omitted
 
 
 class Scorer:
     """Models and options, before the columns of a table are known.
 
-    `evaluators` are by prefix of the output columns, `outputs` as in `AnswerColumns`. `keep` are columns to copy to the
-    result, before the outputs; `columns` are the features in the models' order. With `on_error` "fail", "null" or
-    "skip", a row without an answer raises an error, is null, or is left out. Raises InputError if there is no model, an
-    option is invalid, or two columns have the same name.
+    `evaluators` maps the prefix of output columns to the evaluator of a model; `AnswerColumns` explains `outputs`.
+    `keep` lists columns to copy to the result, before the outputs; `columns` lists the features in the models' order.
+    With `on_error` "fail", "null" or "skip", a row without a prediction raises an error, becomes null, or is omitted.
+    Raises InputError if there is no model, an option is invalid, or two columns have the same name.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class Scorer:
         others: Sequence[str] | None = None,
         tell: Tell | None = None,
     ) -> dict[str, Features]:
-        """Choose the feature columns of each model from these names, by `choose_columns`.
+        """Choose the feature columns of each model from the given names, by `choose_columns`.
 
-        A model without names takes no column in `others`, by default the kept ones.
+        A model without names takes no columns in `others`, by default the columns that are copied.
         """
         check_names(self.keep, names)
         return {
@@ -107,20 +107,20 @@ class Scorer:
                 columns=self.columns,
                 others=self.keep if others is None else others,
                 generated=generated,
-                tell=None if evaluator.artifact.takes_texts else tell,  # a string column is not taken by position
+                tell=None if evaluator.artifact.takes_texts else tell,  # documents are not matched by position
             )
             for name, evaluator in self.evaluators.items()
         }
 
     def needed(self, features: Mapping[str, Features]) -> list[str]:
-        """Return all columns to read, each once."""
+        """Return the distinct columns to read."""
         read = (name for names in features.values() for name in names if name is not None)
         return list(dict.fromkeys([*self.keep, *read]))
 
     def bind(
         self, schema: Any, features: Mapping[str, Features], *, text: bool = False, truths: Set[str] = frozenset()
     ) -> "BoundScorer":
-        """Fix the columns; with `text`, columns of strings are parsed as numbers, or as truth values."""
+        """Bind to the columns of a schema; with `text`, strings are parsed as numbers or booleans."""
         matrices: dict[Any, Columns] = {}
         bound = {}
         for name, names in features.items():
@@ -140,17 +140,17 @@ class Scorer:
         return BoundScorer(self, schema, bound)
 
     def bind_schema(self, schema: Any) -> "BoundScorer":
-        """Fix the columns by the names of a schema."""
+        """Bind to the columns of a schema, chosen by their names."""
         return self.bind(schema, self.features(schema.names))
 
     def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
-        """Bind to blocks whose features are arrays or CSR matrices; `none` are no rows of these."""
+        """Bind to blocks whose features are arrays or CSR matrices; `none` is an array of this kind without rows."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {}, none)
 
 
 class BoundScorer:
-    """A scorer for batches of one schema, for any number of threads; `schema` is the schema of the answers."""
+    """Scorer for batches of one schema, for any number of threads; `schema` is the schema of the predictions."""
 
     def __init__(self, scorer: Scorer, schema: Any, features: Mapping[str, Columns], none: Any = None) -> None:
         self._scorer = scorer
@@ -161,7 +161,7 @@ class BoundScorer:
         self.schema = pa.schema([*kept, *(field for answer in scorer.answers.values() for field in answer.fields)])
 
     def end(self) -> Block:
-        """Return a block without rows, which follows the last block of a source."""
+        """Return a block without rows, which marks the end of a source."""
         # from_pylist() does not support every type that a column may have.
         nothing = [pa.nulls(0, column.type) for column in self._row_schema]
         return Block(
@@ -188,7 +188,7 @@ class BoundScorer:
         if skipped:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-            except pa.ArrowNotImplementedError as error:  # such as lists of views
+            except pa.ArrowNotImplementedError as error:  # lists of views, for example, cannot be filtered
                 raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
@@ -202,13 +202,13 @@ class BoundScorer:
         features: Columns | None,
         faults: dict[int, str],
     ) -> list[Any]:
-        """Return one model's columns, null where an answer is missing; add the reasons to `faults`."""
+        """Return one model's columns, null where a prediction is missing; add the reasons to `faults`."""
         reasons_by_row: dict[int, str] = dict(block.unreadable)
         if not reasons_by_row:
             try:
                 return answers.arrays(evaluator.answers(rows, answers.outputs))
             except InputError:
-                pass  # find the bad rows and their reasons below
+                pass  # the bad rows and their reasons are found below
         columns = evaluator.artifact.raw_columns
         finite = finite_rows(zero_unused(rows, columns), columns)
         for row in np.flatnonzero(~finite).tolist():
@@ -242,14 +242,14 @@ def predict_stream(
     sentences: list[str] = []
     bound = scorer.bind(schema, scorer.features(schema.names, tell=sentences.append))
     for sentence in sentences:
-        warn(sentence, stacklevel=3)  # at the caller of predict_arrow
+        warn(sentence, stacklevel=3)  # the warning names the caller of predict_arrow
     return score_batches(bound, schema, batches)[0]
 
 
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """Return a table of answers for batches of one schema, and the rows that it holds; `place` names rows in errors."""
+    """Return a table of predictions for batches of one schema, and the rows in it; `place` names rows in errors."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):
@@ -264,13 +264,13 @@ def score_batches(
 
 
 def pieces(batch: Any, n_rows: int = _BATCH_ROWS) -> Iterator[Any]:
-    """Yield slices of a batch of at most `n_rows` rows, without copies; none if the batch is empty."""
+    """Yield slices of a batch with at most `n_rows` rows, without copying; an empty batch yields nothing."""
     for first in range(0, batch.num_rows, n_rows):
         yield batch.slice(first, n_rows)
 
 
 def _stream(data: Any) -> tuple[Any, Iterable[Any]]:
-    """Return the schema and the batches of Arrow data in any form."""
+    """Return the schema and the batches of Arrow data of any type."""
     if isinstance(data, pa.RecordBatch):
         return data.schema, [data]
     if isinstance(data, pa.Table):
@@ -311,10 +311,10 @@ def _plain_type(kind: Any) -> Any:
 
 
 def _plain(column: Any) -> Any:
-    """Convert a kept column to a type that can be written and selected from.
+    """Convert a copied column to a type that files and `take` support.
 
-    Dictionaries are decoded: they would differ from batch to batch, which files do not allow. Views, which Polars
-    produces, are converted: neither CSV files nor `take` support them.
+    Dictionaries are decoded, because dictionaries would differ between batches, which files do not allow. Views, which
+    Polars produces, are converted, because neither CSV files nor `take` support views.
     """
     if pa.types.is_dictionary(column.type):
         return _plain(column.dictionary).take(column.indices)
@@ -325,5 +325,5 @@ def _plain(column: Any) -> Any:
         return column
     try:
         return column.cast(kind)
-    except pa.ArrowNotImplementedError:  # views in pyarrow 16
+    except pa.ArrowNotImplementedError:  # pyarrow 16 cannot cast views
         return pa.array(column.to_pylist(), kind)

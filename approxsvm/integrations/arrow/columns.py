@@ -1,4 +1,4 @@
-"""Columns of record batches as float matrices for the core."""
+"""Conversion of columns of record batches to float matrices for the core."""
 
 import math
 import threading
@@ -20,15 +20,15 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 _MISSING = pa.array(MISSING_CELLS)
-# Texts of truth values in CSV files, as pandas reads them.
+# Strings that pandas reads as booleans in CSV files.
 _TRUTHS = pa.array(["False", "FALSE", "false", "True", "TRUE", "true"])
 _FIRST_TRUE = 3
-# Padding between columns of the buffer: if their distance were a power of two, they would share few cache sets.
+# Padding between columns of the buffer, because columns at a distance of a power of two would share few cache sets.
 _PADDING = 16
 
 
 class TextRowsColumn:
-    """Conversion of one column of documents to sparse rows, with the interface of FeatureColumns."""
+    """Conversion of a column of documents to sparse rows, with the interface of FeatureColumns."""
 
     def __init__(self, name: str, texts: TextRows, columns: RawColumns) -> None:
         self.names = (name,)
@@ -37,11 +37,11 @@ class TextRowsColumn:
 
     @classmethod
     def takes(cls, kind: Any) -> bool:
-        """Return whether a column has documents."""
+        """Return whether columns of this type can hold documents."""
         return _is_text(_value_type(kind))
 
     def matrix(self, batch: Any) -> Any:
-        """Vectorize the documents of a batch to a csr_array; a missing one becomes infinite, which is rejected."""
+        """Vectorize the documents of a batch to a csr_array; a missing document becomes infinity, which is rejected."""
         texts = batch.column(self.names[0]).to_pylist()
         rows = self._texts.rows(["" if text is None else text for text in texts])
         missing = np.array([k for k, text in enumerate(texts) if text is None], np.intp)
@@ -51,17 +51,17 @@ class TextRowsColumn:
         return rows + type(rows)((np.full(len(missing), np.inf), (missing, somewhere)), shape=rows.shape)
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
-        """Describe the fault of a row."""
+        """Describe why a row is rejected, by its document."""
         return f"column {self.names[0]!r} is null"
 
 
 class FeatureColumns:
-    """Conversion of batches of one schema to matrices of features; any number of threads may use it.
+    """Conversion of batches of one schema to matrices of features, for any number of threads.
 
-    `names` are the feature columns in the model's order, None for features that it does not use; or one column of lists
-    of `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as numbers, and those named in
-    `truths` as truth values. Text columns of the model, as given by its raw `columns`, become codes. With `narrow`,
-    matrices are float32 (`are_narrow`). Raises InputError if a column has another type.
+    `names` lists the feature columns in the model's order, with None for unused features, or one column of lists of
+    `n_features` numbers. With `text`, columns of strings, as in CSV files, are parsed as booleans if `truths` contains
+    their names, else as numbers. The model's string columns, as given by the raw `columns`, become codes. With
+    `narrow`, matrices are float32 (`are_narrow`). Raises InputError if a column has another type.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class FeatureColumns:
         self._positions = [k for k, name in enumerate(names) if name is not None]
         self._thread = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
-        # A column of nulls has no list type; with several features it is assumed to hold lists.
+        # A column of nulls has no list type, but is taken for a column of lists if the model has several features.
         is_one = len(names) == 1
         no_list = is_one and n_features > 1 and pa.types.is_null(types[0])
         self._is_list = is_one and (_is_list(types[0]) or no_list)
@@ -104,10 +104,10 @@ class FeatureColumns:
         self._dtype = np.float32 if narrow or all(kind == pa.float32() for kind in numbers) else np.float64
 
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
-        """Return the features of a batch, (n_rows, n_features), float32 or float64, NaN where a value is missing.
+        """Return the features of a batch, shape (n_rows, n_features), float32 or float64, NaN for missing values.
 
-        Lists may stay in the batch's own memory. Columns are copied to a buffer that the next call of the same thread
-        overwrites, with 0 for unused features; the core takes any strides.
+        The result for lists may be a view of the batch. Columns are copied to a buffer, with 0 for unused features,
+        which the next call in the same thread overwrites; the core accepts any strides.
         """
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
@@ -120,7 +120,7 @@ class FeatureColumns:
             read = self._texts[k].codes if k in self._texts else _truths if k in self._truths else _floats
             buffer[k, :n_rows] = read(column)
             if k in self._looked_up:
-                buffer[k, _rounded(column)] = math.inf  # rounding would give another category
+                buffer[k, _rounded(column)] = math.inf  # rounding could give another category
         rows: npt.NDArray[Any] = buffer[:, :n_rows].T
         return rows
 
@@ -167,9 +167,9 @@ class FeatureColumns:
 
 
 def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
-    """Return whether the source computes in float32 for these columns; InputError for types that it rejects.
+    """Return whether the source computes in float32 for the columns; raise InputError for rejected column types.
 
-    If some columns are float32, the others must have types whose numbers are float32 numbers.
+    If some columns are float32, the other columns must have types whose values float32 can represent.
     """
     if not dtypes:
         return False
@@ -190,15 +190,16 @@ def are_narrow(schema: Any, names: Features, dtypes: RowDtypes) -> bool:
 
 
 class _CodeColumn:
-    """Codes of a string column; infinity for a string that the source rejects, which makes the row a bad one."""
+    """Conversion of a string column to codes; a string that the source rejects becomes infinity, so its row is bad."""
 
     def __init__(self, columns: RawColumns, position: int, parses: bool) -> None:
         self._known = columns.texts[position]
         self._values = pa.array(self._known.texts, pa.large_string())
         self._unknown = math.inf if UNKNOWN in columns.refused[position] else UNKNOWN
         self._null = math.inf if self._known.null in columns.refused[position] else self._known.null
-        # Cells of a CSV file that mean a missing value, unless they are categories. If the empty text is a category, an
-        # empty cell is ambiguous: pandas writes both the empty text and a missing value as an empty cell.
+        # Cells of a CSV file that mean a missing value, unless the string in the cell is a category. If the empty
+        # string is a category, an empty cell is ambiguous, because pandas writes both an empty string and a missing
+        # value as an empty cell.
         missing = [text for text in MISSING_CELLS if text not in self._known.texts] if parses else []
         self._missing = pa.array(missing, pa.large_string())
         self._is_open = parses and "" in self._known.texts
@@ -216,7 +217,7 @@ class _CodeColumn:
         return codes
 
     def fault(self, text: str | None) -> str:
-        """Describe the fault of a value; empty if it has none."""
+        """Describe why a string is rejected; return an empty string for an accepted one."""
         if text is None and self._is_open:
             return "is empty, which may be missing or the text '': write the text in quotes, and NA for a missing value"
         if text is None or text in self._missing.to_pylist():
@@ -226,10 +227,10 @@ class _CodeColumn:
 
 
 def _large(column: Any) -> Any:
-    """Convert any Arrow string type to large_string; nulls stay nulls."""
+    """Convert a column of any string type to large_string; nulls stay null."""
     try:
         return column.cast(pa.large_string())
-    except pa.ArrowNotImplementedError:  # views in pyarrow 16
+    except pa.ArrowNotImplementedError:  # pyarrow 16 cannot cast views
         return pa.array(column.to_pylist(), pa.large_string())
 
 
@@ -269,18 +270,18 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    """Return whether a type is a string type."""
+    """Return whether an Arrow type is one of the string types."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _floats(column: Any) -> npt.NDArray[Any]:
-    """Convert a column to numbers, NaN where it is null; storing them as floats then rounds like NumPy."""
+    """Convert a column to numbers, with NaN for null; storing the numbers as floats then rounds as in NumPy."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type):
         column = _parsed(column)
     elif pa.types.is_boolean(column.type):
-        column = column.cast(pa.uint8())  # booleans with nulls would become objects
+        column = column.cast(pa.uint8())  # booleans with nulls would become an object array
     elif pa.types.is_decimal(column.type):
         column = column.cast(pa.string()).cast(pa.float64())  # Arrow's direct cast rounds several times
     elif pa.types.is_null(column.type):
@@ -290,7 +291,7 @@ def _floats(column: Any) -> npt.NDArray[Any]:
 
 
 def _truths(texts: Any) -> npt.NDArray[np.float64]:
-    """Return 1 for true, 0 for false, NaN for missing values, and infinity for other texts."""
+    """Return 1 for true, 0 for false, NaN for missing values, and infinity for other strings."""
     found = pc.index_in(texts, value_set=_TRUTHS.cast(texts.type)).fill_null(-1).to_numpy(zero_copy_only=False)
     numbers = np.where(found < 0, math.inf, found >= _FIRST_TRUE).astype(np.float64)
     missing = pc.or_kleene(texts.is_null(), pc.is_in(texts, value_set=_MISSING.cast(texts.type)))
@@ -299,7 +300,7 @@ def _truths(texts: Any) -> npt.NDArray[np.float64]:
 
 
 def _rounded(column: Any) -> list[int]:
-    """Return the rows of integers that float64 rounds."""
+    """Return the rows whose integers float64 cannot represent."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if not (pa.types.is_int64(column.type) or pa.types.is_uint64(column.type)):
@@ -308,7 +309,7 @@ def _rounded(column: Any) -> list[int]:
 
 
 def _parsed(texts: Any) -> Any:
-    """Parse strings as float64: null for missing values, infinite for non-numbers, as NaN may be a value."""
+    """Parse strings as float64: null for missing values, and infinity for non-numbers, because NaN may be a value."""
     try:
         return texts.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -324,7 +325,7 @@ def _parsed(texts: Any) -> Any:
 
 
 def _number(text: str) -> float:
-    """Parse a number, or return NaN; underscores between digits, as in Python, are rejected."""
+    """Parse a number, or return NaN; Python's underscores between digits are rejected."""
     try:
         return float(text) if "_" not in text else math.nan
     except ValueError:

@@ -1,1 +1,1 @@
-"""Predictions for pictures: raster files of any size through GDAL, and arrays of pixels."""
+"""Predictions for images: raster files of any size, read by GDAL, and arrays of pixels."""

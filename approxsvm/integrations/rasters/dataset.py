@@ -1,4 +1,4 @@
-"""score_raster(): the pixels of raster files, predicted in windows while others are read and written."""
+"""score_raster(), which predicts the pixels of raster files in windows while other windows are read and written."""
 
 from __future__ import annotations
 
@@ -25,59 +25,61 @@ def score_raster(
 ) -> Scoring:
     """Predict every pixel of raster files of any size.
 
-    While a window is read, earlier ones are predicted and written. Answers equal what `predict` and the related
-    methods return for the pixels as rows, with one column for each band.
+    While a window is read, earlier windows are predicted and written. Predictions equal the results of `predict` and
+    the related methods for the pixels as rows, with one column for each band.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator
     inputs : path or sequence of paths
-        Files that GDAL reads: GeoTIFF, JPEG 2000, VRT, ENVI and others; folders of them, patterns, and GDAL's own
-        names. Several files must have the same grid; their bands are stacked, in order. If the output is a folder, each
-        file is a separate scene instead.
+        Files that GDAL reads (GeoTIFF, JPEG 2000, VRT, ENVI and others), folders of such files, patterns, and names in
+        GDAL's own syntax. Several files must have the same grid; their bands are stacked, in order. If the output is a
+        folder, however, each file is a separate scene.
     output : path
-        A .tif file, with the grid of the input, tiled and compressed. A name without a suffix is a folder, which gets
-        one file for each input file; after a run that was killed, the same call continues with the first missing file.
+        A .tif file, which gets the grid of the input and is tiled and compressed. A name without a suffix is a folder,
+        which gets one file for each input file; if a run was killed, the same call continues with the first missing
+        file.
     outputs : str or sequence of str, optional
-        "label", "value", "probability", "error_bound", "certified".
-        Default: "label", or "value" for a regression. Each becomes one or several bands. All bands of a file have one
-        number type, the smallest that holds all outputs.
+        "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression. Each
+        output becomes one or several bands. All bands of a file have the same data type, the smallest that can
+        represent all outputs.
     bands : sequence of int or str, optional
-        The bands, in the model's order: numbers from 1, counted over all files, or descriptions. Default: the names
-        that the model was fitted with, else all bands but alpha, by position.
+        The bands, in the model's order: numbers from 1, counted over all files, or descriptions. Default: the column
+        names with which the model was fitted, else all bands except alpha bands, by position.
     nodata : float, optional
-        A number that means no data, besides the number, mask or alpha band that a file declares.
+        Nodata value, in addition to the nodata value, mask or alpha band that a file declares.
     scaled : bool
-        Whether to multiply the bands by the scale, and add the offset, that the files declare.
+        Whether to multiply the bands by the scale that the files declare, and to add the declared offset.
     probability_scale : int, optional
-        Write probabilities times this number as integers of 16 bits. Default: as float32.
+        Factor by which probabilities are multiplied for storage as 16-bit integers. Default: probabilities are stored
+        as float32.
     overviews : bool
-        Whether to add overviews, smaller copies that viewers show first.
+        Whether to add overviews, which are smaller copies that viewers show first.
     n_jobs : int, optional
         Number of threads that predict. Default: all processors.
     progress : callable, optional
-        Called with the number of pixels written, and the fraction of all pixels that they are.
+        Called with the number of pixels written so far and their fraction of all pixels.
 
     Returns
     -------
     Scoring
-        Its rows are pixels. Those without an answer hold the output's number for no data: 255 for labels from 0 to
-        254, NaN for floating-point numbers.
+        The figures of the run, in which rows are pixels. In the output, pixels without a prediction have the nodata
+        value, which is 255 for labels from 0 to 254, and NaN for floating-point numbers.
 
     Raises
     ------
     InputError
-        A band is missing, an output does not exist, or two files have different grids; the message names both. Also if
+        A band is missing, an output does not exist, two files have different grids (the message names both files), or
         the output is the same file as an input or the model.
     DataFormatError
         A file is not a raster, or is damaged.
     OSError
-        A file cannot be read or written. Files under their final names are complete.
+        A file cannot be read or written. Output files under their final names are complete.
     MissingPackageError
         rasterio is not installed: ``pip install 'approxsvm[raster]'``.
     """
     from approxsvm.integrations.rasters.pixels import nodata_number
-    from approxsvm.integrations.rasters.scenes import run  # imported here because it needs rasterio
+    from approxsvm.integrations.rasters.scenes import run  # imported here because the module needs rasterio
 
     scoring = Scoring()
     run(

@@ -1,4 +1,4 @@
-"""Bands of an answer: their names, their common number type, and the number that means no data."""
+"""Layout of output bands: names, the common data type, and the nodata value."""
 
 import colorsys
 from collections.abc import Iterator, Sequence
@@ -15,23 +15,23 @@ from approxsvm.runtime.answer_names import answer_names
 from approxsvm.runtime.evaluator import labels_of
 from approxsvm.system.options import whole_number
 
-# Number types of bands of integers, the first that suffices is taken, each with the preferred number for no data.
+# Data types of integer bands, each with the preferred nodata value; the first sufficient type is used.
 _INTEGERS = ((np.uint8, 255), (np.int16, -(1 << 15)), (np.uint16, (1 << 16) - 1), (np.int32, -(1 << 31)))
-_EXACT_FLOAT32 = 1 << 24  # every integer up to this one is a float32
-_GOLDEN_ANGLE = 0.618034  # steps of the hue that keep any number of colors apart
+_EXACT_FLOAT32 = 1 << 24  # float32 represents all integers up to this number
+_GOLDEN_ANGLE = 0.618034  # step of the hue for which any number of colors stay distinct
 Color = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
 class LabelCodes:
-    """Numbers that stand for labels; `names` are the labels if they are not numbers of 32 bits themselves."""
+    """Numbers that represent labels; `names` lists the labels if they are not 32-bit integers."""
 
-    codes: npt.NDArray[np.int64]  # by position among the model's labels
-    names: tuple[str, ...] = ()  # by code
+    codes: npt.NDArray[np.int64]  # code of each label, in the model's order
+    names: tuple[str, ...] = ()  # label of each code
 
     @classmethod
     def of(cls, artifact: Artifact) -> "LabelCodes":
-        """Return the codes of a model's labels: the labels, or their ranks."""
+        """Return the codes of a model's labels: the labels themselves, or their ranks."""
         labels = labels_of(artifact)
         if labels.dtype.kind in "biuf":
             numbers = [int(label) if float(label).is_integer() else None for label in labels.tolist()]
@@ -45,18 +45,18 @@ class LabelCodes:
 
 @dataclass(frozen=True)
 class Layout:
-    """Bands of the answers of a model."""
+    """Output bands of a model."""
 
     outputs: tuple[str, ...]
-    names: tuple[str, ...]  # one for each band
+    names: tuple[str, ...]  # name of each band
     labels: LabelCodes | None
     dtype: np.dtype[Any]
     nodata: float  # NaN if the bands are floating-point numbers
-    scale: int | None  # of probabilities
+    scale: int | None  # factor of probabilities
 
     @classmethod
     def of(cls, artifact: Artifact, outputs: Sequence[str], probability_scale: int | None = None) -> "Layout":
-        """Choose the smallest number type that holds all outputs, and a number for no data that no answer has."""
+        """Choose the smallest data type for all outputs, and a nodata value that differs from all outputs."""
         if probability_scale is not None:
             probability_scale = whole_number(probability_scale, "probability_scale", 1, (1 << 16) - 2)
             if "probability" not in outputs:
@@ -76,7 +76,7 @@ class Layout:
         return cls(tuple(outputs), names, labels, dtype, nodata, probability_scale)
 
     def encoded(self, answered: Answered, n_pixels: int) -> npt.NDArray[Any]:
-        """Return the bands of some pixels, shape (n_bands, n_pixels)."""
+        """Return the output bands of some pixels, shape (n_bands, n_pixels)."""
         bands = np.full((len(self.names), n_pixels), self.nodata, self.dtype)
         where: Any = slice(None) if answered.pixels is None else answered.pixels
         first = 0
@@ -91,7 +91,7 @@ class Layout:
         return bands
 
     def colors(self) -> dict[int, Color]:
-        """Return a color for each label if the only band is labels of eight bits, else nothing."""
+        """Return a color for each label if the only band contains labels of eight bits, else an empty dict."""
         if self.labels is None or len(self.names) > 1 or self.dtype != np.uint8:
             return {}
         known = sorted(self.labels.codes.tolist())
@@ -99,7 +99,7 @@ class Layout:
 
 
 def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
-    """Return a value of a dtype that is no label, to fill gaps with, or None."""
+    """Return a value of a dtype for missing labels, which differs from all labels, or None."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         known = set(labels)
@@ -109,7 +109,7 @@ def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
 
 
 def _integer_type(taken: set[int], scale: int | None) -> tuple[np.dtype[Any], int]:
-    """Return a type that holds these numbers, and 0 to `scale`, and a number that is none of them."""
+    """Return a dtype for the numbers in `taken` and 0 to `scale`, and a number that differs from all these numbers."""
     for kind, preferred in _INTEGERS:
         lowest, highest = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
         if min(taken) < lowest or max(taken) > highest or (scale and kind in (np.uint8, np.int16)):

@@ -1,4 +1,4 @@
-"""Answers for pixels, of which some have no data."""
+"""Predictions for pixels, some of which have no data."""
 
 import re
 from collections.abc import Sequence
@@ -16,23 +16,23 @@ from approxsvm.runtime.evaluator import BoolArray, Evaluator, IntArray, availabl
 from approxsvm.runtime.gaps import answers_with_gaps
 from approxsvm.system.options import real_number
 
-_MAX_REASONS = 20  # reported for one block
+_MAX_REASONS = 20  # limit on reasons reported for one block
 
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers for some pixels of a block."""
+    """Predictions for some pixels of a block."""
 
-    answers: dict[str, npt.NDArray[Any]]  # each of shape (n_pixels, n_columns)
-    pixels: IntArray | None  # the pixels that have an answer; None for all
-    reasons: dict[int, str] = field(default_factory=dict)  # why pixels with data have none
+    answers: dict[str, npt.NDArray[Any]]  # arrays of shape (n_pixels, n_columns) by output
+    pixels: IntArray | None  # the pixels that have a prediction; None means all pixels
+    reasons: dict[int, str] = field(default_factory=dict)  # why pixels with data have no prediction
 
 
 class PixelModel:
-    """One model as a function of pixels; it can be pickled, and answers with one thread per call.
+    """Model as a function of pixels, which can be pickled and uses one thread per call.
 
-    The default output is "label", or "value" for a regression. Raises InputError if the model does not have an output,
-    or takes texts.
+    The default output is "label", or "value" for a regression. Raises InputError if the model lacks a requested output
+    or takes strings.
     """
 
     def __init__(self, artifact: Artifact, outputs: str | Sequence[str] | None = None) -> None:
@@ -52,10 +52,10 @@ class PixelModel:
         return PixelModel, (self.artifact, self.outputs)
 
     def answer(self, rows: Any, has_data: BoolArray | None) -> Answered:
-        """Answer the pixels in `rows`, shape (n_pixels, n_bands), that have data; None means that all do.
+        """Predict the pixels in `rows`, shape (n_pixels, n_bands), that have data; None means that all have data.
 
-        NaN means no data in a band for which the model does not accept it. A pixel without data in any band that the
-        model uses has no answer, and so has one that is NaN in all of them.
+        NaN means no data in a band for which the model does not accept NaN. A pixel gets no prediction if it has no
+        data in some band that the model uses, or if it is NaN in all bands that the model uses.
         """
         check_exact(rows, self.columns)
         has_data, infinite = self._finite(rows, has_data)
@@ -64,14 +64,14 @@ class PixelModel:
             try:
                 return Answered(_columns(self._evaluator.answers(rows, self.outputs)), None)
             except InputError:
-                has_data = np.ones(len(rows), np.bool_)  # find the rejected pixels and their reasons below
+                has_data = np.ones(len(rows), np.bool_)  # the rejected pixels and their reasons are found below
         answers, pixels, reasons = answers_with_gaps(self._evaluator, rows, np.flatnonzero(has_data), self.outputs)
         for pixel in infinite[:_MAX_REASONS].tolist():
             reasons[pixel] = "a band is infinite"
         return Answered(_columns(answers), pixels, reasons)
 
     def _finite(self, rows: Any, has_data: BoolArray | None) -> tuple[BoolArray | None, IntArray]:
-        """Return which pixels have finite data, or NaN where the model accepts it, and which pixels are infinite."""
+        """Return which pixels have finite data, or NaN where the model accepts NaN, and which pixels are infinite."""
         none = np.empty(0, np.intp)
         if rows.dtype.kind != "f" or np.isfinite(rows).all():
             return has_data, none
@@ -89,7 +89,7 @@ def _columns(answers: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]
 
 
 def nodata_number(value: Any) -> int | float | None:
-    """Return the number that means no data; None for NaN, which always means it. InputError for anything else."""
+    """Return a nodata value as a number, or None for NaN, which always means no data; raise InputError if invalid."""
     if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
         return None
     number = real_number(value, "nodata")
@@ -97,7 +97,7 @@ def nodata_number(value: Any) -> int | float | None:
 
 
 def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> Any:
-    """Return which pixels of a band of this dtype differ from a number, which is rounded to it; True for all."""
+    """Return which pixels of a band differ from a number, which is rounded to `dtype`; True means all pixels."""
     if np.isnan(number):
         return True  # the model decides whether it accepts NaN
     if dtype.kind == "f":
@@ -110,5 +110,5 @@ def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> An
 
 
 def in_bands(text: str) -> str:
-    """Put a sentence about the columns of a table into words about the bands of a picture."""
+    """Convert a sentence about the columns of a table to a sentence about the bands of an image."""
     return re.sub(r"\bcolumn(s?)\b", r"band\1", text.replace("the table", "the file"))

@@ -1,4 +1,4 @@
-"""Concurrent reading, prediction and writing of rasters, in constant memory."""
+"""Concurrent reading, prediction and writing of rasters in constant memory."""
 
 import os
 import time
@@ -26,11 +26,12 @@ from approxsvm.runtime.evaluator import BoolArray, artifact_of
 from approxsvm.system.output_files import refuse_shared_files
 from approxsvm.system.threads import n_threads
 
-# Limits for GDAL's cache of blocks, of all files: it should hold the blocks of one window, or they are decoded again.
+# Limits on GDAL's cache of blocks for all files, which should hold all blocks of one window, because missing blocks are
+# decoded again.
 _LEAST_CACHE_BYTES = 32 << 20
 _MOST_CACHE_BYTES = 128 << 20
-_WORK_BYTES = 48 << 20  # for the pixels and answers of all threads
-_FEWEST_PIXELS = 1 << 10  # of a piece of a window
+_WORK_BYTES = 48 << 20  # memory for the pixels and predictions of all threads
+_FEWEST_PIXELS = 1 << 10  # minimum for a piece of a window
 _MOST_PIXELS = 1 << 17
 
 
@@ -47,7 +48,7 @@ def run(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
-    """Implement `score_raster`; the figures go into `scoring`."""
+    """Implement `score_raster`; add the figures of the run to `scoring`."""
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     pixels = PixelModel(artifact_of(model), outputs)
     layout = Layout.of(pixels.artifact, pixels.outputs, probability_scale)
@@ -77,7 +78,7 @@ def _fingerprint(pixels: PixelModel, reading: Mapping[str, Any], scale: int | No
 
 
 def _part_of(progress: Progress | None, k: int, n: int) -> Progress | None:
-    """Return the progress of all scenes from the progress of one."""
+    """Return a function that converts the progress of scene k to the progress of all n scenes."""
     return None if progress is None else lambda pixels, share: progress(pixels, (k + (share or 0.0)) / n)
 
 
@@ -93,7 +94,7 @@ class _Work:
     tell: Any
 
     def pieces(self, stack: Stack, tiling: Tiling, scoring: Scoring) -> Generator["_Piece", None, None]:
-        """Read the windows; yield them in pieces of full rows, one for a thread each."""
+        """Read the windows; yield pieces of full rows, one piece for each thread."""
         n_bands = len(stack.bands)
         bytes_per_pixel = n_bands * (stack.dtype.itemsize + 8) + 16 * len(self.layout.names)
         most = _WORK_BYTES // (self.n_workers + 3) // bytes_per_pixel
@@ -111,7 +112,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Some rows of a window."""
+    """Consecutive rows of a window."""
 
     window: Window
     rows: slice
@@ -121,7 +122,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class _Result:
-    """Answers of a piece, before they are written."""
+    """Predictions for a piece that have not been written yet."""
 
     piece: _Piece
     bands: npt.NDArray[Any]
@@ -133,7 +134,7 @@ class _Result:
 def _answer(work: _Work, piece: _Piece) -> _Result:
     start = time.perf_counter()
     n_bands, height, width = piece.block.shape
-    rows = piece.block.reshape(n_bands, height * width).T  # a view: full rows of a window lie one after another
+    rows = piece.block.reshape(n_bands, height * width).T  # a view, because full rows of a window are contiguous
     has_data = None if piece.has_data is None else piece.has_data.ravel()
     answered = work.pixels.answer(rows, has_data)
     bands = work.layout.encoded(answered, height * width).reshape(-1, height, width)
@@ -151,7 +152,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
         results = overlapped(work.pieces(stack, tiling, scoring), partial(_answer, work), work.n_workers)
         # The output is opened first, and closed after the threads have ended.
         with (
-            rasterio.Env(GDAL_CACHEMAX=_cache_bytes(stack, tiling)),  # an int is a number of bytes
+            rasterio.Env(GDAL_CACHEMAX=_cache_bytes(stack, tiling)),  # an int means bytes
             open_raster(path, stack.grid, stack.ground_points, work.layout, tiling, overviews=work.overviews) as write,
             closing(results),
         ):
@@ -173,7 +174,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
 
 def _cache_bytes(stack: Stack, tiling: Tiling) -> int:
     """Return the size of GDAL's cache for a scene."""
-    needed = _LEAST_CACHE_BYTES // 2  # for the output
+    needed = _LEAST_CACHE_BYTES // 2  # part for the output
     for band in stack.bands:
         height, width = (min(block, size) for block, size in zip(band.block, tiling.size, strict=True))
         needed += height * width * -(-tiling.width // width) * band.dtype.itemsize
@@ -181,7 +182,7 @@ def _cache_bytes(stack: Stack, tiling: Tiling) -> int:
 
 
 def _count(scoring: Scoring, name: str, result: _Result) -> None:
-    """Add the figures of a result."""
+    """Add the figures of a result to `scoring`."""
     window, n_pixels = result.piece.window, result.bands[0].size
     scoring.n_rows += n_pixels
     scoring.n_bad += n_pixels - result.n_answered

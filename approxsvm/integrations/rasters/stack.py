@@ -1,4 +1,4 @@
-"""Input files of one grid, read as one stack of bands, with the pixels that have data."""
+"""Reader of input files with the same grid as one stack of bands, with a mask of the pixels that have data."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -22,18 +22,18 @@ from approxsvm.system.packages import import_package
 
 rasterio = import_package("rasterio", "raster", "reading rasters")
 
-_MAX_SHIFT = 1e-3  # limit of the distance between corners of two equal grids, in pixels
+_MAX_SHIFT = 1e-3  # maximum distance between corners of two equal grids, in pixels
 _MESSAGE_CHARACTERS = 300
 
 
 def gdal_failure(error: Exception) -> str:
-    """Return the words of GDAL itself for an error of rasterio."""
+    """Return GDAL's own message for an error from rasterio."""
     return " ".join(str(error.__cause__ or error).split())[:_MESSAGE_CHARACTERS]
 
 
 @contextmanager
 def naming(name: str, doing: str) -> Iterator[None]:
-    """Turn errors of GDAL into a DataFormatError that names a file."""
+    """Convert errors from GDAL to a DataFormatError that names a file."""
     try:
         yield
     except rasterio.errors.RasterioError as error:
@@ -41,7 +41,7 @@ def naming(name: str, doing: str) -> Iterator[None]:
 
 
 def open_quietly(*arguments: Any, **options: Any) -> Any:
-    """Open a file, without a warning if it has no place on the ground; not while other threads open files."""
+    """Open a file, without a warning about a missing georeference; no other thread may open files at the same time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
         return rasterio.open(*arguments, sharing=False, **options)
@@ -49,25 +49,25 @@ def open_quietly(*arguments: Any, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class Band:
-    """One band of an open file; `name` is its description, or its number among all bands."""
+    """Band of an open file; `name` is the description of the band, or its number among all bands."""
 
     file: Any
-    number: int  # from 1, in the file
+    number: int  # number of the band in the file, from 1
     name: str
     dtype: np.dtype[Any]
-    nodata: int | float | None  # the number that means no data, if the file declares one
+    nodata: int | float | None  # nodata value, if the file declares one
     factors: tuple[float, float]  # scale and offset that the file declares
-    block: tuple[int, int]  # height and width of the parts that the file can decode
+    block: tuple[int, int]  # height and width of the blocks in which the file is stored
     is_alpha: bool
 
 
 class Stack:
-    """The model's bands of some files with one grid, in the model's order.
+    """The model's bands, in the model's order, from files with the same grid.
 
-    `grid` are the size and place of all files, as keyword arguments of rasterio. The files are open until `opened` is
-    closed, and only one thread at a time may read. `bands` are numbers or names; by default, they are chosen by name or
-    position. The number `nodata` means no data in all of them. Raises InputError for files with different
-    grids, and bands that are missing.
+    `grid` contains the size and georeference of all files, as keyword arguments of rasterio. The files stay open until
+    `opened` is closed, and only one thread at a time may read. `bands` lists numbers or names; by default, bands are
+    chosen by name or position. `nodata` is a nodata value for every band. Raises InputError if files have different
+    grids or bands are missing.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Stack:
         self.ground_points = first.gcps
         every = _bands(self.files)
         self.bands = _chosen(every, model, bands, self.name, tell)
-        # A band that the model does not use is read like any other one, but is not looked at.
+        # A band that the model does not use is read like any other band, but its values are ignored.
         self._use = model.used.tolist()
         used = [self.bands[k] for k in self._use]
         self._masks = _masks(used, every)
@@ -113,9 +113,9 @@ class Stack:
             )
 
     def read(self, window: Window) -> tuple[npt.NDArray[Any], BoolArray | None]:
-        """Return the chosen bands of a window, shape (n_bands, height, width), and which pixels have data, None if all.
+        """Return the chosen bands of a window, and a mask of the pixels with data, or None if all pixels have data.
 
-        DataFormatError if a file is damaged there.
+        The shape of the bands is (n_bands, height, width). Raises DataFormatError if a file is damaged in the window.
         """
         block = np.empty((len(self.bands), window.height, window.width), self.dtype)
         has_data = np.ones((window.height, window.width), np.bool_)
@@ -143,7 +143,7 @@ class Stack:
 
 
 def _bands(files: Sequence[Any]) -> list[Band]:
-    """Return all bands; names that occur twice get the file's name in front, or their number."""
+    """Return all bands; if names occur twice, all get the file's name and, if needed, the number as a prefix."""
     found = [(file, k) for file in files for k in range(file.count)]
     names = [file.descriptions[k] or str(n) for n, (file, k) in enumerate(found, 1)]
     if len(set(names)) < len(names):
@@ -169,7 +169,7 @@ def _bands(files: Sequence[Any]) -> list[Band]:
 def _chosen(
     every: Sequence[Band], model: RawColumns, wanted: Sequence[int | str] | None, name: str, tell: Tell
 ) -> list[Band]:
-    """Choose the model's bands by number, name or position; alpha bands only if named, or if the number fits then."""
+    """Choose the model's bands by number, name or position; alpha bands are skipped unless chosen or needed."""
     by_name = {band.name: band for band in every}
     offered = [band for band in every if not band.is_alpha]
     sentences: list[str] = []
@@ -196,7 +196,7 @@ def _chosen(
 
 
 def _name_of(band: int | str, every: Sequence[Band]) -> str:
-    """Return the name of a band; a text of digits is a number, unless it is a name."""
+    """Return the name of a band; a string of digits is a band number unless a band has this name."""
     if isinstance(band, str):
         if not band.isdecimal() or any(band == one.name for one in every):
             return band
@@ -205,7 +205,7 @@ def _name_of(band: int | str, every: Sequence[Band]) -> str:
 
 
 def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, bool]]:
-    """Return the masks to read, as file, band and whether it is an alpha band; a declared number is not a mask."""
+    """Return the masks to read (file, band, whether the band is alpha); declared nodata values need no mask."""
     flags = rasterio.enums.MaskFlags
     found = {(band.file, band.number, True): None for band in every if band.is_alpha and band not in used}
     files = {band.file for band in used}
@@ -220,13 +220,13 @@ def _masks(used: Sequence[Band], every: Sequence[Band]) -> list[tuple[Any, int, 
 
 
 def _parts(file: Any) -> str:
-    """Return the end of a message, with the rasters inside a file, such as variables of NetCDF."""
+    """Return the end of a message that names the rasters inside a file, such as variables of a NetCDF file."""
     names = list(file.subdatasets)
     return f", but the rasters {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}" if names else ""
 
 
 def _check_same_grid(first: Any, other: Any) -> None:
-    """Raise InputError if two files differ in size, coordinate system or place."""
+    """Raise InputError if two files differ in size, coordinate system or position."""
     both = f"{first.name} and {other.name} have different"
     if first.shape != other.shape:
         sizes = " and ".join(f"{file.width} x {file.height}" for file in (first, other))

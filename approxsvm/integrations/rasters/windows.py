@@ -1,18 +1,18 @@
-"""Windows of a raster: whole blocks of the files where memory allows, so that each block is decoded once."""
+"""Windows of a raster, which consist of whole file blocks if memory suffices, so that each block is decoded once."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_WINDOW_BYTES = 16 << 20  # memory of a window; up to three are in memory
-_TILE = 16  # sizes of tiles in a TIFF file are multiples of this
+_WINDOW_BYTES = 16 << 20  # memory of a window; up to three windows are in memory
+_TILE = 16  # tile sizes in a TIFF file are multiples of this number
 _TILES = (512, 256, 128, 64, 32, _TILE)
-_SMALL = 256  # rasters of this width or height are written as strips
+_SMALL = 256  # rasters up to this width or height are written as strips
 
 
 @dataclass(frozen=True)
 class Window:
-    """A rectangle of pixels."""
+    """Rectangle of pixels."""
 
     row: int
     column: int
@@ -22,20 +22,20 @@ class Window:
 
 @dataclass(frozen=True)
 class Tiling:
-    """Size of the windows of a raster of `size`, and of the blocks in which answers are written.
+    """Size of the windows in a raster of the given `size`, and of the tiles in which predictions are written.
 
-    Windows fill tiles of the output completely where that is possible, so that each is compressed once.
+    If possible, windows consist of whole tiles of the output, so that each tile is compressed once.
     """
 
     size: tuple[int, int]  # height and width
     height: int
     width: int
-    group: int  # rows of pixels that windows fill from left to right: a block of the files is read before the next one
-    tile: tuple[int, int] | None  # height and width of tiles; None for strips as high as a window
+    group: int  # pixel rows that are processed together, one column of windows after the other
+    tile: tuple[int, int] | None  # height and width of tiles; None means strips as high as a window
 
     @classmethod
     def of(cls, size: tuple[int, int], blocks: Sequence[tuple[int, int]], bytes_per_pixel: int) -> "Tiling":
-        """Choose windows for a raster whose files have these `blocks`, (height, width)."""
+        """Choose windows for a raster; `blocks` lists the sizes of the files' blocks, (height, width)."""
         height, width = size
         block_height = min(max(rows for rows, _ in blocks), height)
         block_width = min(max(columns for _, columns in blocks), width)
@@ -45,7 +45,7 @@ class Tiling:
             rows, columns = _down(fit, max(step for step in steps if step <= fit)), width
         elif block_height * block_width <= most:
             rows, columns = block_height, _down(most // block_height, block_width)
-        else:  # the file's blocks do not fit
+        else:  # the blocks of the file exceed the memory
             columns = min(block_width, most)
             fit = most // columns
             rows = next((t for t in _TILES if t <= fit and block_height % t == 0), _down(fit, _TILE))
@@ -59,7 +59,7 @@ class Tiling:
         return cls(size, rows, columns, group, (tile_height or _TILE, tile_width))
 
     def windows(self) -> Iterator[Window]:
-        """Yield all windows, from the top."""
+        """Yield all windows, from top to bottom."""
         height, width = self.size
         for top in range(0, height, self.group):
             end = min(top + self.group, height)
@@ -69,5 +69,5 @@ class Tiling:
 
 
 def _down(number: int, step: int) -> int:
-    """Round down to a multiple of `step`, if the number is not smaller."""
+    """Round `number` down to a multiple of `step` unless `number` is less than `step`."""
     return number - number % step if number >= step else number

@@ -1,1 +1,1 @@
-"""Predictions for files of any size: found, read in batches, predicted, written to a temporary name and renamed."""
+"""Predictions for files of any size, which are read in batches; output files are renamed when complete."""

@@ -1,4 +1,4 @@
-"""score_dataset(), the public entry point to pipeline.py."""
+"""score_dataset(), the public function that calls pipeline.py."""
 
 from __future__ import annotations
 
@@ -28,62 +28,64 @@ def score_dataset(
 ) -> Scoring:
     """Predict files of any size in constant memory.
 
-    Batches of rows are read while earlier batches are predicted and written. Answers exactly equal the results of
-    `predict` and the related methods.
+    Batches of rows are read while earlier batches are predicted and written. Predictions are identical to the results
+    of `predict` and the related methods.
 
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models are applied in one pass; their columns begin with their names.
+        Several models are applied in one pass; the names of their output columns begin with the names in the mapping.
     inputs : path or sequence of paths
-        CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files; folders of them,
-        patterns like ``day=*/*.csv``, "-" for standard input. Columns are matched as by `Predictor.predict_arrow`. A
-        CSV file without a header has the columns 1, 2, ... LIBSVM text has a column "target", the first number of each
-        line, which can be kept; arrays have "row", the number of each row. A .npy file is mapped, a .npz file is read
-        into memory.
+        CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files, folders of such
+        files, patterns like ``day=*/*.csv``, or "-" for standard input. Columns are matched as in
+        `Predictor.predict_arrow`. A CSV file without a header has the columns 1, 2, ... LIBSVM text has a column
+        "target", the first number of each line, and arrays have a column "row", the number of each row; `keep` can
+        contain the names of these columns. A .npy file is memory-mapped, and a .npz file is read into memory.
     output : path
         A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
-        file for each input file; after a run that was killed, the same call continues with the first missing file.
+        file for each input file; if a run was killed, the same call continues with the first missing file.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str
-        Columns to copy to the output, before the predictions. Columns of a CSV file are copied as text, unchanged.
+        Columns to copy to the output, before the predictions. Columns of a CSV file are copied as unchanged strings.
     columns : sequence of str, optional
         The feature columns, in the models' order.
     on_error : {"fail", "null", "skip"}
-        What to do with rows that hold a null, NaN, infinity, text that is not a number, or a number beyond the model's
-        range.
+        How to treat rows that contain a null, NaN, infinity, a string that is not a number, or a number beyond the
+        model's range.
     input_format : {"csv", "parquet", "arrow", "libsvm", "numpy"}, optional
-        Default: by the name of each file; CSV for standard input; LIBSVM text for other names, without a delimiter,
-        unless the first bytes show another kind of file.
+        Default: the format that the name of each file implies, CSV for standard input, and LIBSVM text for other names
+        if `delimiter` is not given, unless the first bytes show another kind of file.
     output_format : {"csv", "parquet", "arrow"}, optional
-        Default: by the name; Parquet in a folder, CSV on standard output.
+        Default: the format that the output's name implies, Parquet in a folder, and CSV on standard output.
     delimiter : str, optional
-        Character between the columns of CSV inputs. Default: a comma. If given, files whose names imply no format are
-        CSV.
+        Character between the columns of CSV inputs. Default: a comma. If `delimiter` is given, files whose names imply
+        no format are read as CSV.
     header : bool, optional
-        Whether the first line of CSV inputs holds column names. Default: it does unless all its cells are numbers or
-        empty. 0, 1, 2, ... are names, as pandas writes them for an array; if they may be a row, `header` must decide.
+        Whether the first line of CSV inputs has column names. Default: True unless all cells of the line are numbers or
+        empty. The numbers 0, 1, 2, ... are taken for names, because pandas writes these numbers for an array; if the
+        first line may also be a row of data, `header` must be given.
     batch_rows : int, optional
-        Default: 65,536, or fewer with more than 32 columns.
+        Number of rows in a batch. Default: 65,536, or fewer with more than 32 columns.
     n_jobs : int, optional
         Number of threads that predict. Default: all processors.
     progress : callable, optional
-        Called with the number of rows written, and the fraction of the input that they are, or None if it is unknown.
+        Called with the number of rows written and the fraction of the input processed so far (None if unknown).
 
     Returns
     -------
     Scoring
+        Figures of the run.
 
     Raises
     ------
     InputError
-        A column is missing, an output does not exist, or a row is bad; the message names file and row. Also if the
+        A column is missing, an output does not exist, a row is bad (the message names the file and the row), or the
         output is the same file as an input or a model, under any name.
     DataFormatError
-        A file is not in the expected format.
+        A file does not have the expected format.
     OSError
-        A file cannot be read or written. Files under their final names are complete.
+        A file cannot be read or written. Output files under their final names are complete.
     MissingPackageError
         pyarrow is not installed: ``pip install 'approxsvm[arrow]'``.
 
@@ -95,7 +97,7 @@ def score_dataset(
     >>> scored.n_rows
     150
     """
-    from approxsvm.integrations.scoring.pipeline import run  # imported here because it needs pyarrow
+    from approxsvm.integrations.scoring.pipeline import run  # imported here because the module needs pyarrow
 
     scoring = Scoring()
     run(

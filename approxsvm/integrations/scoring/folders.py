@@ -1,4 +1,4 @@
-"""An output folder, with a file for each input file; a run that was killed continues there."""
+"""Output folders, which have a file for each input file, so that a killed run can be continued."""
 
 import hashlib
 import json
@@ -15,29 +15,29 @@ RECORD = "_approxsvm_score.json"  # other programs skip files that begin with an
 
 
 def is_folder(output: str) -> bool:
-    """Return whether an output is a folder, or, if nothing exists there, would be one by its name."""
+    """Return whether an output is a folder or, if nothing exists at its path, has the name of a folder."""
     if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
         return False
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
 
 
 def model_files(model: Any) -> Iterator[tuple[str, File]]:
-    """Yield the files of a model, or of a mapping of names to models, with their names in messages."""
+    """Yield a name for messages and the file, for each file of a model or of the models in a mapping."""
     for one in model.values() if isinstance(model, Mapping) else [model]:
         if isinstance(one, (str, os.PathLike)):
             yield f"model {os.fspath(one)}", one
 
 
 def checksum(data: bytes) -> str:
-    """Return the SHA-256 in hexadecimal."""
+    """Return the SHA-256 of `data` in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 class PartFolder:
-    """A folder of answers, with one file for each input file, and a record of the models and options.
+    """Folder of predictions, with one file (a part) for each input file, and a record of the models and options.
 
-    A run with the same record continues one that was killed: a part that exists is complete, and is kept unless it is
-    older than its source. Raises InputError if two sources would have the same part.
+    A run with the same record continues a run that was killed: existing parts are complete, and a part is kept unless
+    it is older than its source. Raises InputError if two sources would have the same part.
     """
 
     def __init__(self, folder: Path, kind: str, suffix: str, sources: Sequence[Source]) -> None:
@@ -55,14 +55,14 @@ class PartFolder:
             self.paths[source] = path
 
     def written(self) -> Iterator[tuple[str, Path]]:
-        """Yield all files that may be written, with their names in messages."""
+        """Yield a name for messages and the path, for each file that may be written."""
         for path in (*self.paths.values(), self._folder / RECORD):
             yield f"output {path}", path
 
     def claim(self, options: Mapping[str, Any]) -> list[Source]:
-        """Write the record of a run with these options; return the sources that have no complete part yet.
+        """Write the record of a run with the given options; return the sources that have no complete part yet.
 
-        Raises InputError if other files would be overwritten.
+        Raises InputError if the run would overwrite files of other runs or programs.
         """
         self._write_record(options)
         return [source for source in self.paths if not self._is_done(source)]

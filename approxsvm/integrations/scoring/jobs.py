@@ -1,4 +1,4 @@
-"""Models and options in the form in which workers of a cluster get them; each process opens a model once."""
+"""Models and options that are sent to the workers of a cluster; each process opens a model once."""
 
 import threading
 from collections import OrderedDict
@@ -13,9 +13,9 @@ from approxsvm.integrations.arrow.batches import OnError, Scorer
 from approxsvm.integrations.scoring.folders import checksum
 from approxsvm.runtime.evaluator import Evaluator, artifact_of
 
-_MOST_OPEN = 8  # limit of jobs whose models a worker keeps open
+_MOST_OPEN = 8  # maximum number of jobs whose models a worker keeps open
 _open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
-# Models by checksum, shared by jobs with other outputs or columns.
+# Models by checksum, which jobs with different outputs or columns share.
 _open_models: WeakValueDictionary[str, Evaluator] = WeakValueDictionary()
 _lock = threading.Lock()
 
@@ -29,8 +29,8 @@ class Job:
     keep: tuple[str, ...]
     columns: tuple[str, ...] | None
     on_error: OnError
-    version: str  # the version of approxsvm that made the job
-    # The artifacts by name; empty if they are sent separately.
+    version: str  # version of approxsvm with which the job was created
+    # The artifacts by name; empty if the artifacts are sent separately.
     contents: dict[str, bytes] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -42,7 +42,7 @@ class Job:
         columns: Sequence[str] | None,
         on_error: OnError,
     ) -> "Job":
-        """Make a job from a model or a mapping of names to models."""
+        """Create a job from a model or a mapping of names to models."""
         models = model if isinstance(model, Mapping) else {"model": model}
         contents = {str(name): artifact_of(one).data for name, one in models.items()}
         checksums = tuple((name, checksum(data)) for name, data in contents.items())
@@ -59,10 +59,10 @@ class Job:
         return replace(self, contents={})
 
     def scorer(self, contents: Callable[[], Mapping[str, bytes]]) -> Scorer:
-        """Return the scorer of this job; the first call in a process opens it.
+        """Return the scorer of this job, which the first call in a process opens.
 
-        Fails for another version or checksum. `contents` returns the artifacts by name; it is called only if one of
-        them has to be opened.
+        Raises an error if the version or a checksum differs. `contents` returns the artifacts by name, and is called
+        only if an artifact has to be opened.
         """
         installed = version("approxsvm")
         if installed != self.version:

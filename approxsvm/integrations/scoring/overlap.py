@@ -1,4 +1,4 @@
-"""Reading, work and writing at the same time, in order and with bounded memory."""
+"""Concurrent reading, processing and writing of items, in order and with bounded memory."""
 
 from collections import deque
 from collections.abc import Callable, Generator
@@ -15,11 +15,11 @@ def overlapped(
 ) -> Generator[Result, None, None]:
     """Yield the results of `work` for all items, in order.
 
-    One thread reads an item ahead, `n_workers` threads work on one each, and the consumer writes: at most `n_workers` +
-    3 items are in memory.
+    One thread reads the next item, each of `n_workers` threads processes an item, and the caller writes results. At
+    most `n_workers` + 3 items are in memory.
     """
     pending: deque[Future[Result]] = deque()
-    # The threads end before the files that they read are closed.
+    # The threads end before the caller closes the files that they read.
     with closing(items), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as workers:
         try:
             upcoming = reader.submit(next, items, None)

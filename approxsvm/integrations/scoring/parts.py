@@ -1,4 +1,4 @@
-"""Output files, written to a temporary name and renamed when complete."""
+"""Output files, which are written to a temporary name and renamed when complete."""
 
 import io
 import re
@@ -23,7 +23,7 @@ Write = Callable[[Any], None]
 
 
 def output_format(output: str, requested: str | None, is_folder: bool) -> str:
-    """Return the format to write; raise InputError if none is given or implied, or the output does not support it."""
+    """Return the output format; raise InputError if the format is unknown, or if the output does not support it."""
     if requested is not None and requested not in OUTPUT_FORMATS:
         raise InputError(f"the output format must be one of {', '.join(OUTPUT_FORMATS)}, not {requested!r}")
     if output == STANDARD:
@@ -40,7 +40,7 @@ def output_format(output: str, requested: str | None, is_folder: bool) -> str:
 
 @contextmanager
 def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
-    """Yield a function that appends batches to a file; the complete file appears when the block ends without error."""
+    """Yield a function that appends batches to a file; the file appears, complete, if the block ends without error."""
     if path == STANDARD:
         if sys.stdout is None:
             raise InputError("standard output is closed")
@@ -63,7 +63,7 @@ def _opened(file: Any, schema: Any, kind: str, *, is_stream: bool = False) -> An
 
 
 class _OneColumn:
-    """Writer of a CSV file of one column, in which a null is "" like in pandas: readers skip an empty line."""
+    """Writer of a CSV file with one column; nulls are written as "", as in pandas, because readers skip empty lines."""
 
     def __init__(self, file: Any, schema: Any) -> None:
         self._file, self._csv = file, import_package("pyarrow.csv", "arrow", "writing CSV files")
@@ -76,13 +76,13 @@ class _OneColumn:
         self.close()
 
     def write_batch(self, batch: Any) -> None:
-        """Append a batch."""
+        """Append a batch to the file."""
         self._write(batch, with_name=False)
 
     def _write(self, batch: Any, *, with_name: bool) -> None:
         column, text = batch.column(0), io.BytesIO()
         is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        if is_text and column.null_count:  # Arrow quotes empty texts; lines within other texts stay as they are
+        if is_text and column.null_count:  # Arrow quotes empty strings; line breaks within strings are unchanged
             batch = pa.RecordBatch.from_arrays([column.fill_null("")], schema=batch.schema)
         self._csv.write_csv(batch, text, self._csv.WriteOptions(include_header=with_name))
         written = text.getvalue()
@@ -93,7 +93,7 @@ class _OneColumn:
 
 
 def _check_types(schema: Any, kind: str) -> None:
-    """Raise InputError for a column type that files of this kind do not support."""
+    """Raise InputError for a column type that the file format does not support."""
     for column in schema:
         nothing = pa.RecordBatch.from_arrays([pa.nulls(1, column.type)], [column.name])
         try:
@@ -113,7 +113,7 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
     try:
         yield made.write_batch
     except BaseException as error:
-        with suppress(Exception):  # only the first failure is reported
+        with suppress(Exception):  # only the first error is reported
             made.close()
         if isinstance(error, pa.ArrowException):
             _check_types(schema, kind)
@@ -123,7 +123,7 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
 
 
 def run_fingerprint(scorer: Scorer) -> dict[str, Any]:
-    """Return models and options as the record of a folder stores them."""
+    """Return the models and options that the record of an output folder stores."""
     return {
         "models": {name: checksum(evaluator.artifact.data) for name, evaluator in scorer.evaluators.items()},
         "outputs": {name: answer.outputs for name, answer in scorer.answers.items()},

@@ -1,4 +1,4 @@
-"""Concurrent reading, prediction and writing, in constant memory."""
+"""Concurrent reading, prediction and writing of tables in constant memory."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ from approxsvm.system.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # types with the same values
+_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # shorter types for the same values
 
 
 def run(
@@ -43,11 +43,11 @@ def run(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> None:
-    """Implement `score_dataset`; the figures go into `scoring`."""
+    """Implement `score_dataset`; add the figures of the run to `scoring`."""
     start, n_workers = time.perf_counter(), n_threads(n_jobs)
     scorer = Scorer(open_evaluators(model), **wanted)
     in_folder = is_folder(output)
-    how = Reading(*reading, tell=cache(warn))  # called in the reading thread, once for all files
+    how = Reading(*reading, tell=cache(warn))  # the reading thread calls `tell` once for all files
     unnamed = "libsvm" if how.delimiter is None else "csv"
     sources = find_sources(inputs, input_format, Path(output) if in_folder else None, unnamed=unnamed)
     kind = parts.output_format(output, output_format, in_folder)
@@ -60,7 +60,7 @@ def run(
         scoring.n_kept = len(sources) - len(remaining)
     share = _Share(remaining, progress)
     with closing(overlapped(_blocks(remaining, scorer, how, scoring), _score, n_workers)) as results:
-        for first in results:  # the first result of each output file
+        for first in results:  # `first` is the first result for each output file
             path = output if folder is None else folder.path(remaining[first.source])
             _write(path, kind, _for_one_file(first, results, by_source=folder is not None), scoring, share)
             scoring.written.append(path)
@@ -81,14 +81,14 @@ def _written(output: str) -> Iterator[tuple[str, File]]:
 
 
 def _open_file(name: str, stream: Any) -> Iterator[tuple[str, File]]:
-    """Yield the file of a stream, if it has one."""
+    """Yield the file of a stream if there is one."""
     with suppress(AttributeError, OSError, ValueError):
         yield name, stream.fileno()
 
 
 @dataclass(frozen=True)
 class _Result:
-    """Answers of a block, before they are written."""
+    """Predictions for a block that have not been written yet."""
 
     source: int
     schema: Any
@@ -119,7 +119,7 @@ def _blocks(
 
 
 def _for_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
-    """Yield the first result and the others for the same file: up to the end of its source, or all results."""
+    """Yield the results for the same output file as `first`: all results, or all up to the end of the source."""
     for result in chain([first], results):
         yield result
         if by_source and result.is_end:
@@ -143,7 +143,7 @@ def _write(path: str, kind: str, results: Iterator[_Result], scoring: Scoring, s
 
 
 def _with_schema(batch: Any, schema: Any, name: str) -> Any:
-    """Cast a batch of another file to the columns of the first one."""
+    """Cast a batch from another file to the column types of the first file."""
     if batch.schema == schema:
         return batch
     try:
@@ -156,7 +156,7 @@ def _with_schema(batch: Any, schema: Any, name: str) -> Any:
 
 
 def _check_casts(given: Any, schema: Any) -> None:
-    """Raise ArrowTypeError for casts that would lose values: Arrow rounds or truncates some of them silently."""
+    """Raise ArrowTypeError for casts that could change values, because Arrow may round or truncate values silently."""
     for one, kept in zip(given, schema, strict=True):
         both = [pa.field("", _SHORT.get(column.type, column.type)) for column in (kept, one)]
         common = pa.unify_schemas([pa.schema([column]) for column in both], promote_options="permissive")
@@ -165,7 +165,7 @@ def _check_casts(given: Any, schema: Any) -> None:
 
 
 class _Share:
-    """The fraction of all sources that has been scored, by bytes."""
+    """Fraction of all sources, in bytes, that has been processed."""
 
     def __init__(self, sources: Sequence[Source], progress: Progress | None) -> None:
         self.names = [source.name for source in sources]
@@ -180,7 +180,7 @@ class _Share:
                 done += size or 0
 
     def tell(self, n_rows: int, result: _Result) -> None:
-        """Report that a result has been written."""
+        """Report progress after a result has been written."""
         if self._progress is None:
             return
         if self._starts is None or result.share is None:

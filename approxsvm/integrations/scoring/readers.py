@@ -1,4 +1,4 @@
-"""Readers of files as blocks of rows, a batch at a time, with a name for every row."""
+"""Readers that split files into blocks of rows and name every row."""
 
 import codecs
 import contextlib
@@ -24,23 +24,23 @@ from approxsvm.system.packages import import_package
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_TEXT_BYTES = 1 << 22  # parsed at a time from a CSV or LIBSVM file; a line of a CSV file must be shorter
-_LIBSVM_BYTES = 64  # added for each feature of a line of LIBSVM text: index, number, and ample margin
-_COLUMN_BYTES = 1 << 16  # read at a time from a column chunk of a Parquet file, however large the row group is
-_MAX_NUMBERS = 1 << 21  # limit for a batch
+_TEXT_BYTES = 1 << 22  # bytes parsed at once from a CSV or LIBSVM file; lines of a CSV file must be shorter
+_LIBSVM_BYTES = 64  # bytes for each feature in a line of LIBSVM text: the index, the number, and a margin
+_COLUMN_BYTES = 1 << 16  # bytes read at once from a column chunk of a Parquet file, for row groups of any size
+_MAX_NUMBERS = 1 << 21  # maximum number of values in a batch
 _MAX_ROWS = 1 << 16
-ROW = "row"  # column name of the number of a row in an array
-TARGET = "target"  # column name of the first number of a line of LIBSVM text
+ROW = "row"  # name of the column with the row numbers of an array
+TARGET = "target"  # name of the column with the first number in each line of LIBSVM text
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Options for reading files; InputError for a `batch_rows` below 1 or a delimiter of several characters."""
+    """Options for reading files; an invalid `batch_rows` or `delimiter` raises InputError."""
 
-    batch_rows: int | None = None  # None: chosen by `rows_of`
-    delimiter: str | None = None  # between columns of CSV files; None: a comma
-    header: bool | None = None  # whether the first line of a CSV file has names; None: `has_names` decides
-    tell: Tell | None = None  # called with a sentence if columns are taken by position
+    batch_rows: int | None = None  # number of rows in a batch; None means as `rows_of` chooses
+    delimiter: str | None = None  # character between columns of CSV files; None means a comma
+    header: bool | None = None  # whether the first line of a CSV file has names; None means as `has_names` detects
+    tell: Tell | None = None  # function called with a sentence if columns are matched by position
 
     def __post_init__(self) -> None:
         if self.batch_rows is not None:
@@ -49,7 +49,7 @@ class Reading:
             raise InputError(f"the delimiter is {self.delimiter!r}, but must be one character")
 
     def rows_of(self, n_columns: int) -> int:
-        """Return `batch_rows`, or as many rows as fit 16 MB of float64."""
+        """Return `batch_rows`, or by default the number of rows that fit into 16 MB as float64."""
         return self.batch_rows or max(1, min(_MAX_ROWS, _MAX_NUMBERS // max(n_columns, 1)))
 
 
@@ -57,13 +57,13 @@ Blocks = tuple[BoundScorer, Iterator[Block]]
 
 
 def open_source(source: Source, scorer: Scorer, reading: Reading) -> Blocks:
-    """Open a file; return a scorer for its blocks and an iterator over them.
+    """Open a file; return a scorer for the blocks of the file, and an iterator over the blocks.
 
-    Errors name the file: InputError for a missing or non-numeric column, DataFormatError for a malformed file (also
-    raised while its blocks are read), OSError for a file that cannot be read.
+    Errors name the file. Raises InputError if a column is missing or not numeric, DataFormatError if the file is
+    malformed (also while blocks are read), and OSError if the file cannot be read.
     """
     if source.regular_path is not None:
-        open(source.regular_path, "rb").close()  # raises an error that names the file, which Arrow's may not
+        open(source.regular_path, "rb").close()  # raises an error that names the file, unlike some Arrow errors
     with contextlib.ExitStack() as opened:
         try:
             scorer_of_blocks, blocks = _READERS[source.format](source, scorer, reading, opened)
@@ -78,7 +78,7 @@ _ARROW_ERRORS = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError)
 
 
 def _naming_file(source: Source, blocks: Iterator[Block], opened: contextlib.ExitStack) -> Iterator[Block]:
-    """Yield the blocks, with the file's name in errors; close the opened files at the end."""
+    """Yield the blocks, add the name of the file to errors, and close the opened files at the end."""
     try:
         with opened:
             yield from blocks
@@ -103,7 +103,7 @@ def _open_parquet(source: Source, scorer: Scorer, reading: Reading, opened: cont
     parquet = import_package("pyarrow.parquet", "arrow", "reading Parquet files")
     if source.path is None:
         raise InputError("a Parquet file cannot be read from standard input, as its index is at the end")
-    # Column chunks are read in pieces: a row group, which may be the whole file, need not fit in memory.
+    # Column chunks are read in pieces, so that a row group, which may be the whole file, need not fit in memory.
     file = opened.enter_context(parquet.ParquetFile(source.path, buffer_size=_COLUMN_BYTES, pre_buffer=False))
     schema = file.schema_arrow
     features = scorer.features(schema.names, tell=reading.tell)
@@ -127,7 +127,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if path is not None:
         with open(path, "rb") as file:
             is_file = file.read(6) == b"ARROW1"
-        # Mapped, so that uncompressed columns are read once.
+        # The file is memory-mapped, so that uncompressed columns are read once.
         stream: Any = opened.enter_context(pa.memory_map(os.fspath(path)))
     else:
         stream = source.open_stream(opened)
@@ -142,7 +142,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     if not is_file:
         batches = iter(reader)
     else:
-        # Other columns of a compressed file would also be decompressed.
+        # Without `included_fields`, unused columns of a compressed file would also be decompressed.
         options = pa.ipc.IpcReadOptions(included_fields=sorted(map(schema.get_field_index, needed)))
         reader = pa.ipc.open_file(stream, options=options)
         n_batches = reader.num_record_batches
@@ -151,7 +151,7 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
     def blocks() -> Iterator[Block]:
         first = 0
         for k, whole in enumerate(batches):
-            # Without this, Arrow trusts the buffer sizes in the file and would read beyond them.
+            # Without validation, Arrow trusts the offsets in the file, and could read beyond the buffers.
             whole.validate()
             for batch in pieces(whole.select(needed), n_rows):
                 batch.validate(full=True)
@@ -162,9 +162,9 @@ def _open_arrow(source: Source, scorer: Scorer, reading: Reading, opened: contex
 
 
 class _Text:
-    """A text stream for Arrow that allows a look at its first lines.
+    """Text stream for Arrow whose first lines can be read in advance.
 
-    `position` is the number of bytes read from an uncompressed file.
+    `position` is the number of bytes read so far, after decompression.
     """
 
     closed = False
@@ -180,17 +180,17 @@ class _Text:
         self._head = b""
 
     def first_lines(self) -> tuple[bytes, bytes]:
-        """Return the first two lines that are not blank, including quoted line breaks; empty if there are none."""
+        """Return the first two nonblank lines, including quoted line breaks, or empty bytes for missing lines."""
         self._head = self._stream.read(_TEXT_BYTES)
         text = self._head.lstrip(b"\r\n")
         first = _first_line(text)
         second = _first_line(text[len(first) :].lstrip(b"\r\n"))
         if not second and len(self._head) < _TEXT_BYTES:
-            self._head += b"\n"  # Arrow rejects a file that ends within the line of names
+            self._head += b"\n"  # Arrow rejects a file whose header has no line break
         return first, second
 
     def read(self, n: int) -> bytes:
-        """Read up to n bytes, like a file."""
+        """Read up to n bytes, as from a file."""
         head, self._head = self._head[:n], self._head[n:]
         data: bytes = head + self._stream.read(n - len(head))
         self.position += len(data)
@@ -205,7 +205,7 @@ class _Text:
 
 
 def _first_line(text: bytes) -> bytes:
-    """Return the text up to the first line break outside quotation marks, or all of it."""
+    """Return the text up to the first line break outside quotation marks, or the whole text."""
     n_bytes = n_quotes = 0
     for line in text.splitlines(keepends=True):
         n_bytes += len(line)
@@ -216,7 +216,7 @@ def _first_line(text: bytes) -> bytes:
 
 
 def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
-    """Open a CSV file; features are parsed later, when a block is scored: in parallel, and with bad rows named."""
+    """Open a CSV file; features are parsed when a block is scored, in parallel, so that messages can name bad rows."""
     arrow_csv = import_package("pyarrow.csv", "arrow", "reading CSV files")
     text = _Text(source, opened)
     delimiter = reading.delimiter or ","
@@ -230,12 +230,13 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     values = below if is_named else names
     if not is_named:
         names = [str(k + 1) for k in range(len(names))]
-    # As in pandas, a column of truth values holds nothing else; the first row tells, however blocks are cut.
+    # As in pandas, a boolean column contains only booleans. The first row determines which columns are boolean, so the
+    # result does not depend on the division into blocks.
     truths = {name for name, cell in zip(names, values, strict=False) if cell.strip('"').lower() in ("true", "false")}
     features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
-    ragged = array("q")  # numbers of the rows that are left out
-    lost: list[str] = []  # messages about such rows that have not been reported yet
+    ragged = array("q")  # numbers of the rows that Arrow omits
+    lost: list[str] = []  # messages about omitted rows that have not been reported yet
 
     def handle_ragged(row: Any) -> str:
         if scorer.on_error != "skip":
@@ -253,7 +254,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     how.invalid_row_handler = handle_ragged
     reader = arrow_csv.open_csv(
         pa.PythonFile(text, mode="r"),
-        # Arrow numbers lines only with a single thread, which is fast enough because it parses no numbers.
+        # Arrow numbers lines only with a single thread, which is fast enough, because Arrow parses no numbers here.
         read_options=arrow_csv.ReadOptions(
             use_threads=False, block_size=_TEXT_BYTES, column_names=None if is_named else names
         ),
@@ -263,7 +264,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
             column_types=dict.fromkeys(needed, pa.string()),
             null_values=[""],
             strings_can_be_null=True,
-            quoted_strings_can_be_null=False,  # an empty string is in quotes
+            quoted_strings_can_be_null=False,  # a quoted empty string is not null
             check_utf8=False,
         ),
     )
@@ -272,7 +273,7 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
 
     def place(first: int) -> Callable[[int], str]:
         def name(row: int) -> str:
-            # The k-th ragged row follows ragged[k] - k other rows.
+            # There are ragged[k] - k other rows before the k-th ragged row.
             n_ragged = bisect_right(range(len(ragged)), first + row, key=lambda k: ragged[k] - k)
             return f"{source.name}, row {first + row + n_ragged}"
 
@@ -304,7 +305,7 @@ def _cells(line: bytes, how: Any) -> list[str]:
 
 
 def _as_written(batch: Any, names: Set[str]) -> Any:
-    """Replace empty cells of these columns by empty strings."""
+    """Replace null in the columns `names` by empty strings, as in the file."""
     columns = [
         column.fill_null("") if name in names and column.null_count else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -313,7 +314,7 @@ def _as_written(batch: Any, names: Set[str]) -> Any:
 
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
-    """Replace cells that are not UTF-8 by null; return the batch, and the reasons by row."""
+    """Replace cells that are not valid UTF-8 by null; return the batch, and the reason for each such row."""
     unreadable: dict[int, str] = {}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -384,7 +385,7 @@ def _open_libsvm(source: Source, scorer: Scorer, reading: Reading, opened: conte
 
 
 def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, Any, dict[int, str], list[int]]:
-    """Parse LIBSVM text; also return the reasons for unreadable rows, which are empty, and the rows without a label."""
+    """Parse LIBSVM text; also return the reasons for unreadable rows, which become empty, and rows without a label."""
     unreadable: dict[int, str] = {}
     try:
         parts = [_native.parse_libsvm_data(text)[:4]]
@@ -408,7 +409,7 @@ def _parse(text: bytes, width: int, first_index: int) -> tuple[Any, Any, Any, An
 
 
 def _parse_line(text: bytes) -> tuple[tuple[Any, Any, Any, Any], str]:
-    """Parse a line; one that is not readable gives an empty row and the reason."""
+    """Parse a line; return an empty row and the reason if the line is not readable."""
     try:
         return _native.parse_libsvm_data(text)[:4], ""
     except DataFormatError as error:
@@ -432,7 +433,7 @@ def _outside(indptr: Any, indices: Any, width: int, first_index: int) -> list[in
 
 
 def _open_numpy(source: Source, scorer: Scorer, reading: Reading, opened: contextlib.ExitStack) -> Blocks:
-    from approxsvm.frontends.data import read_rows  # imported here because it needs SciPy
+    from approxsvm.frontends.data import read_rows  # imported here because the module needs SciPy
 
     if scorer.columns is not None:
         raise InputError("an array has no columns to choose")

@@ -1,11 +1,11 @@
-"""The result of a run over files, and its progress."""
+"""Result and progress of a run over files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-# Called with the number of rows written, and the fraction of the input that they are, None if unknown.
+# Called with the number of rows written and the fraction of the input processed so far (None if unknown).
 Progress = Callable[[int, "float | None"], None]
-_MAX_REASONS = 100  # limit for all files together
+_MAX_REASONS = 100  # maximum number of reasons for all files together
 
 
 @dataclass
@@ -15,19 +15,19 @@ class Scoring:
     Attributes
     ----------
     n_rows : int
-        Rows that were read.
+        Number of rows that were read.
     n_bad : int
-        Rows without an answer.
+        Number of rows without a prediction.
     bad_rows : list of str
         File, row and fault of the first hundred bad rows.
     written : list of str
         Files that were written.
     n_kept : int
-        Files that were complete from an earlier run.
+        Number of files that an earlier run had completed.
     seconds : float
         Duration of the run.
     seconds_reading, seconds_predicting, seconds_writing : float
-        Time of each stage, added up over threads; the stages overlap.
+        Time of each stage, summed over threads; the stages overlap.
     """
 
     n_rows: int = 0
@@ -42,5 +42,5 @@ class Scoring:
 
     @property
     def n_reasons_left(self) -> int:
-        """Number of further bad rows that `bad_rows` takes."""
+        """Number of bad rows that can still be added to `bad_rows`."""
         return _MAX_REASONS - len(self.bad_rows)

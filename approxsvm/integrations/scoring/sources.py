@@ -1,4 +1,4 @@
-"""Search for the files to score: names, folders, patterns and standard input become a list with formats."""
+"""Search for the files to score: names, folders, patterns and standard input become a list of files with formats."""
 
 import glob
 import os
@@ -26,7 +26,7 @@ SUFFIXES = {
     ".npy": "numpy",
     ".npz": "numpy",
 }
-# Kinds of files that `score_raster` reads, in the words of `file_kinds`.
+# Kinds of files that `score_raster` reads, as `file_kinds` names them.
 RASTERS = (
     "a TIFF image",
     "a JPEG 2000 image",
@@ -36,9 +36,9 @@ RASTERS = (
     "a NetCDF file",
     "an ERDAS image",
 )
-_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # of names that do not exist
+_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # suffixes that mean a raster if the file does not exist
 _BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are TIFF images themselves
-# Remedies for other kinds; those without one are named, too.
+# Remedies in messages about files of other kinds.
 _REMEDIES = {
     **dict.fromkeys(RASTERS, "score_raster reads it (pip install 'approxsvm[raster]')"),
     "a NumPy array (.npy)": "give it the suffix .npy",
@@ -53,28 +53,28 @@ _REMEDIES = {
     "a pickle": "save its rows by numpy.save or to_parquet",
     "text in UTF-16": "save it as UTF-8",
 }
-# Kinds of text that may be rows, or that the readers explain better.
+# Kinds of text that may contain rows, or for which the readers have better messages.
 _ROWS = ("", "a LIBSVM data file", "an empty file", "a range file of svm-scale")
 COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-STANDARD = "-"  # input or output
+STANDARD = "-"  # name of standard input and standard output
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file to score."""
+    """File to score."""
 
-    path: Path | None  # None is standard input
-    name: str  # for messages
+    path: Path | None  # None means standard input
+    name: str  # name in messages
     format: str  # one of `FORMATS`
-    relative: PurePath  # its path within the folder or pattern that the user gave
+    relative: PurePath  # path of the file within the folder or pattern that the user gave
 
     @property
     def regular_path(self) -> Path | None:
-        """Path of a regular file; None for a pipe."""
+        """Path of the source; None for sources that are not regular files, such as pipes."""
         return self.path if self.path is not None and self.path.is_file() else None
 
     def open_stream(self, opened: ExitStack) -> IO[bytes]:
-        """Open a stream of its bytes, which is closed with `opened`; raise InputError if standard input is closed."""
+        """Open the source as a stream that `opened` closes; raise InputError if standard input is closed."""
         if self.path is not None:
             return opened.enter_context(open(self.path, "rb"))
         if sys.stdin is None:
@@ -83,7 +83,7 @@ class Source:
 
 
 def format_of(name: str | os.PathLike[str]) -> str | None:
-    """Return the format that a file's name implies, compressed or not; None if it implies none."""
+    """Return the format that a file's name implies, compressed or not; None if the name implies no format."""
     path = PurePath(name)
     if path.suffix.lower() in COMPRESSED:
         path = path.with_suffix("")
@@ -91,9 +91,9 @@ def format_of(name: str | os.PathLike[str]) -> str | None:
 
 
 def _format(path: Path, unnamed: str) -> str:
-    """Return the format of a file that was given by name: by its suffix, else `unnamed` if its content may be that.
+    """Return the format of a file that was given by name: the suffix's format, else `unnamed` if the content allows it.
 
-    Raises DataFormatError for a file of another kind.
+    Raises DataFormatError if the content shows another kind of file.
     """
     known = format_of(path)
     if known is not None:
@@ -110,16 +110,16 @@ def _format(path: Path, unnamed: str) -> str:
 
 
 def is_raster(name: str) -> bool:
-    """Return whether GDAL reads this name: a raster file, or one of its special names such as /vsizip/a.zip/b.tif."""
+    """Return whether GDAL reads this name: a raster file, or a name in GDAL's syntax such as /vsizip/a.zip/b.tif."""
     if os.path.isfile(name):
         return format_of(name) is None and (file_kinds(Path(name))[0] in RASTERS or _has_envi_header(Path(name)))
     if name.lower().endswith(_RASTER_SUFFIXES) and not os.path.lexists(name):
-        return True  # a misspelled name, or a pattern without a match
+        return True  # the name is misspelled, or a pattern without a match
     return name.startswith("/vsi") or bool(re.match(r"[A-Za-z0-9_]{2,}:", name) and not os.path.lexists(name))
 
 
 def _has_envi_header(path: Path) -> bool:
-    """Return whether a file that nothing else identifies has a header of ENVI next to it."""
+    """Return whether a file of unknown kind has an ENVI header in the same folder."""
     for header in (path.with_suffix(".hdr"), path.with_name(f"{path.name}.hdr")):
         if header != path and header.is_file():
             with header.open("rb") as file:
@@ -128,15 +128,15 @@ def _has_envi_header(path: Path) -> bool:
 
 
 def are_rasters(inputs: Sequence[str]) -> bool:
-    """Return whether some inputs are pictures, and none has the name of a table; folders and patterns are searched."""
+    """Return whether some inputs are images, and none has the name of a table; folders and patterns are searched."""
     names = [file for name in inputs for file in _files(name)]
     return not any(map(format_of, names)) and any(map(is_raster, names))
 
 
 def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None) -> list[Source]:
-    """List all rasters that the inputs name; of a folder, the files that are pictures by their content.
+    """List all rasters that the inputs name; a folder stands for the images in the folder.
 
-    GDAL's own names, such as /vsizip/a.zip/b.tif, are kept as they are. Raises InputError if there is no file.
+    Names in GDAL's syntax, such as /vsizip/a.zip/b.tif, are not changed. Raises InputError if there is no file.
     """
     sources: list[Source] = []
     for given in inputs:
@@ -154,7 +154,7 @@ def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None)
 
 
 def _files(name: str) -> list[str]:
-    """Return the files that an input may mean."""
+    """Return the files that an input name may mean."""
     if os.path.isdir(name):
         return sorted(str(path) for path in Path(name).rglob("*") if path.is_file())
     is_pattern = glob.has_magic(name) and not os.path.lexists(name)
@@ -170,11 +170,11 @@ def find_sources(
 ) -> list[Source]:
     """List all files that the inputs name, in order; files of a folder or a pattern are sorted by name.
 
-    `inputs` are files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
-    means its files with a known suffix, at any depth, except those that begin with "." or "_", and those in
-    `without`. A file that is given by name and has another suffix has the format `unnamed`, and so has a pipe;
-    `input_format` overrides all. Raises InputError if there is no file, or the format is unknown, and DataFormatError
-    for a file whose content is of another kind.
+    `inputs` lists files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
+    stands for the files with a known suffix in the folder, at any depth, except for names that begin with "." or "_"
+    and the files in the folder `without`. The format `unnamed` is used for pipes, and for files that are given by name
+    and have another suffix; `input_format` overrides all formats. Raises InputError if there is no file or the format
+    is unknown, and DataFormatError if the content shows another kind of file.
     """
     if input_format is not None and input_format not in FORMATS:
         raise InputError(f"the input format must be one of {', '.join(FORMATS)}, not {input_format!r}")
@@ -187,7 +187,7 @@ def find_sources(
             sources += _in_folder(Path(name), lambda path: input_format or format_of(path), without)
         elif os.path.lexists(name) or not glob.has_magic(name):
             path = Path(name)
-            path.stat()  # raises an error that names the file before anything is done
+            path.stat()  # raises an error that names a missing file
             sources.append(Source(path, name, input_format or _format(path, unnamed), PurePath(path.name)))
         else:
             sources += _matching(name, input_format, without, unnamed)

@@ -1,1 +1,1 @@
-"""Costs of plans: constants of machines, of kinds of work, and of calls."""
+"""Cost model of plans: the constants of machines, the work of each stage, and the sizes of calls."""

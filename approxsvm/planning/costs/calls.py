@@ -1,4 +1,4 @@
-"""Costs of plans under each profile, in calls of a given size: in blocks or row by row, whichever is cheaper."""
+"""Costs of plans under each profile for a given size of calls, in blocks or row by row, whichever is cheaper."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from approxsvm.planning.costs.cost import CostModel, Size, rows_in_engine
 from approxsvm.planning.costs.profiles import Constants, Profile
 from approxsvm.planning.problem import Problem
 
-# Maximum cost of a single row without rows_per_call, as a multiple of the cost of the best plan.
+# Maximum cost of a single row if rows_per_call is not given, as a multiple of the least cost of a single row.
 MOST_ALONE: Final = 3.0
-# A plan must be predicted to cost at most this share of the exact engine; otherwise the exact engine is the plan.
+# Maximum predicted cost of a plan relative to the exact engine's; the exact engine is used instead of costlier plans.
 WORTHWHILE: Final = 0.85
-# Costs within this factor count as equal.
+# Factor up to which two costs count as equal.
 SAME: Final = 1.05
-# Shares of rows between which rows in the exact engine weigh more, and by how much.
+# Limits on the share of rows in the exact engine between which these rows get an additional weight, and the weight.
 _TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
 
@@ -30,44 +30,44 @@ C = TypeVar("C")
 
 @dataclass(frozen=True, eq=False)
 class Cost:
-    """Average costs of a row, under each profile."""
+    """Average costs of a row under each profile."""
 
-    asked: FloatArray  # in calls of the requested size
-    alone: FloatArray  # in calls of one row
+    asked: FloatArray  # cost in calls of the requested size
+    alone: FloatArray  # cost in calls of one row
     tail: FloatArray | float = 0.0  # additional weight of the slowest rows
 
     @property
     def weighed(self) -> FloatArray:
-        """Cost by which plans are compared.
+        """Weighted cost by which plans are compared.
 
-        Rows in the exact engine count ten times while they are 0.5 to 2 % of all, as they decide the 99th percentile of
-        one row's time. Beyond, it is out of reach.
+        Rows in the exact engine count ten times in the range from 0.5 to 2 % of all rows, because they determine the
+        99th percentile of one row's time. Above 2 %, a plan cannot reduce this percentile.
         """
         return self.asked + self.tail
 
     def times(self, share: float) -> Cost:
-        """Return the cost of a share of rows."""
+        """Return the cost for a share of all rows."""
         return Cost(share * self.asked, share * self.alone, share * self.tail)
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.asked + other.asked, self.alone + other.alone, self.tail + other.tail)
 
     def with_tail(self, share: float, exact: Cost) -> Cost:
-        """Return the cost with the weight of rows in the exact engine, given their share and the engine's cost."""
+        """Return the cost with the weight of rows in the exact engine, given the share of these rows."""
         weight = _TAIL_WEIGHT * max(min(share, _TAIL[1]) - _TAIL[0], 0.0)
         return Cost(self.asked, self.alone, weight * exact.asked)
 
     def is_slow_alone(self, least: FloatArray, rows_per_call: int | None) -> bool:
-        """Return whether rows_per_call is not given and a single row costs far more than by another plan."""
+        """Return whether a single row costs far more than by another plan, if rows_per_call is not given."""
         return rows_per_call is None and bool(np.any(self.alone > MOST_ALONE * least))
 
     def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
-        """Return whether rows cost much less than in the exact engine, in batches or on average of these and alone."""
+        """Return whether rows cost much less than in the exact engine: in batches, or on average over call sizes."""
         asked, alone = self.shares_of(exact)
         return min(asked, math.sqrt(asked * alone) if rows_per_call is None else math.inf) <= WORTHWHILE
 
     def shares_of(self, exact: Cost) -> tuple[float, float]:
-        """Return the mean of the ratios to another plan's cost in calls of the requested size, and of one row."""
+        """Return mean ratios to another plan's cost, for calls of the requested size and for calls of one row."""
         return _mean(self.asked / exact.asked), _mean(self.alone / exact.alone)
 
     def words(self, exact: Cost, rows_per_call: int | None) -> str:
@@ -80,21 +80,21 @@ class Cost:
 
 
 def _mean(ratios: FloatArray) -> float:
-    """Return the geometric mean."""
+    """Return the geometric mean of ratios."""
     return float(np.exp(np.mean(np.log(ratios)))) if np.size(ratios) > 1 else float(np.ravel(ratios)[0])
 
 
 def ratios(costs: Iterable[FloatArray]) -> FloatArray:
-    """Return the largest ratio, over the profiles, of each cost to the least."""
+    """Return the largest ratio of each cost to the least cost, over all profiles."""
     table = np.array([np.atleast_1d(cost) for cost in costs])
     largest: FloatArray = (table / table.min(axis=0)).max(axis=1)
     return largest
 
 
 def regrets(costs: Iterable[Cost]) -> FloatArray:
-    """Return the regret of each plan: the largest ratio, over the profiles, of its cost to the least of all plans.
+    """Return each plan's regret: the largest ratio, over all profiles, of the plan's cost to the least cost of a plan.
 
-    The weight of slow rows adds to a difference, but does not make it look small.
+    The weight of slow rows can increase the difference between two plans, but not the least cost in the denominator.
     """
     table = np.array([[np.atleast_1d(cost.weighed), np.atleast_1d(cost.asked)] for cost in costs])
     weighed, best = table[:, 0], table[:, 0].argmin(axis=0)
@@ -104,13 +104,13 @@ def regrets(costs: Iterable[Cost]) -> FloatArray:
 
 
 class Calls(NamedTuple):
-    """Size of calls."""
+    """Number of rows in calls and in blocks."""
 
     n_rows: int | None  # rows per call; None for batches
     width: int  # rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
-        """Return the cost of a row in a stage that gets this share of a call; a partly filled block costs as much."""
+        """Return the cost of a row in a stage that gets a share of a call; a block costs the same if partly filled."""
         if self.n_rows is None:
             return blocks
         return np.minimum(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))
@@ -118,26 +118,26 @@ class Calls(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Costs(Generic[C]):
-    """A cost model under each profile, for rows in blocks and for rows one by one."""
+    """Cost models under each profile, for rows in blocks and for single rows."""
 
     models: tuple[tuple[C, C], ...]
     calls: Calls
 
     @classmethod
     def of(cls, make: Callable[[Constants], C], rows_per_call: int | None) -> Costs[C]:
-        """Make the models of all profiles."""
+        """Create the cost models under all profiles."""
         profiles = Profile.all()
         models = tuple((make(profile.blocks), make(profile.alone)) for profile in profiles)
         return cls(models, Calls(rows_per_call, profiles[0].blocks.width))
 
     def cost(self, of: Callable[[C], float], share: float = 1.0) -> Cost:
-        """Return the cost of a row in a stage that gets this share of a call."""
+        """Return the cost of a row in a stage that gets a share of the rows in a call."""
         blocks, alone = np.array([[of(model) for model in pair] for pair in self.models]).T
         return Cost(self.calls.cheaper(share, blocks, alone), alone)
 
 
 class ExpansionCosts:
-    """Costs of expansions of one model."""
+    """Costs of rows by expansions of one model."""
 
     def __init__(self, problem: Problem) -> None:
         few_work = problem.exact.native.few_values_work if problem.mode == "certified" else 0.0
@@ -150,18 +150,18 @@ class ExpansionCosts:
 
     @cached_property
     def exact(self) -> Cost:
-        """Cost in the exact engine."""
+        """Cost of a row in the exact engine."""
         cost = self._costs.cost(lambda model: model.exact)
         return cost.with_tail(1.0, cost)
 
     def expansion(self, degree: int, size: Size) -> Cost:
-        """Return the cost of a row that the expansion certifies at once."""
+        """Return the cost of a row that the expansion certifies without refining."""
         return self._costs.cost(lambda model: model.expansion(degree, size), 1.0 / size.n_centers)
 
     def cascade(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> Cost:
-        """Return the average cost of a row. Parameters as in `CostModel.refining`."""
+        """Return the average cost of a row; `CostModel.refining` explains the parameters."""
         refined, engine = 1.0 - share["expansion"], rows_in_engine(share)
         refining = self._costs.cost(lambda model: model.refining(degree, size, share, lower), refined / size.n_centers)
         exact = self._costs.cost(lambda model: model.exact, engine)

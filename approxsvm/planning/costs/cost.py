@@ -1,31 +1,32 @@
 """Cost of a row in each stage, computed without timing anything.
 
-The unit of cost is a multiply-add in a float32 microkernel at full speed. Constants that depend on the machine are in
-profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed when a model is compiled.
+The unit of cost is the time of a multiply-add in a float32 microkernel at full speed. Constants that depend on the
+machine are in profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed when a model is compiled.
 
-* A row costs n_sv (n_terms + `kernel`) in the exact engine, for exp and the two sums. n_terms is the number of its
-  features, or of its non-zeros if those are few. The cost is 1.5 x if the support vectors do not fit a second-level
-  cache of 1 MB.
-* `row` covers what a stage does once for a row, exp and the bound, and `loaded` is loading a feature of it.
-* With many centers, a row costs `routing`, as it is loaded three times from scattered addresses, and n_features for
-  every point that it is compared with, 5 sqrt(n_centers) on average.
+* In the exact engine, a row costs n_sv (n_terms + `kernel`), where `kernel` is the cost of exp and the two sums. The
+  number n_terms is the number of features, or the number of the row's non-zeros if a row has few non-zeros. The cost is
+  1.5 times as high if the support vectors do not fit into a second-level cache of 1 MB.
+* `row` is the fixed cost of a row in a stage, including exp and the bound, and `loaded` is the cost of loading one of
+  the row's features.
+* With many centers, a row also costs `routing`, because the row is loaded three times from scattered addresses, and
+  n_features for every point with which the row is compared, 5 sqrt(n_centers) points on average.
 * If support vectors are stored by columns (cpp/include/approxsvm/exact/sparse_columns.hpp), a shared non-zero costs 64
   instead, and in a frequent feature every support vector costs 4 (measured on a Xeon with AVX-512).
-* The rows of a block share the coefficients: with vectors of w lanes, each of m rows costs max(1, 1.6 w / m) for every
-  coefficient, and 1.9 w / m more if all coefficients together do not fit the cache. A call is taken to have 4,000 rows,
-  divided among the centers.
+* The rows of a block share the loading of coefficients. With vectors of w lanes, each of m rows costs max(1, 1.6 w / m)
+  for every coefficient, and 1.9 w / m more if all coefficients together do not fit into the cache. A call is assumed to
+  have 4,000 rows, divided among the centers.
 * If support vectors and rows are on a grid of few values (cpp/include/approxsvm/predict/few_values/sums.hpp), each
-  support vector costs the amount that the engine reports, 7 to 25, instead of n_terms + `kernel`. Finding each feature
-  of a row on the grid costs `grid`.
-* Above degree 2 coefficients come in runs, one for each monomial of the degree below, and a run costs at least `run`.
-  With 10 features a form of degree 6 has 8,008 coefficients in 3,003 runs.
-* Refining a row costs loading it again. At degree 2 it also costs `direction` and as many coefficients once more, for
-  the bound that depends on the row's direction; above, `degrees` and the coefficients above degree 2. All rows of a
-  block take a further degree if one of them is still undecided.
-* With several classes or functions, each form costs 1,000 more, or 1.6 w / m times as much in smaller blocks. Degrees
-  above 2 are evaluated only for the few classes that may win. In the exact engine, pairs of a speculated winner cost
-  1.5 x for a support vector, as these are not contiguous, and 40 for each instead of `kernel` (measured on a Xeon with
-  AVX-512).
+  support vector costs the amount that the engine reports, 7 to 25, instead of n_terms + `kernel`. Finding the grid
+  value of each feature of a row costs `grid`.
+* Above degree 2, coefficients are stored in runs, one for each monomial of the next lower degree, and a run costs at
+  least `run`. With 10 features, a polynomial of degree 6 has 8,008 coefficients in 3,003 runs.
+* Refining a row requires loading the row again. At degree 2, refining also costs `direction` and the cost of all
+  coefficients once more, for the bound that depends on the row's direction. Above degree 2, refining costs `degrees`
+  and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if a row in it is undecided.
+* With several classes or functions, each polynomial costs 1,000 more, or 1.6 w / m times as much in smaller blocks.
+  Degrees above 2 are evaluated only for the few classes that may win. In the exact engine, the support vectors in the
+  pairs of a speculated winner cost 1.5 times as much, because they are not contiguous, and 40 each instead of `kernel`
+  (measured on a Xeon with AVX-512).
 """
 
 from __future__ import annotations
@@ -44,35 +45,35 @@ from approxsvm.ir.constants import FREQUENT_SHARE, MAX_FREQUENT
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.planning.costs.profiles import Constants
 
-# Cost of each extra sum of the exact engine with several classes.
+# Cost per support vector of each additional sum in the exact engine, with several classes or functions.
 SUM_COST: Final = 5.0
-# Pairs of a speculated winner, in float32: cost of exp, factor of the total cost, assumed share of wrong guesses.
+# Pairs of a speculated winner, in float32: cost of exp, factor of the total cost, and assumed share of wrong winners.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
-# Classes that may win if degree 2 leaves a row undecided: a fixed number plus a share of all classes.
+# Number of classes that may win if degree 2 leaves a row undecided: a fixed number plus a share of all classes.
 _CONTENDERS: Final = 2.0
 _SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
 # Support vectors stored by columns: cost of a shared non-zero, and of a support vector in a frequent feature.
 _ENTRY_COST: Final = 64.0
 _FREQUENT_COST: Final = 4.0
-# In vector widths: rows of a block needed to hide the loads of coefficients, most rows of a block, and the extra cost
-# of coefficients that do not fit the cache.
+# In units of the vector width: the number of rows in a block that hide the loads of coefficients, the maximum number of
+# rows in a block, and the extra cost of coefficients that do not fit into the cache.
 _FULL_BLOCK: Final = 1.6
 _REGISTERS: Final = 3
 _SPILLED_COEFFICIENTS: Final = 1.9
-# Slowdown of the exact engine if the support vectors do not fit the cache.
+# Slowdown of the exact engine if the support vectors do not fit into the cache.
 _SPILLED: Final = 1.5
-# Additional slowdown of rows processed by their non-zeros: every multiply-add waits for a load (measured on a Xeon).
+# Additional slowdown for sparse rows, because every multiply-add waits for a load (measured on a Xeon).
 _SPILLED_NONZEROS: Final = 2.0
-# Default number of rows of a call, such as a test set, a page of a table or a queue of requests.
+# Default number of rows in a call, for example in a test set, a page of a table or a queue of requests.
 CALL_ROWS: Final = 4_000
 
 
 @dataclass(frozen=True)
 class Size:
-    """Number of centers, and number of features in the expansions."""
+    """Number of centers and number of features in the expansions."""
 
     n_centers: int
     n_varying: int
@@ -82,26 +83,26 @@ class Size:
         return math.comb(self.n_varying + degree, degree)
 
     def runs(self, degree: int) -> int:
-        """Return the number of runs, one for each monomial of the degree below; 0 up to degree 2."""
+        """Return the number of runs, one for each monomial of the next lower degree; 0 up to degree 2."""
         return math.comb(self.n_varying + degree - 1, degree - 1) if degree > 2 else 0
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Counts of a model and its rows that the exact engine's cost depends on."""
+    """Counts of a model and its rows on which the cost of the exact engine depends."""
 
     n_sv: int
-    n_terms: float  # multiplications for a support vector: features, or those that differ from the reference if few
-    cost: float  # multiplications of a row with all support vectors
-    slower: float  # slowdown of the whole engine if the support vectors do not fit the cache
+    n_terms: float  # multiplications per support vector: all features, or only those that differ from the reference
+    cost: float  # number of multiplications of a row with all support vectors
+    slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
     by_columns: bool  # whether support vectors are stored by columns
-    # Of each of several classes: its support vectors, and other classes' with a coefficient in their pair
+    # For each of several classes: the number of the class's support vectors, and of other vectors in the class's pairs
     counts: FloatArray
     listed: FloatArray
 
     @classmethod
     def of(cls, model: KernelModel, rows: Any) -> Products:
-        """Count for rows like these, an ndarray or csr_array of shape (n_rows, n_features)."""
+        """Count for typical rows, an ndarray or csr_array of shape (n_rows, n_features)."""
         n_sv, d, lists = model.n_sv, model.n_features, _lists(model)
         vectors: Any = model.support_vectors
         reference = reference_row(vectors) if isinstance(vectors, np.ndarray) else None
@@ -118,7 +119,7 @@ class Products:
         return cls(n_sv, n_terms, n_sv * n_terms, spilled, False, *lists)
 
     def engine(self, constants: Constants, n_functions: int) -> float:
-        """Return the cost of a row in the exact engine of this many decision functions of the same kernels."""
+        """Return the cost of a row in the exact engine for `n_functions` decision functions with common kernels."""
         sums = SUM_COST * self.n_sv * n_functions if n_functions > 1 else 0.0
         return self.row(constants) + self.slower * self._kernels(constants) + sums
 
@@ -126,7 +127,7 @@ class Products:
         return constants.product * self.cost + self.n_sv * constants.kernel
 
     def row(self, constants: Constants) -> float:
-        """Return the fixed cost of a row in the engine."""
+        """Return the fixed cost of a row in the exact engine."""
         return constants.row + constants.loaded * self.n_terms
 
 
@@ -141,7 +142,7 @@ def _lists(model: KernelModel) -> tuple[FloatArray, FloatArray]:
 
 
 def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
-    """Count, for each feature, the rows that differ from the reference, or from zero."""
+    """Count, for each feature, the rows that differ from the reference, or from 0 without a reference."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.count_nonzero(rows if reference is None else rows != reference, axis=0))
     if reference is not None:
@@ -151,7 +152,7 @@ def _differing(rows: Any, reference: FloatArray | None) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class PairCosts:
-    """Cost of a row in the exact engine of several classes, by all pairs or by the pairs of a speculated winner."""
+    """Cost of a row in the exact engine with several classes, by all pairs or by the pairs of a speculated winner."""
 
     products: Products
     n_features: int
@@ -159,20 +160,20 @@ class PairCosts:
 
     @property
     def stays_sparse(self) -> bool:
-        """Whether the engine of all pairs processes only the non-zeros of rows."""
+        """Whether the engine for all pairs processes only the non-zeros of rows."""
         return self.products.by_columns or self.products.n_terms < self.n_features / 5
 
     @property
     def all_pairs(self) -> float:
-        """Cost of the sums of all pairs in float64."""
+        """Cost of computing the sums of all pairs in float64."""
         products, constants = self.products, self.constants
         sums = products.n_sv * (constants.kernel + SUM_COST * len(products.counts))
         return products.slower * (constants.product * products.cost + sums)
 
     def of_winner(self, frequency: FloatArray) -> float:
-        """Return the average cost of the pairs of one class, if classes are speculated with these frequencies."""
+        """Return the average cost of evaluating one class's pairs, if winners are speculated with these frequencies."""
         constants, counts, listed = self.constants, self.products.counts, self.products.listed
-        if constants.is_alone:  # the kernel values of all support vectors first
+        if constants.is_alone:  # the kernel values of all support vectors are computed first
             values = counts.sum() * (constants.product * self.n_features + constants.kernel)
             sums = constants.listed * (frequency @ (counts * len(counts) + listed))
             return float(self.products.slower * values + sums)
@@ -186,7 +187,7 @@ class PairCosts:
 
     @property
     def typical(self) -> float:
-        """Cost of the cheaper method, all pairs or a speculated winner's, by a network without landmarks."""
+        """Cost of the cheaper method: all pairs, or the pairs of a winner speculated by a network without landmarks."""
         if self.stays_sparse:
             return self.all_pairs
         n = len(self.products.counts)
@@ -196,15 +197,15 @@ class PairCosts:
 
 @dataclass(frozen=True, eq=False)
 class SubspaceCosts:
-    """Cost of a row in kernel sums in few coordinates, and in the exact engine after them."""
+    """Cost of a row in kernel sums over few coordinates, and in the exact engine after these sums."""
 
     n_features: int
-    n_listed: FloatArray  # (n_groups,): support vectors of the functions of a class, or of the only one
-    n_own: FloatArray  # (n_groups,): support vectors that all functions of the class share
+    n_listed: FloatArray  # (n_groups,): number of support vectors in the functions of a class, or in the only function
+    n_own: FloatArray  # (n_groups,): number of support vectors that all functions of the class share
     n_forms: int
-    fixed: float  # fixed cost of a row: speculating its class
+    fixed: float  # fixed cost of a row, including speculating on its class
     behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
-    exact: float  # cost of a row by the exact engine alone
+    exact: float  # cost of a row if only the exact engine is used
     misses: float  # share of rows whose class is speculated wrongly
     constants: Constants
     of_coordinate: float = 1.0  # cost of a support vector's coordinate, relative to a float
@@ -229,7 +230,7 @@ class SubspaceCosts:
         return cls(d, listed, products.counts, n - 1, fixed, behind, exact, _TYPICAL_MISSES, constants)
 
     def of_op(self, n_coordinates: int) -> FloatArray:
-        """Return the cost of a row in one stage, for each group: loading, projection and sums."""
+        """Return the cost of a row in one stage (loading, projection and sums) for each group."""
         constants = self.constants
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         products = self.of_coordinate * n_coordinates
@@ -242,7 +243,7 @@ class SubspaceCosts:
         return found
 
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
-        """Return the cost of a row in an expansion of the only function, which replaces its sums."""
+        """Return the cost of a row in an expansion of the only function, which replaces the sums."""
         constants, size = self.constants, Size(1, n_coordinates)
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         form = constants.coefficient * size.coefficients(degree)
@@ -251,26 +252,26 @@ class SubspaceCosts:
         return np.array([constants.row + projected + form])
 
     def at_best(self, n_coordinates: int) -> float:
-        """Return the average cost of a row if a stage settled every row."""
+        """Return the average cost of a row if the stage determined the results of all rows."""
         sums = float(self.of_op(n_coordinates).mean())
         return self.fixed + (sums if self.n_forms > 1 else min(sums, float(self.of_expansion(n_coordinates, 2)[0])))
 
 
 def by_few_values(model: KernelModel, few_work: float, constants: Constants) -> float:
-    """Return the cost of a row on a grid of few values; infinite if `few_work`, the cost of a support vector, is 0."""
+    """Return the cost of a row on a grid of few values, with `few_work` per support vector; infinite if that is 0."""
     return constants.row + constants.grid * model.n_features + model.n_sv * few_work if few_work > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """Costs of a row of one model."""
+    """Costs of a row for one model."""
 
     n_features: int
-    n_forms: int  # decision functions to expand for a row: with pairs of classes, those of one class
-    n_refined: float  # number of functions that take further degrees if degree 2 leaves a row undecided
-    exact: float  # cost in the exact engine
+    n_forms: int  # number of functions expanded for a row: all, or the pairs of one class
+    n_refined: float  # number of functions evaluated to higher degrees if degree 2 leaves a row undecided
+    exact: float  # cost of a row in the exact engine
     constants: Constants
-    call_rows: int = CALL_ROWS  # rows of a call
+    call_rows: int = CALL_ROWS  # number of rows in a call
 
     @classmethod
     def of(
@@ -281,7 +282,7 @@ class CostModel:
         call_rows: int | None = None,
         few_work: float = 0.0,
     ) -> CostModel:
-        """Estimate the costs of a model; `few_work` is Predictor.few_values_work of the exact model."""
+        """Estimate the costs of a model; `few_work` is `few_values_work` of the exact model's native predictor."""
         n_forms, n_refined = model.n_decisions, float(model.n_decisions)
         if model.has_pairs:
             n_forms = len(model.labels) - 1
@@ -294,7 +295,7 @@ class CostModel:
         return cls(model.n_features, n_forms, n_refined, exact, constants, call_rows or CALL_ROWS)
 
     def expansion(self, degree: int, size: Size) -> float:
-        """Return the cost of a row that the expansion certifies at once."""
+        """Return the cost of a row that the expansion certifies without refining."""
         routing = 0.0
         if size.n_centers > 1:
             points = 5.0 * self.n_features * math.sqrt(size.n_centers)
@@ -309,13 +310,13 @@ class CostModel:
     def refining(
         self, degree: int, size: Size, share: Mapping[str, float], lower: tuple[int, float] | None = None
     ) -> float:
-        """Return the average cost of refining a row that its expansion does not settle at once.
+        """Return the average cost of refining a row that its expansion does not certify at degree 2.
 
-        `share` is the share of the rows that each stage answers; `lower` is a lower degree above 2 and the share of
-        rows that it settles.
+        `share` maps each stage to the share of rows whose results it determines. `lower` is a lower degree above 2 and
+        the share of rows that this degree certifies.
         """
         if self.n_forms > 1:
-            if degree <= 2:  # an exact engine is next
+            if degree <= 2:  # the exact engine is the next stage
                 return 0.0
             refined = max(1.0 - share["expansion"], 1e-9)
             return self.n_refined * self._forms(degree, size, 1.0, degree) * self._share_of_blocks(refined) / refined
@@ -333,11 +334,11 @@ class CostModel:
         return constants.degrees + loaded + max(further, 0.0)
 
     def _share_of_blocks(self, share: float) -> float:
-        """Return the share of blocks with at least one of these rows: a degree is added for all rows of a block."""
+        """Return the share of blocks with at least one of the rows to refine, because whole blocks are refined."""
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
-        """Return the cost per row of all coefficients up to a degree, if this share of a call's rows needs them."""
+        """Return the cost per row of the coefficients up to a degree, if only a share of a call's rows needs them."""
         together = self._rows_together(size, share)
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_forms
         if self.constants.is_alone:
@@ -348,14 +349,14 @@ class CostModel:
         return work * (self._fewer(together) + spilled)
 
     def _fewer(self, together: float) -> float:
-        """Return the factor by which a row costs more in a block of few rows."""
+        """Return the factor by which the cost of a row increases in a block of few rows."""
         return max(1.0, _FULL_BLOCK * self.constants.width / together)
 
     def _rows_together(self, size: Size, share: float) -> float:
-        """Return the number of rows of a center evaluated together if this share of a call's rows is evaluated."""
+        """Return the average number of rows evaluated together about a center, for a share of the rows in a call."""
         return min(max(share * self.call_rows / size.n_centers, 1.0), 48.0)
 
 
 def rows_in_engine(share: Mapping[str, float]) -> float:
-    """Return the average cost of a row in float32 rows of the exact engine, given the share that each stage answers."""
+    """Return the cost of an average row in units of float32 rows in the exact engine, given the share of each stage."""
     return share["float32"] + 2.0 * (share["float64"] + share["definition"])

@@ -1,1 +1,1 @@
-"""Families of plans: expansions about centers, sums in few coordinates, and guessed winners."""
+"""Families of plans: expansions about centers, sums over few coordinates, and speculated winners."""

@@ -1,8 +1,8 @@
-"""Choice of the points to expand about.
+"""Choice of the centers of expansions.
 
-If the data have one-hot encoded categories, nearly all rows lie on a few slices of the space, on each of which the
-features that encode categories are constant. Centers are then chosen separately on every slice, the search prefers
-centers on the row's own slice, and expansions need only the features that vary there.
+If the data have one-hot encoded categories, nearly all rows lie on a few slices of the space. On a slice, the features
+that encode categories are constant. Then centers are chosen separately on every slice, the router prefers centers on
+the row's slice, and expansions need only the features that vary on slices.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = npt.NDArray[np.floating[Any]] | csr_array[Any]
 
-# Rows per center given to k-means; more rows hardly change the centers.
+# Number of rows per center for k-means; more rows hardly change the centers.
 _ROWS_PER_CENTER: Final = 32
 _ITERATIONS: Final = 10
-# Work of k-means for a feature and the square of the number of centers.
+# Work of k-means per feature, to be multiplied by the square of the number of centers.
 PLACING_WORK: Final = float(_ROWS_PER_CENTER * _ITERATIONS)
-# Maximum number of centers for which one list of all of them is as fast as two levels.
+# Maximum number of centers for which a single list of all centers is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
-# Features with at most this many values may be categories. Slices hold at least this many rows each and this share of
-# all rows together, and are worthwhile if they reduce the coefficients of a form to at most this share.
+# Maximum number of values of a feature that may be a category; minimum number of rows on a slice; minimum share of all
+# rows on slices; maximum share of an expansion's coefficients that slices leave.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
 _ON_SLICES: Final = 0.98
 _WORTHWHILE: Final = 0.5
-# Most rows, and most numbers in these rows, that are searched for slices.
+# Maximum number of rows, and of values in these rows, that are searched for slices.
 _SLICED_ROWS: Final = 20_000
 _SLICED_ELEMENTS: Final = 1 << 25
 
 
 def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
-    """Find the columns that vary on slices that hold nearly all rows; None if slices would not save much.
+    """Return the columns that vary on slices with nearly all rows; None if slices would reduce the cost too little.
 
-    There are at most half as many slices as centers. Features with few values are fixed one after another, those with
-    the smallest entropy first. Rows must be in random order.
+    There are at most half as many slices as centers. Features with few values are fixed one after the other, in order
+    of increasing entropy. The rows must be in random order.
     """
     some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
     if not _ROWS_PER_SLICE <= some.shape[0] <= _SLICED_ELEMENTS // d:
@@ -84,13 +84,13 @@ def choose_centers(
     min_rows: int = 1,
     varying: npt.NDArray[np.intp] | None = None,
 ) -> tuple[npt.NDArray[np.float32], Router]:
-    """Choose distinct float32 centers by k-means, on one thread so that the result is reproducible bit for bit.
+    """Choose distinct float32 centers by k-means, in one thread, so that the result is reproducible bit for bit.
 
-    There are at most `n_centers`, and fewer if there are fewer distinct rows. Clusters of fewer than `min_rows` rows
-    get no center: the mean of a single row is that row, which must not be disclosed. In all features but the `varying`
-    ones, a center equals the rows of its slice, to the last bit in float32.
+    There are at most `n_centers` centers, and fewer if there are fewer distinct rows. Clusters of fewer than `min_rows`
+    rows get no center, because the mean of a single row would disclose that row. In all features outside `varying`, a
+    center equals the rows of its slice bit for bit in float32.
 
-    Raises InputError if there are fewer than `min_rows` rows, or if their means do not fit float32.
+    Raises InputError if there are fewer than `min_rows` rows, or if means of rows exceed the range of float32.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning
@@ -111,7 +111,7 @@ def choose_centers(
         return np.asarray(k_means.cluster_centers_[counts >= (min_rows if weights is None else 1)], np.float64)
 
     with one_thread_inside(), warnings.catch_warnings(), np.errstate(over="ignore"):
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
+        warnings.simplefilter("ignore", ConvergenceWarning)  # there may be fewer distinct rows than clusters
         reference = np.asarray(rows.mean(axis=0), np.float32).ravel()
         metric = np.ones(len(reference))
         if varying is None:
@@ -126,7 +126,7 @@ def choose_centers(
         search = Search(reference, metric)
         nearest = search.nearest(rows, centers)
         n_groups = 1 if len(centers) <= _MOST_IN_ONE_GROUP else round(math.sqrt(len(centers)))
-        # Centers are weighted by the number of rows routed to them: dense regions deserve more groups.
+        # Centers are weighted by the number of their rows, so that dense regions get more groups.
         weights = np.bincount(nearest, minlength=len(centers)) + 0.1
         stretch = np.sqrt(metric)
         grouped = (means(centers * stretch, n_groups, weights) / stretch).astype(np.float32)
@@ -138,7 +138,7 @@ def choose_centers(
 def _on_slices(
     rows: Rows, n_centers: int, varying: npt.NDArray[np.intp], means: Callable[[Any, int], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Choose centers on every large slice, by its share of the rows, and a metric in which slices lie far apart."""
+    """Choose centers on large slices in proportion to their rows, and a metric with large distances between slices."""
     fixed = np.setdiff1d(np.arange(rows.shape[1]), varying)
     on_fixed = _dense32(rows[:, fixed])
     slices, slice_of, counts = np.unique(on_fixed, axis=0, return_inverse=True, return_counts=True)
@@ -152,7 +152,7 @@ def _on_slices(
         found = means(here, max(1, int(counts[c] * share)))
         found[:, fixed] = slices[c]
         points.append(found)
-        with np.errstate(over="ignore", invalid="ignore"):  # rows beyond float32 have no center
+        with np.errstate(over="ignore", invalid="ignore"):  # rows that overflow float32 get no center
             spread = max(spread, float(np.var(_dense32(here[:, varying]), axis=0, dtype=np.float64).sum()))
     metric = np.ones(rows.shape[1])
     for j, column in zip(fixed, on_fixed.T, strict=True):
@@ -169,13 +169,13 @@ def _members(
     groups: npt.NDArray[np.float32],
     search: Search,
 ) -> tuple[npt.NDArray[np.uint32], ...]:
-    """List, for each group, the nearest centers of the rows routed to it, and each center in its nearest group."""
+    """List, for each group, the centers nearest to the group's rows; add each center to the nearest group."""
     if len(groups) == 1:
         return (np.arange(len(centers), dtype=np.uint32),)
     listed = np.zeros((len(groups), len(centers)), bool)
     listed[search.nearest(centers, groups), np.arange(len(centers))] = True
     listed[group_of_row, center_of_row] = True
-    for g in np.flatnonzero(~listed.any(axis=1)):  # a group that no row is routed to still needs a center
+    for g in np.flatnonzero(~listed.any(axis=1)):  # a group without rows also needs a center
         listed[g, search.nearest(groups[g : g + 1], centers)] = True
     return tuple(np.flatnonzero(row).astype(np.uint32) for row in listed)
 
@@ -185,7 +185,7 @@ def _is_sparse(rows: Rows) -> bool:
 
 
 def _dense32(rows: Any) -> npt.NDArray[np.float32]:
-    """Convert rows to dense float32, as the predictor sees them, without negative zeros."""
+    """Convert rows to dense float32 rows, as the predictor does, without negative zeros."""
     with np.errstate(over="ignore"):
         dense: npt.NDArray[np.float32] = (rows.toarray() if _is_sparse(rows) else rows).astype(np.float32) + 0.0
     return dense

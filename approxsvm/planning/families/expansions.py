@@ -1,9 +1,9 @@
-"""Trials of expansions: about more and more centers, and of higher degrees about the same centers.
+"""Trials of expansions about increasing numbers of centers, and of higher degrees about the same centers.
 
-A trial expands and certifies some of the centers and sends held-out rows, which took no part in placing the centers,
-through the real predictor, which counts the rows that each stage answers. The cost of a row is the sum of the costs of
-the stages that it passes (cost.py). Measured times never decide, so the same input always gets the same plan; they are
-recorded for the report only.
+A trial expands and certifies functions about some of the centers. Then the real predictor predicts held-out rows, which
+were not used to place the centers, and counts the rows whose results each stage determines. The cost of a row is the
+sum of the costs of the stages that process the row (cost.py). Measured times do not influence the choice, so the same
+input always gets the same plan; these times are only recorded for the report.
 """
 
 from __future__ import annotations
@@ -44,27 +44,30 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "normal": (1, 16, 64, 256),
     "high": (1, 16, 64, 256, 1024, 4096),
 }
-# Minimum and maximum number of centers to expand when trying a candidate, but at least a twentieth and at most a
-# quarter of them. Between these limits, the budget decides.
+# Minimum and maximum number of centers to expand in a trial. A twentieth of all centers is also a minimum, and a
+# quarter of all centers replaces the maximum if it is larger. Between these limits, the budget decides.
 LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
-# Trying a single center also builds its plan, which may take this many times the work that a trial is worth.
+# Factor by which a trial of a single center may exceed the work that a trial is worth, because the trial builds the
+# plan.
 _FOR_BUILDING: Final = 4.0
-# Building a large model's plan with more centers may take this many times the work that its rows may save.
+# Factor by which building a large model with several centers may exceed the work that the plan may save.
 _FOR_MORE_CENTERS: Final = 6.0
-# Fixed work of an expansion, in the unit of stack.Work.
+# Fixed work of an expansion, in the same unit as `Work`.
 _WORK_OF_ANY: Final = 4e7
 _GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
-# Minimum number of rows per center: with fewer, k-means would only return the rows themselves.
+# Minimum number of rows per center; with fewer rows, k-means would only return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
-# Most coefficients of an expansion about a center, and most bytes of all expansions.
+# Maximum number of coefficients of an expansion about a center, and maximum number of bytes of all expansions.
 MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
-# Costs within this factor count as equal if more rows are certified or fewer centers need to be tried.
+# Factor up to which costs are treated as equal if more rows are certified or fewer centers need to be tried.
 ABOUT: Final = 1.15
-# Support vectors lie nearer the boundary than rows do, so if this share of them is certified, rows hardly need more.
+# Share of certified support vectors above which more centers hardly help, because support vectors are nearer to the
+# decision boundary than rows are.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
-# Degree 1 is not tried if the bound of degree 2 is at least this many times the value for all but this share of rows.
+# Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit, except for a small share of
+# the rows. The constants are this limit and this share.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
 _UNKNOWN_COST: Final = Cost(np.array(math.inf), np.array(math.inf))
@@ -72,7 +75,7 @@ _UNKNOWN_COST: Final = Cost(np.array(math.inf), np.array(math.inf))
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Centers and a degree, with the results on the held-out rows once the candidate has been tried."""
+    """Centers and a degree, with results on the held-out rows if the candidate has been tried."""
 
     degree: int
     points: Points
@@ -80,15 +83,15 @@ class Candidate:
     certified: float = 0.0
     error: float = 1.0
     seconds_per_row: float | None = None
-    expanded: Expanded | None = None  # kept if trying it expanded all centers
-    share: Mapping[str, float] | None = None  # share of the held-out rows that each stage answered
-    n_probed: int = 0  # number of centers that were expanded for this
-    work: float = 0.0  # of the trial
-    seconds: float = 0.0  # processor time of expanding in it
+    expanded: Expanded | None = None  # the expansions, if the trial expanded all centers
+    share: Mapping[str, float] | None = None  # share of held-out rows, by the stage that determined the result
+    n_probed: int = 0  # number of centers that were expanded in the trial
+    work: float = 0.0  # work of the trial
+    seconds: float = 0.0  # processor time of the expansions in the trial
 
     @property
     def name(self) -> str:
-        """Description for messages."""
+        """Description of the candidate for messages."""
         n, n_features = self.points.centers.shape
         n_varying = self.points.size.n_varying
         part = f" in {n_varying} of {n_features} features" if n_varying < n_features else ""
@@ -96,13 +99,13 @@ class Candidate:
 
 
 def about_best(tried: list[Candidate], about: float) -> list[Candidate]:
-    """Return the candidates whose regret is within a factor of the least; all if no costs are known."""
+    """Return the candidates with a regret of at most `about` times the least; all candidates if no costs are known."""
     found = regrets(c.costs for c in tried)
     return [c for c, regret in zip(tried, found, strict=True) if not regret > about * found.min()]
 
 
 class Expansions:
-    """Candidates of a problem, tried on a sample of its rows."""
+    """Candidate expansions for a problem, and trials of candidates on a sample of rows."""
 
     def __init__(self, problem: Problem, costs: ExpansionCosts, budget: Budget) -> None:
         self._problem, self._costs, self._budget = problem, costs, budget
@@ -110,14 +113,14 @@ class Expansions:
         self._placement = Placement(problem)
         self.sample = self._placement.sample
         self.tried: list[Candidate] = []
-        self._ahead: dict[int, Points] = {}  # centers of further plans, some of which have been summed up
+        self._ahead: dict[int, Points] = {}  # centers of later plans for which sums have been computed in advance
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     # --- families
 
     @cached_property
     def numbers_of_centers(self) -> tuple[int, ...]:
-        """Numbers of centers to try."""
+        """Numbers of centers that may be tried."""
         asked = self._limits.n_centers
         if asked != "auto":
             return (asked,)
@@ -126,7 +129,7 @@ class Expansions:
         return tuple(n for n, finer in zip(numbers, [*numbers[1:], 0], strict=True) if not self._is_quicker(finer, n))
 
     def hopeful_cost(self, n_centers: int) -> Cost | None:
-        """Return the cost of a row at best with this many centers; None if they cannot pay."""
+        """Return the lowest possible cost of a row with `n_centers` centers; None if no such plan can be better."""
         size = self._size(n_centers)
         if self._cannot_improve() or not all(self.may_pay(n) for n in self.numbers_of_centers if n <= n_centers):
             return None
@@ -138,7 +141,7 @@ class Expansions:
         return at_best if self._budget.may_win(hopeful, 1.0 / SAME) and self._is_worth_building(size, hopeful) else None
 
     def work(self, n_centers: int) -> float:
-        """Return the work of placing this many centers and trying the first degree about some of them."""
+        """Return the work of placing `n_centers` centers, and of trying the first degree about some of the centers."""
         if n_centers in self._ahead:
             return 0.0
         size = self._size(n_centers)
@@ -146,20 +149,20 @@ class Expansions:
         return self._work_of_trial(size, self._degrees(size)[0], placing)
 
     def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
-        """Try the first degree about this many centers; about one, also higher degrees that do not take long."""
+        """Try the first degree about `n_centers` centers; about a single center, also higher degrees that are quick."""
         if n_centers == 1:
             further = [n for n in self.numbers_of_centers if n > 1]
             self._sum_ahead(further, part_of(progress, 0.0, 0.5))
             progress = part_of(progress, 0.5, 1.0)
         points = self._ahead.get(n_centers) or self._points(n_centers)
         if self.tried and len(points.centers) <= max(len(c.points.centers) for c in self.tried):
-            return  # there are too few distinct rows for more centers
+            return  # too few distinct rows for more centers
         degrees = self._degrees(points.size)
         waits = len(points.centers) > 1 or (len(degrees) > 1 and self._takes_long(points.size, degrees[1]))
         self.tried += self._try_degrees(points, degrees[:1] if waits else degrees, progress, [])
 
     def hopeful_degree(self) -> Cost | None:
-        """Return the cost of a row at best with a higher degree; None if none is waiting."""
+        """Return the lowest possible cost of a row with a higher degree; None if no higher degree is left to try."""
         waiting = self._waiting
         if not waiting:
             return None
@@ -167,7 +170,7 @@ class Expansions:
         return self._hopeful_cost(degrees[1], waiting[0].points.size, waiting[:1]) if len(degrees) > 1 else None
 
     def try_higher_degrees(self, progress: Callable[[float], None]) -> None:
-        """Try higher degrees, and go on to fewer centers while that helps."""
+        """Try higher degrees, and continue with fewer centers as long as the best cost decreases."""
         waiting = self._waiting
         for k, candidate in enumerate(waiting):
             before, degrees = self._budget.best, self._degrees(candidate.points.size)[1:]
@@ -178,9 +181,10 @@ class Expansions:
 
     @property
     def _waiting(self) -> list[Candidate]:
-        """Candidates with untried degrees, from the fewest centers whose cost is close to the best to fewer.
+        """Candidates with untried degrees, in descending order of their numbers of centers.
 
-        One more degree often replaces four times as many centers.
+        The list begins with the fewest centers whose cost is close to the best. Fewer centers follow, because
+        increasing the degree by one often has the same effect as four times as many centers.
         """
         if not self.tried:
             return []
@@ -189,21 +193,21 @@ class Expansions:
         return waiting[waiting.index(best) :] if best in waiting else []
 
     def _has_waiting_degrees(self, candidate: Candidate) -> bool:
-        """Return whether higher degrees about these centers were put off."""
+        """Return whether trials of higher degrees about these centers were deferred."""
         size, degrees = candidate.points.size, self._degrees(candidate.points.size)
         return size.n_centers > 1 or (
             candidate.degree == degrees[0] and len(degrees) > 1 and self._takes_long(size, degrees[1])
         )
 
     def _takes_long(self, size: Size, degree: int) -> bool:
-        """Return whether trying a higher degree about a single center takes long; only if trials are rationed."""
+        """Return whether the trial of a degree about a single center takes long; False if work is not limited."""
         work = self._work(size, degree, 1) - self._work(size, degree, 0)
         return self._is_rationed and work > SHARE_OF_SAVINGS * ACCEPTABLE_WORK
 
     def _try_degrees(
         self, points: Points, degrees: tuple[int, ...], progress: Callable[[float], None], lower: list[Candidate]
     ) -> list[Candidate]:
-        """Try these degrees; `lower` holds candidates already tried about the same centers."""
+        """Try the given degrees about centers; `lower` lists candidates already tried about the same centers."""
         candidates = [Candidate(degree, points) for degree in degrees]
         limit = self._limits.max_bytes
         fitting = [c for c in candidates if limit is None or self.n_bytes(c) <= limit]
@@ -217,7 +221,7 @@ class Expansions:
                 continue
             part = part_of(progress, k / len(fitting), (k + 1) / len(fitting))
             last = tried[-1] if tried else None
-            # The same centers as for the degree below, so that the comparison is fair
+            # The number of expanded centers is the same as for the next lower degree, so that the comparison is fair
             n_probed = before[-1].n_probed if before else self._n_probed(candidate, hopeful)
             found = self._tried(replace(candidate, n_probed=n_probed), last, part)
             tried.append(found)
@@ -225,35 +229,35 @@ class Expansions:
                 self._budget.record(found.costs, found.work, self._work(points.size, found.degree, None))
             costs = [c.costs for c in before[-1:] + tried[-1:]]
             if self._budget.is_free and lower and regrets(costs).argmin() == 0:
-                break  # a further degree costs more than it saves
+                break  # a higher degree costs more than it saves
         return tried
 
     # --- hopes
 
     def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
-        """Return the cost of a row if a plan left as few rows to the exact engine as one can hope.
+        """Return the cost of a row if a plan leaves as few rows undecided as trials so far suggest at best.
 
-        `lower` holds plans already tried with lower degrees about the same centers, or with fewer centers.
+        `lower` lists plans already tried with lower degrees about the same centers, or with fewer centers.
         """
         last = lower[-1] if lower else None
         if last is None or last.share is None:
             return self._costs.expansion(degree, size)
         left = hopeful_rest(degree, lower)
         share = {stage: part if stage in EXPANSION_STAGES else left * part for stage, part in last.share.items()}
-        if size.n_centers > last.points.size.n_centers:  # its rows are certified at once
+        if size.n_centers > last.points.size.n_centers:  # more rows are certified without refining
             share["expansion"] += 1.0 - sum(share.values())
         below = None if last.degree <= 2 or last.degree == degree else (last.degree, last.certified)
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate may be chosen at this cost: halving the undecided rows may cost more."""
+        """Return whether a candidate may be chosen at the cost `hopeful`; halving the undecided rows may cost more."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
         return self._budget.may_win(hopeful, slack)
 
     def _cannot_improve(self) -> bool:
-        """Return whether more centers are pointless whatever they cost."""
+        """Return whether more centers cannot improve the results, regardless of their cost."""
         tried = self.tried
         if not tried:
             return False
@@ -262,7 +266,7 @@ class Expansions:
         return self.sample.are_support_vectors and max(c.certified for c in tried) >= _ENOUGH_SUPPORT_VECTORS
 
     def may_pay(self, n_centers: int) -> bool:
-        """Return whether an expansion that certified every row would pay; always true if one was requested."""
+        """Return whether expansions that certified every row would be worthwhile; True if expansions are requested."""
         if self._mode == "approximate" or not self._budget.is_free:
             return True
         size = self._size(n_centers)
@@ -272,20 +276,20 @@ class Expansions:
 
     @cached_property
     def _to_beat(self) -> Cost:
-        """Least cost before the first trial: of the exact engine, or of subspaces if these come first."""
+        """Least cost before the first trial of expansions: of the exact engine, or of subspaces if tried first."""
         return self._budget.least
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
-        """Whether the part of degree 2 about the only center far exceeds nearly all values: a quick test for wide data.
+        """Whether the part of degree 2 about the single center far exceeds nearly all values, by a fast estimate.
 
-        N_2^2 is a double sum over the support vectors (certificate.py); its diagonal is nearly all of it if they have
-        little in common.
+        N_2^2 is a double sum over the support vectors (certificate.py). If support vectors have little in common, as in
+        wide data, the diagonal is nearly the whole sum.
         """
         model, rows = self._model, self.sample.held_out
         if self._mode != "certified" or rows.shape[0] == 0:
             return False
-        decision = 0  # the function of the two largest classes is as good as any
+        decision = 0  # position of the function for the two largest classes, or 0
         if model.has_pairs:
             largest = set(np.argsort(model.n_support)[-2:].tolist())
             decision = next(k for k, pair in enumerate(class_pairs(len(model.labels))) if set(pair) == largest)
@@ -302,11 +306,11 @@ class Expansions:
 
     @property
     def _is_rationed(self) -> bool:
-        """Whether trials are limited by what their plans may save."""
+        """Whether trials are limited to the work that plans may save."""
         return self._budget.is_free and self._mode == "certified"
 
     def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
-        """Return how many centers of a candidate to expand, for half of the work that its plan may save."""
+        """Return the number of centers to expand in a trial, for half of the work that the candidate may save."""
         size, degree = candidate.points.size, candidate.degree
         if self._is_ahead(candidate.points):
             return _least_probed(size)
@@ -316,7 +320,7 @@ class Expansions:
         return int(min(max(n_probed, _least_probed(size)), most))
 
     def _is_worth_trying(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a trial about centers in place takes no more work than its plan may save."""
+        """Return whether a trial about placed centers takes no more work than the plan may save."""
         size, degree = candidate.points.size, candidate.degree
         known = -self._work(size, degree, 0) if lower or self._is_ahead(candidate.points) else 0.0
         return self._budget.allows(self._work_of_trial(size, degree, known), hopeful)
@@ -326,13 +330,13 @@ class Expansions:
         return work / (_FOR_BUILDING if size.n_centers == 1 else 1.0)
 
     def _is_worth_building(self, size: Size, hopeful: Cost) -> bool:
-        """Return whether a large model's plan with more centers takes not far more time than its rows may save."""
+        """Return whether building a large model's plan takes at most a few times the work that the plan may save."""
         work = self._work(size, self._degrees(size)[0], None)
         most = _FOR_MORE_CENTERS * max(self._budget.saved(hopeful), ACCEPTABLE_WORK)
         return not self._has_long_passes or work <= most
 
     def _work(self, size: Size, degree: int, n_probed: int | None) -> float:
-        """Estimate the work of expanding some or all centers of each decision function."""
+        """Estimate the work of expanding each decision function about `n_probed` centers, or about all centers."""
         model, n_forms = self._model, self._n_forms
         n = size.n_centers if n_probed is None else n_probed
         is_sliced = size.n_varying < model.n_features
@@ -348,7 +352,7 @@ class Expansions:
 
     @cached_property
     def _n_sv_of_form(self) -> float:
-        """Support vectors of a decision function: the root of the mean square, as work grows with squares."""
+        """Root mean square of the decision functions' numbers of support vectors, because work grows with squares."""
         model = self._model
         if model.has_pairs:
             counts = np.asarray(model.n_support, np.float64)
@@ -356,10 +360,11 @@ class Expansions:
         return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
 
     def _sum_ahead(self, numbers: list[int], progress: Callable[[float], None]) -> None:
-        """Place centers, and let the pass over the kernel matrix that all plans need serve their trials as well.
+        """Place centers of later trials, and compute their sums in the pass over the kernel matrix for the first plan.
 
-        Small models, whose passes take little time, do without. The first number of centers is always worth it, and
-        further ones are if all of them take at most half of the time of another pass.
+        Sums of small models are not computed in advance, because passes of small models take little time. The first
+        number of centers is always included; further numbers are included if all sums together take at most half of the
+        time of another pass.
         """
         if not self._has_long_passes:
             return
@@ -384,7 +389,7 @@ class Expansions:
 
     @property
     def _has_long_passes(self) -> bool:
-        """Whether work is limited, and passes over the kernel matrix of the only function take long."""
+        """Whether work is limited and passes over the kernel matrix of a single function take long."""
         return self._is_rationed and self._model.n_decisions == 1 and is_large(self._model.n_sv)
 
     def _is_ahead(self, points: Points) -> bool:
@@ -392,13 +397,13 @@ class Expansions:
 
     @property
     def is_forced(self) -> bool:
-        """Whether degree and number of centers are given."""
+        """Whether the degree and the number of centers are given."""
         return self._limits.degree != "auto" and self._limits.n_centers != "auto"
 
     # --- sizes
 
     def _is_quicker(self, finer: int, n_centers: int) -> bool:
-        """Return whether plans with more centers are quicker to try, because these are in fewer varying features."""
+        """Return whether trials with the larger number of centers are quicker, because of fewer varying features."""
         if not 1 < n_centers < finer:
             return False
         few, many = self._size(n_centers), self._size(finer)
@@ -406,12 +411,12 @@ class Expansions:
         return many.n_varying < few.n_varying and work[1] <= work[0]
 
     def _size(self, n_centers: int) -> Size:
-        """Return the size of an expansion about this many centers, before they are placed."""
+        """Return the size of an expansion about `n_centers` centers, before these are placed."""
         varying = self._varying(n_centers)
         return Size(n_centers, self._model.n_features if varying is None else len(varying))
 
     def _varying(self, n_centers: int) -> npt.NDArray[np.intp] | None:
-        """Find the columns that vary on slices; None for a single center or if no exact engine can answer the rest."""
+        """Find the columns that vary on slices; None for a single center, or without an exact engine for other rows."""
         if n_centers == 1 or self._mode != "certified":
             return None
         if n_centers not in self._varying_for:
@@ -451,9 +456,10 @@ class Expansions:
     # --- trials
 
     def _tried(self, candidate: Candidate, before: Candidate | None, progress: Callable[[float], None]) -> Candidate:
-        """Expand some of the candidate's centers, and send the rows near them through the real predictor.
+        """Expand about some of the candidate's centers, and predict the rows near these centers by the real predictor.
 
-        `before` has the same centers and a lower degree; only rows that it does not certify go on to higher degrees.
+        `before` is the candidate with the same centers and the next lower degree; higher degrees are evaluated only for
+        rows that `before` does not certify.
         """
         rows, points = self._probe(candidate.points, candidate.n_probed)
         if rows.shape[0] == 0:
@@ -486,7 +492,7 @@ class Expansions:
         candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        # One more row counts as undecided: a few certified rows do not show that nearly all are.
+        # One additional row counts as undecided, because a few certified rows do not show that nearly all rows are.
         share = {stage: count / (n_rows + 1) for stage, count in evaluator.rows_per_stage.items()}
         share["float32"] += 1 / (n_rows + 1)
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
@@ -499,53 +505,53 @@ class Expansions:
         return len(self._model.labels) - 1 if self._problem.majority_only else self._model.n_decisions
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
-        """Return the share of answers that differ: in label, or in value by over a thousandth of the values' range."""
+        """Return the share of predictions with a wrong label, or with an error above 1/1000 of the values' range."""
         exact = self._problem.exact.predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
 
     def _probe(self, points: Points, most: int) -> tuple[Any, Points]:
-        """Choose at most this many centers and the held-out rows nearest to them, with a router among these centers."""
+        """Choose at most `most` centers, with a router among these centers and the held-out rows nearest to them."""
         rows, centers = self.sample.held_out, points.centers
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
-        # The chosen centers are evenly spaced in the order of their rows' distances, on which bounds depend most. Fewer
-        # centers are a part of more.
+        # The chosen centers are evenly spaced in the order of the distances of their rows, because bounds depend most
+        # on these distances. A smaller selection is part of a larger one.
         present = np.unique(nearest)
         ordered = present[np.argsort(points.typical_s[present], kind="stable")]
         probed = ordered[np.argsort(np.argsort((np.arange(len(ordered)) * _GOLDEN_RATIO + 0.5) % 1.0))][:most]
-        if len(probed) == 1 and len(centers) > 1:  # an artifact with a single center uses the frame's center
+        if len(probed) == 1 and len(centers) > 1:  # an artifact with one center uses the frame's center
             probed = np.append(probed, (probed[0] + 1) % len(centers))
         chosen = _spread(np.flatnonzero(np.isin(nearest, probed)))
         everything = np.arange(len(probed), dtype=np.uint32)
         router = replace(points.router, groups=centers[probed[:1]], members=(everything,)) if len(probed) > 1 else None
         majority_classes = None if points.majority_classes is None else points.majority_classes[probed]
-        varying = points.varying if len(probed) > 1 else None  # with one center, a row may be on another slice
+        varying = points.varying if len(probed) > 1 else None  # rows of a single center may be on other slices
         return rows[chosen], Points(centers[probed], router, points.typical_s[probed], majority_classes, varying)
 
 
 def _least_probed(size: Size) -> int:
-    """Return the least number of centers that are expanded when trying a candidate."""
+    """Return the minimum number of centers that are expanded in a trial."""
     return min(max(LEAST_PROBED_CENTERS, size.n_centers // 20), size.n_centers)
 
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Choose rows for a trial, evenly spread over the data, which may drift with time."""
+    """Choose rows for a trial that are evenly spread over the data, because the data may drift with time."""
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), PROBE_ROWS)).astype(np.intp)]
 
 
 def hopeful_rest(degree: int, lower: list[Candidate]) -> float:
-    """Return the share of the rows left by the last plan that a further one leaves at best.
+    """Return the share of the rows undecided by the last plan that another plan leaves undecided at best.
 
-    Each step is assumed at best to leave the square of the share that the step before it left. A first degree
-    counts as a step from nothing. The effect of a first number of centers is unknown: the next may leave nothing.
-    A lower degree, the highest that fits about more centers, is no step.
+    At best, each step is assumed to leave the square of the share that the step before left. The first degree counts as
+    a step from no plan at all. The effect of the first number of centers is unknown, so the next number may leave
+    nothing. A lower degree about more centers, used if higher degrees do not fit, is not a step.
     """
     last, more_degrees = lower[-1], max(degree - lower[-1].degree, 0)
     before = lower[-2] if len(lower) > 1 else None
-    if before is None or (more_degrees and before.degree >= last.degree):  # no step between degrees is known
+    if before is None or (more_degrees and before.degree >= last.degree):  # there was no step between degrees
         return (1.0 - last.certified) ** (2.0 * more_degrees) if more_degrees else 0.0
     ratio = (1.0 - last.certified) / max(1.0 - before.certified, 1e-9)
     steps = more_degrees / (last.degree - before.degree) if more_degrees else 1.0

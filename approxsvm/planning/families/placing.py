@@ -1,4 +1,4 @@
-"""Placement of centers by sample rows."""
+"""Placement of centers with sample rows."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from approxsvm.planning.costs.cost import Size
 from approxsvm.planning.families.centers import choose_centers
 from approxsvm.planning.problem import Problem
 
-# Most sample rows, and the share of them that is held out to evaluate the candidates.
+# Maximum number of sample rows, and the share of these rows that is held out to evaluate candidates.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Most numbers in a dense sample, unless it has few rows.
+# Maximum number of values in a dense sample, except for a minimum number of rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
-# Maximum number of rows that a candidate is tried on.
+# Maximum number of rows on which a candidate is tried.
 PROBE_ROWS: Final = 4_000
-# Minimum number of rows of which a center in an approximate artifact is the mean, so that it discloses none of them.
+# Minimum number of rows whose mean is a center in an approximate artifact, so that centers disclose no row.
 _ROWS_BEHIND_A_CENTER: Final = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows that place the centers, and held-out rows that evaluate them."""
+    """Rows for the placement of centers, and held-out rows for the evaluation of candidates."""
 
     fit: Any
     held_out: Any
@@ -37,7 +37,7 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """Description of the rows, for messages."""
+        """Description of the rows for messages."""
         if self.are_support_vectors:
             return "support vectors, which lie nearer the boundary than ordinary rows (sample rows X are better)"
         return "sample rows"
@@ -45,21 +45,21 @@ class Sample:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Centers, the router to them, and statistics of the rows near each.
+    """Centers, the router that finds a center near a row, and statistics of the rows near each center.
 
     Attributes
     ----------
     centers : ndarray of shape (n_centers, n_features), float32
     router : Router, optional
-        Present if there are several centers.
+        Router, or None for a single center.
     typical_s : ndarray of shape (n_centers,)
-        2 gamma ||z - center||^2 of a typical row.
+        2 gamma ||z - center||^2 for a typical row near each center.
     majority_classes : ndarray of shape (n_centers,), optional
         Most frequent class of the rows near each center, if there are several classes.
     varying : ndarray of shape (n_varying,), optional
         Columns in which rows may differ from their center.
     n_requested : int
-        Number of centers that were to be placed; there are fewer if there were too few distinct rows.
+        Requested number of centers; `centers` has fewer if there were too few distinct rows.
     """
 
     centers: npt.NDArray[np.float32]
@@ -71,20 +71,20 @@ class Points:
 
     @property
     def size(self) -> Size:
-        """Numbers of centers and features that determine the size of the expansions."""
+        """Number of centers and number of features, which determine the size of the expansions."""
         n_centers, n_features = self.centers.shape
         return Size(n_centers, n_features if self.varying is None else len(self.varying))
 
 
 class Placement:
-    """Sample rows of a problem, and the centers that they place."""
+    """Sample rows of a problem, and methods that place centers with these rows."""
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._model = problem, problem.model
         self.sample = _draw_sample(problem)
 
     def points(self, n_centers: int, varying: npt.NDArray[np.intp] | None) -> Points:
-        """Place this many centers, which differ from rows near them in these columns; None for all columns."""
+        """Place centers; `varying` lists the columns in which rows may differ from their center (None for all)."""
         gamma = self._model.gamma
         if n_centers > 1:
             min_rows = _ROWS_BEHIND_A_CENTER if self._problem.mode == "approximate" else 1
@@ -98,12 +98,12 @@ class Placement:
         return Points(center, None, np.array([2.0 * gamma * self._spread()]), self._majority_classes(center, None))
 
     def _spread(self) -> float:
-        """Return the mean squared distance of held-out rows to the only center."""
+        """Return the mean squared distance between held-out rows and the single center."""
         norms = row_norms(self.sample.held_out, self._problem.frame.center)
         return float(np.mean(norms**2)) if len(norms) else 0.0
 
     def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
-        """Return the most frequent class of each center's rows, or the center's own class if it has no rows."""
+        """Return the most frequent class among each center's rows, or the class of the center if it has no rows."""
         if not self._model.has_pairs:
             return None
         rows = self.sample.fit
@@ -119,7 +119,7 @@ class Placement:
         return self._problem.winners(self.sample.fit)
 
     def _typical_s(self, centers: npt.NDArray[np.float32], router: Router) -> FloatArray:
-        """Return 1.5 times the mean of 2 gamma ||z - center||^2 over the rows of each center."""
+        """Return, for each center, 1.5 times the mean of 2 gamma ||z - center||^2 over the rows z near the center."""
         rows = self.sample.fit
         nearest = route(router, centers, rows)
         total, count = np.zeros(len(centers)), np.bincount(nearest, minlength=len(centers))
@@ -133,18 +133,18 @@ class Placement:
 
 
 def held_out(problem: Problem, rows: Any) -> Any:
-    """Return the held-out rows; `rows` are the problem's rows before its input map."""
+    """Return the held-out rows; `rows` contains the rows of the problem before the input map."""
     return _taken(rows, _draw(problem)[1])
 
 
 def _draw_sample(problem: Problem) -> Sample:
-    """Draw rows from X or, without X, from the support vectors."""
+    """Draw sample rows from X, or from the support vectors if there is no X."""
     fit, held_out = (_taken(problem.typical_rows, drawn) for drawn in _draw(problem))
     return Sample(fit, held_out, problem.rows is None)
 
 
 def _draw(problem: Problem) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Draw at most 40,000 rows (fewer if they are wide and dense), by position, and hold out a quarter of them."""
+    """Draw the positions of at most 40,000 rows (fewer if dense and wide), and hold out a quarter of these rows."""
     rows, most = problem.typical_rows, MAX_SAMPLE_ROWS
     if isinstance(rows, np.ndarray):
         most = min(most, max(_MAX_SAMPLE_NUMBERS // rows.shape[1], PROBE_ROWS))
@@ -154,7 +154,7 @@ def _draw(problem: Problem) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 
 
 def _taken(rows: Any, chosen: npt.NDArray[np.intp]) -> Any:
-    """Take the chosen rows in ascending order, giving sparse ones the 32-bit indices that scikit-learn requires."""
+    """Return the chosen rows in ascending order; sparse rows get 32-bit indices, which scikit-learn requires."""
     part = rows[np.sort(chosen)]
     if not isinstance(part, np.ndarray):
         part.indices, part.indptr = part.indices.astype(np.int32), part.indptr.astype(np.int32)

@@ -1,4 +1,4 @@
-"""Search for the number of coordinates in which kernel sums precede those of all features, by the cost of rows."""
+"""Search for the numbers of subspace coordinates for kernel sums that precede the exact engine, by the cost of rows."""
 
 from __future__ import annotations
 
@@ -32,64 +32,65 @@ from approxsvm.planning.problem import Problem
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator
 from approxsvm.system.threads import all_threads
 
-# Numbers of coordinates to try, up to half of the features.
+# Numbers of coordinates that may be tried, up to half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
-# Number of coordinates that pays most often: if time is short, the others are dropped first, by their ratio to it.
+# Number of coordinates that is useful most often. If work is limited, the numbers that differ most from it, by ratio,
+# are dropped first.
 _MOST_OFTEN: Final = 90
-# Degrees of expansions that may replace sums.
+# Degrees of expansions that may replace kernel sums.
 _DEGREES: Final = (2, 3, 4)
 _MAX_FEATURES: Final = 4_096
-# Minimum number of features: with fewer, expansions are usually better and found sooner.
+# Minimum number of features; with fewer features, expansions in all features are usually better and quicker to find.
 _MANY_FEATURES: Final = 64
-# Maximum number of entries in the support vectors of a group, and work of all stages.
+# Maximum number of entries in the support vectors of a group, and maximum work for all stages.
 _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 8e10, "normal": 2e12, "high": 2e13}
-# Maximum number of rows to evaluate the stages.
+# Maximum number of rows for the evaluation of stages.
 _MAX_ROWS: Final = 2_000
-# Stages for several classes must reduce the cost of a row to at most this share of the exact engine's, as blocks are
-# less full than predicted.
+# With several classes, stages must reduce the cost of a row to at most this share of the exact engine's, because blocks
+# are less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.5
-# Trials of stages that may reduce the cost to this share may take this multiple of the work that they save in the
-# expected rows.
+# If stages may reduce the cost to this share, the work of a trial may be this multiple of the work that the stages save
+# for the expected rows.
 _MUCH_LESS: Final = 0.2
 _MORE_WORK: Final = 2.0
-# Stages are not tried if another plan takes less than this share of the exact engine's time.
+# No stages are tried if another plan has less than this share of the exact engine's cost.
 _GOOD_ENOUGH: Final = 0.1
-# Above this number of classes, stages may take as many bytes as the exact model plus this, because they store vectors
-# again for each pair.
+# Number of classes above which the size of stages is limited to the size of the exact model plus a number of bytes,
+# because stages store vectors again for each pair; and this number of bytes.
 _MANY_CLASSES: Final = 64
 _MORE_BYTES: Final = 1 << 20
-# A model keeps its training rows away from its boundary. So values of new rows are assumed to be smaller, by these
-# factors with these probabilities.
+# Training keeps the training rows away from the decision boundary. So values for new rows are assumed to be smaller, by
+# the factors below with the given probabilities.
 _SHRUNK: Final = {1.0: 0.6, 0.75: 0.2, 0.5: 0.1, 0.25: 0.1}
 # Maximum number of stages in a plan.
 _MOST_STAGES: Final = 3
 _MOST_STAGES_OF_CLASSES: Final = 2
-# Maximum number of classes on which coordinates are tried.
+# Maximum number of classes for which stages are tried.
 _MOST_JUDGED: Final = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Subspaces:
-    """Stages in few coordinates, and the cost of rows with them."""
+    """Stages in few coordinates, and the cost of rows with these stages."""
 
     sections: dict[str, bytes]  # sections of the artifact
-    coordinates: tuple[int, ...]  # of the stages
-    degree: int  # of the expansion that replaces the first sums, or 0
-    basis: int  # coordinates of the basis
+    coordinates: tuple[int, ...]  # number of coordinates in each stage
+    degree: int  # degree of the expansion that replaces the first sums, or 0
+    basis: int  # number of coordinates in the basis
     cost: Cost  # average cost of a row, including the exact engine after the stages
     speculated_cost: FloatArray  # cost without speculating on the class
-    reason: str  # the choice in words
-    tried: TriedPlan  # the choice in numbers
+    reason: str  # explanation of the choice
+    tried: TriedPlan  # figures of the choice
 
     @property
     def n_bytes(self) -> int:
-        """Approximate size in an artifact."""
+        """Approximate size of the stages in an artifact."""
         return sum(map(len, self.sections.values())) + len(self.reason) + 512
 
 
 def goes_by_many_features(problem: Problem) -> bool:
-    """Return whether rows take many features, and all of them, through the exact engine, not only non-zeros."""
+    """Return whether rows have many features and the exact engine processes all of them, not only the non-zeros."""
     model, rows = problem.model, problem.typical_rows
     if rows.shape[0] == 0 or model.n_features < _MANY_FEATURES:
         return False
@@ -97,12 +98,12 @@ def goes_by_many_features(problem: Problem) -> bool:
 
 
 def may_have_subspaces(problem: Problem) -> bool:
-    """Return whether the model has stages in subspaces, which settle labels by votes, and values."""
+    """Return whether subspace stages can determine the model's results: values, or labels by votes."""
     return problem.mode == "certified" and (problem.model.n_decisions == 1 or problem.majority_only)
 
 
 class SubspaceTrials:
-    """Kernel sums in increasing numbers of coordinates, tried on sample rows; several classes vote."""
+    """Trials of kernel sums in increasing numbers of coordinates on sample rows; several classes vote."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         self._problem, self._model, self._budget = problem, problem.model, budget
@@ -111,7 +112,7 @@ class SubspaceTrials:
         self.best: Subspaces | None = None
 
     def hopeful_cost(self) -> Cost | None:
-        """Return the cost of a row at best; None if the model has no stages in few coordinates that may pay."""
+        """Return the lowest possible cost of a row; None if stages are impossible or cannot reduce the cost."""
         if not (self._budget.is_free and may_have_subspaces(self._problem) and self._has_rows):
             return None
         if self._budget.least.shares_of(self._costs.exact)[0] < _GOOD_ENOUGH:
@@ -123,11 +124,11 @@ class SubspaceTrials:
         return self._at_best if max(len(group.members) for group in self._lists) * d <= _MAX_NUMBERS else None
 
     def work(self) -> float:
-        """Return the work of the least trial; of stages that may save very much, only a part counts."""
+        """Return the work of the smallest trial; if stages may save very much, only part of this work counts."""
         return self._counted_work(self._numbers[:1])
 
     def run(self, progress: Callable[[float], None]) -> None:
-        """Try as many numbers of coordinates as the work allows; keep stages that make rows much cheaper."""
+        """Try as many numbers of coordinates as the budget allows; keep stages that reduce the cost of rows enough."""
         numbers, problem = self._numbers, self._problem
         most = min(self._budget.worth(self._at_best), _MOST_WORK[problem.limits.effort])
         while numbers and self._counted_work(numbers) > most:
@@ -151,7 +152,7 @@ class SubspaceTrials:
             if not trial.run(k):
                 return None
             progress(0.5 * n_done / len(numbers))
-            # Fewer coordinates decide fewer rows.
+            # Sums over fewer coordinates determine the results of fewer rows.
             left = 1.0 - trial.decided_by_sums(k)
             if n_done == 1 and self._at_best.shares_of(exact)[0] + left > self._most:
                 return None
@@ -191,25 +192,25 @@ class SubspaceTrials:
 
 
 def _have_sums(lists: list[Lists]) -> bool:
-    """Return whether every group has support vectors, and lists of coefficients of one sign."""
+    """Return whether every group has support vectors, and all coefficients in each list have the same sign."""
     return all(group.have_one_sign() and len(group.members) for group in lists)
 
 
 def _most_bytes(problem: Problem) -> float:
-    """Return the maximum number of bytes of the stages."""
+    """Return the maximum size of the stages in bytes."""
     limit, exact = problem.limits.max_bytes, problem.exact.artifact.n_bytes
     most = math.inf if limit is None else limit - exact
     return min(most, exact + _MORE_BYTES) if len(problem.model.labels) > _MANY_CLASSES else most
 
 
 def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
-    """Return the bytes of a stage's vectors: of each group, and of the other classes in its pairs."""
+    """Return the size in bytes of a stage's vectors, including those of other classes in the pairs of each group."""
     listed = np.count_nonzero(model.dual_coef) if model.has_pairs else 0
     return 4 * n_coordinates * (model.n_sv + int(listed))
 
 
 def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], None]) -> dict[str, bytes]:
-    """Build the sections of a plan that was made before; raise InputError if the model has no such stages."""
+    """Build the sections of a given plan; raise InputError if the model does not have the stages of the plan."""
     model, lists = problem.model, Lists.of(problem.model)
     wrong = InputError(f"plan: subspaces is {list(plan.subspaces)}, but this model has no such sums: search again")
     is_possible = model.gamma > 0.0 and model.n_sv > 0 and problem.typical_rows.shape[0] > 0
@@ -233,7 +234,7 @@ def _are_on_grid(problem: Problem) -> bool:
 
 
 class _Costs:
-    """Costs of rows in kernel sums in few coordinates, and in the exact engine after them."""
+    """Costs of rows in kernel sums over few coordinates, and in the exact engine after these sums."""
 
     def __init__(self, problem: Problem) -> None:
         def make(constants: Constants) -> SubspaceCosts:
@@ -246,7 +247,7 @@ class _Costs:
 
     @cached_property
     def exact(self) -> Cost:
-        """Cost of the exact engine alone."""
+        """Cost of a row if only the exact engine is used."""
         return self._costs.cost(lambda costs: costs.exact)
 
     @property
@@ -255,11 +256,14 @@ class _Costs:
         return self._costs.cost(lambda costs: costs.fixed)
 
     def at_best(self, n_coordinates: int) -> Cost:
-        """Return the average cost of a row if a stage decided all of them."""
+        """Return the average cost of a row if the first stage decided all rows."""
         return self._costs.cost(lambda costs: costs.at_best(n_coordinates))
 
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
-        """Return the cost of a row in a step that gets a share of the rows, by group frequency; None is the engine."""
+        """Return the cost of a row in a step that gets a share of the rows; None means the exact engine.
+
+        `frequency` contains the share of each group in these rows.
+        """
         return self._costs.cost(lambda costs: float(_of_step(costs, step) @ frequency), share / len(frequency))
 
 
@@ -270,7 +274,7 @@ def _of_step(costs: SubspaceCosts, step: _Step | None) -> FloatArray:
 
 
 class _Trial:
-    """Stages of some groups, tried on the groups' rows."""
+    """Trial of stages for some groups on the rows of these groups."""
 
     def __init__(
         self,
@@ -283,7 +287,7 @@ class _Trial:
         self._problem, self._model, self._lists, self._costs = problem, problem.model, lists, costs
         self._most, self._in_order = most, in_order
         self._input_scale = input_scale_for(self._model.gamma)
-        # Some classes, from those with few support vectors to those with many, represent all.
+        # A few classes, from few to many support vectors, represent all classes.
         order, n = np.argsort(costs.n_listed, kind="stable"), min(_MOST_JUDGED, len(lists))
         self._judged = [int(order[(2 * k + 1) * len(lists) // (2 * n)]) for k in range(n)]
         self._stages: dict[int, dict[int, SubspaceStage]] = {}
@@ -291,7 +295,7 @@ class _Trial:
         self._certified: dict[_Step, npt.NDArray[np.bool_]] = {}
 
     def draw_rows(self) -> bool:
-        """Draw rows of the evaluated groups; return whether there are any."""
+        """Draw rows of the evaluated groups; return whether there are any rows."""
         rows, are_support_vectors = self._problem.typical_rows, self._problem.rows is None
         random = np.random.default_rng(self._problem.limits.random_state)
         most = min(_MAX_ROWS, max(_MAX_NUMBERS // self._model.n_features, 1))
@@ -331,24 +335,24 @@ class _Trial:
         for degree in self._degrees(k) if self.pays(k) else ():
             step, projected = _Step(k, degree), self._groups[0].projected(self._rows, k)
             expanded = self.expansion(k, degree)
-            assert expanded is not None  # its sums have a stage
+            assert expanded is not None  # the group has a stage of sums
             self._expansions[step] = expanded
             self._certified[step] = self._decided(k, _values(expanded, projected))
             if float(self._certified[step].mean()) >= self.decided_by_sums(k) / SAME:
-                break  # the residual leaves the other rows undecided
+                break  # other rows are undecided because of the residual
         return True
 
     def decided_by_sums(self, k: int) -> float:
-        """Return the share of rows that the sums in k coordinates decide."""
+        """Return the share of rows whose labels or values the sums over k coordinates determine."""
         return float(self._certified[_Step(k, 0)].mean())
 
     def pays(self, k: int) -> bool:
-        """Return whether the rows that the sums in k coordinates decide cost more in the exact engine."""
+        """Return whether sums over k coordinates cost less than evaluating the decided rows in the exact engine."""
         return self.decided_by_sums(k) > self._costs.at_best(k).shares_of(self._costs.exact)[0]
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """Return the steps that are quickest for one row among those with about the lowest cost, and their cost."""
-        # A stage leaves few rows of a class undecided, which fill no blocks.
+        """Return the steps that are fastest for a single row among those of about the lowest cost, with the cost."""
+        # With several classes, the few undecided rows of a class after a stage do not fill blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [
             chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)
@@ -361,7 +365,7 @@ class _Trial:
         return best, costs[best]
 
     def built(self, steps: tuple[_Step, ...], cost: Cost, progress: Callable[[float], None]) -> Subspaces | None:
-        """Build these stages for all groups."""
+        """Build the stages of the given steps for all groups."""
         groups = self.groups([step.n_coordinates for step in steps], progress)
         if groups is None:
             return None
@@ -378,7 +382,7 @@ class _Trial:
         return Subspaces(sections, coordinates, steps[0].degree, self._most, cost, speculated, reason, tried)
 
     def groups(self, coordinates: Sequence[int], progress: Callable[[float], None]) -> list[SubspaceGroup] | None:
-        """Build stages of these numbers of coordinates for all groups; None if float32 cannot hold one."""
+        """Build stages with the given numbers of coordinates for all groups; None if numbers exceed float32."""
         built, n_groups = [], len(self._lists)
         for w in range(n_groups):
             group = self._groups.get(w) or self._group(w, coordinates[-1])
@@ -391,7 +395,7 @@ class _Trial:
         return built
 
     def expansion(self, k: int, degree: int) -> Artifact | None:
-        """Expand the only function in k coordinates; None if float32 cannot hold it."""
+        """Expand the only function in k coordinates; None if its coefficients exceed float32."""
         group = self._groups[0]
         stage = self._stages.get(k, {}).get(0) or self._stage(group, k)
         if stage is None:
@@ -404,7 +408,7 @@ class _Trial:
         return group.stage(k, self._input_scale, self._in_order)
 
     def _degrees(self, k: int) -> list[int]:
-        """Return degrees of expansions of the only function that could be cheaper than its sums."""
+        """Return the degrees for which an expansion of the only function could be cheaper than its sums."""
         if self._model.n_decisions > 1:
             return []
         costs, one = self._costs, np.ones(1)
@@ -413,7 +417,10 @@ class _Trial:
         return list(compress(_DEGREES, cheap))
 
     def _decided(self, k: int, expanded: tuple[FloatArray, FloatArray] | None = None) -> npt.NDArray[np.bool_]:
-        """Return which rows the sums in k coordinates, or an expansion, decide if values shrink as assumed."""
+        """Return a mask of the rows that sums over k coordinates, or an expansion, suffice to predict.
+
+        The values of rows are reduced as `_SHRUNK` assumes.
+        """
         result = np.ones(len(self._rows), bool)
         for w, group in self._groups.items():
             in_group = self._classes == w
@@ -426,7 +433,7 @@ class _Trial:
         return result
 
     def _cost(self, steps: tuple[_Step, ...]) -> Cost:
-        """Return the average cost of a row."""
+        """Return the average cost of a row with the given steps."""
         undecided, total = np.ones(len(self._classes), bool), self._costs.exact.times(0.0)
         for step in (*steps, None):
             share = float(undecided.mean())
@@ -441,26 +448,26 @@ class _Trial:
 
 
 class _Step(NamedTuple):
-    """Kernel sums in some coordinates, or an expansion of these sums if the degree is not 0."""
+    """Kernel sums over some coordinates, or an expansion of these sums if the degree is not 0."""
 
     n_coordinates: int
     degree: int
 
     @property
     def name(self) -> str:
-        """Name to display."""
+        """Description of the step for messages."""
         what = f"an expansion of degree {self.degree}" if self.degree else "kernel sums"
         return f"{what} in {self.n_coordinates}"
 
 
 def _is_chain(steps: tuple[_Step, ...]) -> bool:
-    """Return whether the coordinates increase and only the first step may be an expansion."""
+    """Return whether the coordinates increase and no step after the first is an expansion."""
     ascends = all(a.n_coordinates < b.n_coordinates for a, b in pairwise(steps))
     return ascends and not any(step.degree for step in steps[1:])
 
 
 def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: float, typical_s: float) -> Artifact:
-    """Expand the function on the subspace about the center."""
+    """Expand the function on a subspace about the center."""
     function = group.on_subspace(stage, gamma)
     origin = np.zeros(stage.n_coordinates, np.float32)
     result = expand_and_certify(function, origin[np.newaxis], degree, typical_s=np.array([typical_s]), directions=False)
@@ -469,13 +476,13 @@ def _expanded(group: GroupInSubspace, stage: SubspaceStage, degree: int, gamma: 
 
 
 def _values(expansion: Artifact, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Evaluate an expansion; return values and bounds."""
+    """Evaluate an expansion at rows; return values and bounds."""
     values, bounds = Evaluator(expansion, n_jobs=-1).evaluate(np.ascontiguousarray(rows), VALUES | BOUNDS)
     return values.ravel(), bounds.ravel()
 
 
 def _work(lists: list[Lists], d: int, numbers: list[int]) -> float:
-    """Estimate the work of bases and stages."""
+    """Estimate the work of computing bases and stages."""
     matrix_work = sum(
         float(len(group.own) + len(other)) ** 2 * 2.0 * min(d, len(group.own) + len(other)) + 2.0 * d**2 * 50.0
         for group in lists

@@ -1,8 +1,8 @@
-"""A small network that speculates on the winner of several classes, so the exact engine starts with its pairs.
+"""Small network that speculates on the winner of several classes, so that the exact engine starts with its pairs.
 
-Class scores are a linear function of the row plus kernel values at a few support vectors, the landmarks, fitted by
-least squares to the winners of sample rows. Wrong speculation only costs time: the speculated winner must win its pairs
-by more than their error bounds.
+Class scores are a linear function of the row and of kernel values at a few support vectors, the landmarks. The scores
+are fitted by least squares to the winners of sample rows. Wrong speculation only costs time, because the speculated
+winner must win its pairs by more than their error bounds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from approxsvm.planning.costs.cost import PairCosts
 from approxsvm.planning.costs.profiles import Profile
 from approxsvm.planning.problem import Problem
 
-# Maximum number of rows to fit and evaluate a network, and of their entries.
+# Maximum number of rows for fitting and evaluating a network, and of entries in these rows.
 _MAX_ROWS: Final = 6_000
 _MAX_NUMBERS: Final = 1 << 24
 _HELD_OUT_SHARE: Final = 0.25
@@ -30,13 +30,13 @@ _RIDGE: Final = 1e-6
 
 
 def speculate(
-    problem: Problem,  # with several classes
+    problem: Problem,  # problem with several classes
     speculated_cost: FloatArray | None = None,  # cost of a row with a speculated class, if subspaces come first
 ) -> tuple[int | None, dict[str, bytes]]:
-    """Fit networks with increasing numbers of landmarks; return the cheapest number and its section speculation.
+    """Fit networks with increasing numbers of landmarks; return the cheapest number and the section "speculation".
 
-    The result is None and empty if rows use all pairs, as few-valued ones do, if all pairs are cheaper, or if no fit
-    succeeds.
+    The result is None and an empty dict if rows use all pairs, as on a grid of few values, if evaluating all pairs is
+    cheaper, or if no fit succeeds.
     """
     model = problem.model
     profiles = Profile.all()
@@ -68,7 +68,7 @@ def speculate(
 
 
 def build_network(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
-    """Fit the network with this number of landmarks, or as many as there are; empty if no fit succeeds."""
+    """Fit the network with at most `n_landmarks` landmarks; return an empty dict if no fit succeeds."""
     fit = _Fit.of(problem)
     if fit is None:
         return {}
@@ -78,11 +78,11 @@ def build_network(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
 
 
 class _Fit:
-    """Networks fitted to the winners of sample rows, some of which are held out."""
+    """Networks fitted to the winners of sample rows; some of the rows are held out."""
 
     @classmethod
     def of(cls, problem: Problem) -> _Fit | None:
-        """Draw rows and landmarks; None if there are too few rows, or if rows are all the same to the kernel."""
+        """Draw rows and landmarks; None if there are too few rows, or if the kernel is constant on all rows."""
         n_rows = problem.typical_rows.shape[0]
         return None if problem.model.gamma == 0.0 or min(n_rows, _most_rows(problem)) < 2 else cls(problem)
 
@@ -98,11 +98,11 @@ class _Fit:
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             landmarks = _dense(model.support_vectors[self.landmarks]) - center
             self._network = _Network(_dense(rows) - center, landmarks, model.gamma)
-            # All landmarks at once, as the last bits of a part of the sums depend on the whole
+            # The equations include all landmarks, because the last bits of sums depend on the size of the matrix
             self._equations = self._network.normal_equations(~self._held_out, self.hits)
 
     def weights(self, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Return the weights with the first landmarks; they are not finite if no fit succeeds."""
+        """Return the weights of the network with the first landmarks; the weights are not finite if no fit succeeds."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return self._network.solved(*self._equations, n_landmarks)
 
@@ -126,10 +126,10 @@ def _dense(rows: Any) -> FloatArray:
 
 
 class _Network:
-    """Terms of the scores: constants, features of the rows z, kernel values at landmarks x.
+    """Terms of the scores: constants, features of the rows z, and kernel values at landmarks x.
 
-    Rows and landmarks are relative to the artifact's center. Features are standardized while fitting. If there are very
-    many, and for features that hardly vary, the weights are 0.
+    Rows and landmarks are relative to the artifact's center. Features are standardized for the fit. The weights of
+    features are 0 if there are very many features, or if a feature hardly varies.
     """
 
     def __init__(self, z: FloatArray, x: FloatArray, gamma: float) -> None:
@@ -146,14 +146,14 @@ class _Network:
         self._columns = np.hstack([np.ones((len(z), 1)), np.nan_to_num(features), self._kernel])
 
     def normal_equations(self, chosen: npt.NDArray[np.bool_], targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the equations of all columns; those of fewer landmarks are a leading part of them."""
+        """Return the equations of all columns; those for fewer landmarks are a leading block."""
         a = self._columns[chosen]
         gram = a.T @ a
         gram[np.diag_indices_from(gram)] += _RIDGE * len(a)
         return gram, a.T @ targets[chosen]
 
     def solved(self, gram: FloatArray, products: FloatArray, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Solve for the weights as the artifact stores them; they are not finite if no fit succeeds."""
+        """Solve for the weights as the artifact stores them; the weights are not finite if no fit succeeds."""
         n_features = self._z.shape[1]
         n_linear = 1 + len(self._varying)
         n = n_linear + n_landmarks
@@ -170,7 +170,7 @@ class _Network:
         return weights.astype(np.float32)
 
     def scores(self, chosen: npt.NDArray[np.bool_], weights: npt.NDArray[np.float32]) -> FloatArray:
-        """Compute scores with the weights of the artifact."""
+        """Compute the scores of the chosen rows with the weights of the artifact."""
         n_linear = 1 + self._z.shape[1]
         kernel = self._kernel[chosen, : len(weights) - n_linear]
         scores: FloatArray = weights[0] + self._z[chosen] @ weights[1:n_linear] + kernel @ weights[n_linear:]

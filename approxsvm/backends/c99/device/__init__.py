@@ -1,1 +1,1 @@
-"""Values and bounds of rows as a device with float32 computes them."""
+"""Values and bounds for rows, as computed on a device with float32 arithmetic."""

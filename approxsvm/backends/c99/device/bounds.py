@@ -1,33 +1,33 @@
-"""The error bound of a row as a table lookup: one number per cell of s, precomputed from the norms of an artifact.
+"""Table of error bounds for rows: one number per cell of s, computed in advance from the norms of an artifact.
 
 For every row, the host multiplies sixteen functions of s, tabulated on fine cells, by the norms of an expansion
-(cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants. The bound of each expansion on
-each fine cell is therefore evaluated here, in float64, with the core's functions; the maximum over several adjacent
-cells is stored as the upper 16 bits of a float32, rounded up. At run time, a row costs one load. Let phi_k(s) =
-exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
+(cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants. Therefore the bound for each
+expansion on each fine cell is evaluated here, in float64, with the core's functions; the maximum over several adjacent
+cells is stored as the upper 16 bits of a float32, rounded up. At run time, a row needs one load. Let
+phi_k(s) = exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error of the computed s, the bound covers:
 
 * truncation: N_k phi_k(s) for the norms N_k of the omitted degrees, and the remainder from first_remainder_degree on;
-* float32 rounding of the kept degrees. It is proportional to the sum of the absolute values of their terms, which is
-  at most N_k phi_k(s), along chains of additions at least as long as in the header (source.py);
-* for s >= 174, where a row may get the intercept alone, the kept degrees themselves;
-* rounding of the row's coordinates and of the coefficients, and the distance of the compiled model from its source.
+* float32 rounding of the kept degrees. The error is proportional to the sum of the absolute values of the terms, which
+  is at most N_k phi_k(s), and to the length of chains of additions, which are at most as long as assumed (source.py);
+* for s >= 174, where the value of a row may be the intercept alone, the kept degrees themselves;
+* rounding of the row's coordinates and of the coefficients, and the distance between the compiled model and its source.
 
-Two errors are specific to the export:
+Two errors occur only in the export:
 
 * Quantized coefficients (coefficients.py). The error of the part of degree k is at most output_scale sigma_k
-  exp(-s/2) ||u||^k. Since s = theta ||u||^2 with theta = 2 gamma / input_scale^2, this equals
+  exp(-s/2) ||u||^k. Since s = theta ||u||^2 with theta = 2 gamma / input_scale^2, this bound equals
 
       output_scale sigma_k sqrt(k!) theta^(-k/2) phi_k(s) =: E_k phi_k(s):
 
-  it acts as one more norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k with the
-  Frobenius norm in place of sigma_k, and chains are three roundings longer: the scale, the product with it, and a
-  separate sum.
+  E_k acts as one more norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k with the
+  Frobenius norm in place of sigma_k, and chains are three roundings longer, due to the scale, the product with the
+  scale, and a separate sum.
 * Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
-  rows of a cell. These lie within r = sqrt(s / (2 gamma)) of the center, so every mapped feature has absolute value
-  at most M = |center| + r. Going backwards through the ops bounds all intermediate values likewise. A feature
-  clipped from a number t beyond its limit has an error only if t <= M + e(t), where the error e(t) = a + b t is
-  affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive at t = 0 and at
-  most 0 at t = 2M, hence negative for t > 2M.
+  rows of a cell. The distance of these rows from the center is at most r = sqrt(s / (2 gamma)), so every mapped feature
+  has absolute value at most M = |center| + r. Going backwards through the ops gives bounds on all intermediate values.
+  A feature that is clipped from a number t beyond the limit has an error only if t <= M + e(t), where the error
+  e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive
+  at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
 """
 
 import math
@@ -47,10 +47,10 @@ from approxsvm.ir.constants import CONTRACTIONS, END_OCTAVE, FIRST_OCTAVE, ROUND
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Affine
 
-# Cells of s / 2. On the host: 32 per octave from 2^-21 to 2^7, one cell below, and an open one above. On a device,
-# cells are four of these wide, or eight with quantized coefficients, where memory matters most; this makes bounds 5 to
-# 10 % larger. The table covers the octaves that matter: those in which some bound is less than W, the norm of the whole
-# function, and greater than this fraction of W (and of a tolerance), a precision that hardly any row needs.
+# Cells of s / 2. The host has 32 cells per octave from 2^-21 to 2^7, one cell below, and an open cell above. A cell of
+# a device covers four host cells, or eight with quantized coefficients, where memory matters most; bounds become 5 to
+# 10 % larger. The table covers the octaves in which some bound is less than W, the norm of the whole function, and
+# greater than this fraction of W (and of a tolerance). Hardly any row needs smaller bounds.
 CELLS_PER_OCTAVE: Final = 8
 FEWER_PER_OCTAVE: Final = 4
 _NEGLIGIBLE: Final = 2.0**-16
@@ -59,23 +59,23 @@ _MOST_ON_THE_WAY: Final = 1e300
 
 
 class BoundTable:
-    """Bounds of all expansions, in bfloat16, over cells of half_s = s / 2.
+    """Bounds for all expansions, in bfloat16, over cells of half_s = s / 2.
 
-    Cell 0 is [0, 2^first_octave); it is followed by cells_per_octave cells for each octave and an open last cell.
+    Cell 0 is [0, 2^first_octave), followed by cells_per_octave cells for each octave and an open last cell.
 
-    `bits`, of shape (n_expansions, n_cells), are the upper halves of float32 numbers; 0x7F80 is infinity.
+    The array `bits`, shape (n_expansions, n_cells), contains the upper halves of float32 numbers; 0x7F80 is infinity.
     """
 
     def __init__(
         self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
     ) -> None:
-        """Build the table; `moved` bounds the distance between mapped rows and the intended ones (input_codes.py).
+        """Build the table; `moved` bounds the distance between mapped rows and the intended rows (input_codes.py).
 
-        The error of an input map that only scales, given by `scalers`, is included in the bounds.
+        If the input map consists of `scalers` only, the bounds include the error of the input map.
         """
         fine = _fine_bounds(artifact, parts, scalers) + _moved_values(artifact, moved)[:, np.newaxis]
-        # Octaves are chosen from the float32 bounds: quantized bounds decrease slowly with s, so more octaves gain
-        # little.
+        # The octaves are chosen by the bounds with float32 coefficients, because bounds with quantized coefficients
+        # decrease slowly with s, so more octaves would gain little.
         plain = [replace(part, scales=None) for part in parts]
         self.first_octave, end = _octaves(artifact, _fine_bounds(artifact, plain, scalers))
         self.n_octaves = end - self.first_octave
@@ -87,9 +87,9 @@ class BoundTable:
 
 
 def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
-    """Return the first octave of s / 2 in which bounds matter, and one past the last."""
+    """Return the first octave of s / 2 in which bounds matter, and the first octave after these."""
     total = np.tile(artifact.decision_numbers()["total"], artifact.n_centers)[:, np.newaxis]
-    inside = fine[:, 1:-1]  # whole octaves
+    inside = fine[:, 1:-1]  # cells of whole octaves
     least = np.minimum(_NEGLIGIBLE * total, float(artifact.header["tolerance"]) / 8.0)
     octaves = FIRST_OCTAVE + np.flatnonzero(((inside > least) & (inside < 0.98 * total)).any(axis=0)) // FINE_PER_OCTAVE
     return (int(octaves[0]), int(octaves[-1]) + 1) if len(octaves) else (END_OCTAVE - 1, END_OCTAVE)
@@ -106,7 +106,7 @@ def _bfloat16_above(numbers: FloatArray) -> npt.NDArray[np.uint16]:
 
 
 def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine]) -> FloatArray:
-    """Return upper bounds of all expansions on all fine cells, shape (n_expansions, n_cells)."""
+    """Return upper bounds for all expansions on all fine cells, shape (n_expansions, n_cells)."""
     header, records, decisions = artifact.header, artifact.expansion_numbers(), artifact.decision_numbers()
     degree, n, n_decisions = int(header["degree"]), artifact.n_features, len(decisions)
     of_decision = np.tile(np.arange(n_decisions), artifact.n_centers)
@@ -126,7 +126,7 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Af
         with np.errstate(invalid="ignore"):
             remainder = np.outer(records["remainder"][chosen], factor)
         bounds[chosen] += np.where(np.isinf(factor), total[chosen, np.newaxis], remainder)
-    bounds = np.column_stack([bounds, total])  # the open cell, where the value is the intercept
+    bounds = np.column_stack([bounds, total])  # bound on the open cell, where the value is the intercept
     bounds += (records["coefficient_error"] + 2.0**-48 * (intercept + total))[:, np.newaxis]
     bounds += _source_errors(artifact, scalers, ends[1])
     bounds = 1.00001 * bounds + 2.0**-120
@@ -142,7 +142,7 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
         if part.scales is None:
             continue
         k = part.degree
-        if theta == 0.0:  # then s = 0 for all rows, and the coefficients, which are multiples of gamma, are zero
+        if theta == 0.0:  # then gamma is 0, and so are s and all coefficients
             quantized[:, k] = np.where(part.error_norms > 0.0, np.inf, 0.0)
             continue
         unit = records["output_scale"] * math.sqrt(math.factorial(k)) * theta ** (-0.5 * k) * (1.0 + 1e-9)
@@ -161,7 +161,7 @@ def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArr
     slope = 1.01 * gaussian_slope(gamma)
     shares = np.ones((artifact.n_centers, n_cells))
     for c, center in enumerate(artifact.centers().astype(np.float64)):
-        for first in range(0, len(high), FINE_PER_OCTAVE):  # one octave at a time: this error is small anyway
+        for first in range(0, len(high), FINE_PER_OCTAVE):  # one bound per octave suffices, because this error is small
             cells = slice(first, min(first + FINE_PER_OCTAVE, len(high)))
             error = map_error(scalers, np.abs(center) + _reach(artifact, float(high[cells][-1])))
             shares[c, cells] = min(slope * error, 1.0) if error < math.inf else 1.0
@@ -171,7 +171,7 @@ def _source_errors(artifact: Artifact, scalers: Sequence[Affine], high: FloatArr
 
 
 def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
-    """Bound the change of each expansion's function over a distance (input_codes.py)."""
+    """Bound the change of each expansion's exact function if a row moves by the distance `moved` (input_codes.py)."""
     decisions, gamma = artifact.decision_numbers(), float(artifact.header["gamma"])
     by_norm = decisions["total"] * min(math.sqrt(2.0 * gamma) * moved, 1.415)
     by_slope = decisions["sum_moduli"] * min(gaussian_slope(gamma) * moved, 1.0)
@@ -179,7 +179,7 @@ def _moved_values(artifact: Artifact, moved: float) -> FloatArray:
 
 
 def _reach(artifact: Artifact, s: float) -> float:
-    """Return the largest distance from the center of a row with a finite bound, including the distance off a slice."""
+    """Return the largest distance from the center among rows with finite bounds, including the distance off a slice."""
     gamma = float(artifact.header["gamma"])
     if gamma == 0.0:
         return math.inf
@@ -188,8 +188,8 @@ def _reach(artifact: Artifact, s: float) -> float:
 
 
 def map_error(ops: Sequence[Affine], most: FloatArray) -> float:
-    """Bound the distance of a mapped row, whose features are at most `most` in absolute value, from the exact one."""
-    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # outputs of each op, from the last to the first
+    """Bound the distance from the exact mapped row, for mapped rows with absolute values up to `most`."""
+    outputs = [np.asarray(most, np.float64) * (1.0 + 1e-9) + _TINY]  # bounds after each op, last op first
     with np.errstate(all="ignore"):
         for op in reversed(ops):
             y = 2.0 * outputs[-1] + _modulus(op.add, 0.0)
@@ -207,7 +207,7 @@ def map_error(ops: Sequence[Affine], most: FloatArray) -> float:
 
 
 def _op_error(op: Affine, error: FloatArray, most: FloatArray) -> FloatArray:
-    """Return the error computed by the core's run_affine() for the largest possible outputs, ignoring limits."""
+    """Return the error that the core's run_affine() computes for the largest possible outputs, ignoring limits."""
     n_steps = sum(part is not None for part in (op.subtract, op.multiply, op.divide))
     divide = _modulus(op.divide, 1.0)
     gain = _modulus(op.multiply, 1.0) / divide * (1.0 + 2.0**-50) + _TINY

@@ -1,9 +1,9 @@
-"""Input maps on a device: the records of ops (backends/ops), and the table of a map's ops that a header runs.
+"""Input maps on a device: the type of the records in backends/ops, and the table of ops that a header runs.
 
 If an input map does more than scale, the whole row is mapped in float64 using balls: a value and a radius for each
-number. Values and radii are the core's, whose C code is called (cpp/include/approxsvm/exported/ops.h). Successive ops
-that act on one feature at a time share a loop; an op that reads several features starts a new one. Only inputs of such
-ops are stored: radii of the last op are summed immediately, and numbers not affected by rounding have no radius.
+number. The C code of the core computes values and radii (cpp/include/approxsvm/exported/ops.h). Successive ops that act
+on one feature at a time share a loop; an op that reads several features starts a new loop. Only the inputs of such ops
+are stored. The radii after the last op are summed immediately, and numbers without rounding errors have no radius.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +18,10 @@ from approxsvm.errors import UnsupportedModelError
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Op
 
-# Limit for the intermediate values of every float32 row.
+# Limit on the intermediate values for all float32 rows.
 _MOST_ON_THE_WAY: Final = 1e300
 
-# What is kept of the radii of a loop, as a sum of bits (exported/ops.h)
+# Radii that are kept after a loop, as a sum of bits (exported/ops.h): the sum of their squares, each radius.
 KEEPS_SUM: Final = 1
 KEEPS_EACH: Final = 2
 
@@ -29,43 +29,44 @@ KEEPS_EACH: Final = 2
 class Before(NamedTuple):
     """Known properties of the inputs of an op."""
 
-    is_source: bool  # they equal the source's numbers bit for bit
-    is_exact: bool  # they are not affected by rounding and have no radii
+    is_source: bool  # whether the inputs equal the source's numbers bit for bit
+    is_exact: bool  # whether the inputs are free of rounding errors and have no radii
 
 
 class Step(NamedTuple):
-    """An op of the table; several can make up one op of an input map."""
+    """Op in the table of a header; one op of an input map may consist of several steps."""
 
     kind: str
     doubles: Sequence[Any] = ()
     integers: Sequence[Any] = ()
     detail: int = 0
-    # An op that reads several numbers begins a loop
+    # Whether the op begins a loop, because an output reads several inputs
     begins_loop: bool = False
-    in_place: bool = False  # whether output j reads no input before j
-    keeps: int = KEEPS_EACH  # what it reads of the inputs' radii, if there are any
-    macros: Mapping[str, int] = {}  # of what it needs; the largest counts
+    in_place: bool = False  # whether output j reads only inputs j and later
+    keeps: int = KEEPS_EACH  # radii of the inputs that the op reads, if there are any
+    macros: Mapping[str, int] = {}  # sizes that the op needs; a header has the maxima
 
 
 class OnDevice(NamedTuple):
-    """The record of a kind of op."""
+    """Record of a kind of op for C headers."""
 
-    # Maximum absolute values after each operation, for features up to a limit, ignoring clipping; the outputs come last
+    # Function that bounds the absolute values after each operation, for features up to a limit and without clipping;
+    # the last bounds are for the outputs
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     steps: Callable[[Any, Before], Sequence[Step]]
-    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether outputs of exact inputs have no radius
-    refuses: Callable[[Any], bool] = lambda _: False  # whether some numbers have no value
-    # Whether outputs have no radius if inputs are the source's own numbers, whatever their radius
+    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether exact inputs give outputs without radii
+    refuses: Callable[[Any], bool] = lambda _: False  # whether the op rejects some numbers
+    # Whether outputs have no radii if the inputs equal the source's numbers, even if the inputs have radii
     is_choice: Callable[[Any], bool] = lambda _: False
 
 
 def reads_one_by_one(op: Any) -> bool:
-    """Return whether output j of an op that reads the input op.source[j] reads none before j."""
+    """Return whether no output j of an op reads an input before j, where output j reads input op.source[j]."""
     return bool((op.source >= np.arange(op.n_outputs)).all())
 
 
 def on_device(op: Op) -> OnDevice:
-    """Return the record of an op's kind; raise UnsupportedModelError if it has no record."""
+    """Return the record for the kind of an op; raise UnsupportedModelError if the kind has no record."""
     record: OnDevice = exported(op, "ON_DEVICE", "C")
     return record
 
@@ -73,7 +74,7 @@ def on_device(op: Op) -> OnDevice:
 def largest_after(op: Op, most: FloatArray) -> FloatArray:
     """Return the maximum absolute values of an op's outputs for features up to `most`.
 
-    Raises UnsupportedModelError if the C export does not support its kind, or if a float32 row may overflow float64.
+    Raises UnsupportedModelError if the C export does not support the op's kind, or if intermediate values may overflow.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         on_the_way = on_device(op).on_the_way(op, most[op.first : op.end])
@@ -84,9 +85,10 @@ def largest_after(op: Op, most: FloatArray) -> FloatArray:
 
 
 class OpTable:
-    """The table of the ops of an input map, for all mapped numbers at once or one by one.
+    """Table of the ops of an input map, for mapping whole rows or single numbers.
 
-    `n_first` is the number of inputs. One by one, all ops are scalers, whose errors the caller bounds.
+    `n_first` is the number of inputs. Without `wholly`, numbers are mapped one by one, all ops are scalers, and the
+    caller bounds their errors.
     """
 
     def __init__(self, ops: Sequence[Op], n_first: int, wholly: bool) -> None:
@@ -95,7 +97,7 @@ class OpTable:
         self._doubles: list[FloatArray] = [np.zeros(0)]
         self._integers: list[npt.NDArray[np.intp]] = [np.zeros(0, np.intp)]
         self._kinds = ["given"]
-        # What is known of each number of a row
+        # Known properties of each number in a row
         self._is_source, self._is_exact = np.ones((2, n_first), np.bool_)
         if wholly:
             self._add(Step("given", begins_loop=True, in_place=True), 0, n_first, n_first, Before(True, True))
@@ -125,7 +127,8 @@ class OpTable:
         self._need({"has_parts_": int(n_inputs < width)})
         if step.begins_loop and self._columns:
             is_exact = bool(self._is_exact.all())
-            # A projection needs one sum for the radii of its inputs, but numbers that it does not take keep theirs.
+            # A projection needs only one sum for the radii of its inputs, but numbers outside the projection keep their
+            # radii.
             needs_each = not is_exact and (step.keeps == KEEPS_EACH or n_inputs < width)
             self._end_loop((step.keeps & KEEPS_SUM) + KEEPS_EACH * needs_each)
             before = before._replace(is_exact=is_exact)
@@ -155,7 +158,7 @@ class OpTable:
         self._need(step.macros)
 
     def _end_loop(self, keeps: int) -> None:
-        """Note where the last loop ends, and what it keeps of its radii."""
+        """Record where the last loop ends, and which radii are kept after the loop."""
         columns = self._columns
         first = max(k for k, begins in enumerate(columns["_begins"]) if begins)
         columns["_ends"][first], columns["_keeps"][first] = len(columns["s"]), keeps
@@ -170,19 +173,19 @@ class OpTable:
 
     @property
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns of the table, and the numbers of all ops."""
+        """Columns of the table, and arrays of the numbers that ops use."""
         integers = smallest(np.concatenate(self._integers))
         found = {f"op{name}_": smallest(np.array(numbers)) for name, numbers in self._columns.items()}
         return found | {"doubles_": np.concatenate(self._doubles), "integers_": integers}
 
     @property
     def stack_bytes(self) -> int:
-        """Size of the map's arrays without x, which the caller provides."""
+        """Size of the input map's local arrays, without the array `x`, which the caller provides."""
         return 8 * sum(self.macros.get(name, 0) for name in ("n_radii_", "n_apart_", "n_apart_radii_"))
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
-    """Return float32 upper bounds; positive numbers are at least 2^-126, so that none is flushed to 0."""
+    """Return float32 upper bounds on numbers; positive bounds are at least 2^-126, so that none is flushed to 0."""
     with np.errstate(over="ignore"):
         narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)
     return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The router of an artifact (models/FORMAT.md, "router") as stored on a device."""
+"""Router of an artifact (models/FORMAT.md, "router") as a device stores it."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ from approxsvm.ir.schema import ROUTER_WIDTH
 class DeviceRouter:
     """Lists of centers without redundancy: every point is stored once, and slots refer to points.
 
-    A slot that follows another with the same point in the same panel can never win and is dropped. All other slots keep
-    their order and panel, so the search finds the same center as with all slots. If two centers are equally near up to
-    rounding, the host may choose the other one.
+    A slot that follows another slot with the same point in the same panel can never win and is dropped. All other slots
+    keep their order and panel, so the search finds the same center as with all slots. If two centers are equally near
+    up to rounding, the host and the device may choose different centers.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -33,7 +33,7 @@ class DeviceRouter:
             seen: set[bytes] = set()
             for point, number in zip(panel, target, strict=True):
                 key = point.tobytes()
-                if key in seen:  # the earlier lane wins ties
+                if key in seen:  # on ties, the earlier lane wins
                     continue
                 seen.add(key)
                 slot_points.append(known.setdefault(key, len(known)))
@@ -46,16 +46,16 @@ class DeviceRouter:
 
     @property
     def largest_search(self) -> int:
-        """Largest number of points that a row is compared with."""
+        """Largest number of points with which a row is compared."""
         lists = self.panel_slots[self.group_panels]
         return int(self.panel_slots[self.n_group_panels] + np.diff(lists).max())
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the arrays read by the functions of the header."""
+        """Return the arrays that the functions of the header read."""
         numbers = ("panel_slots", "slot_points", "slot_targets", "group_panels")
         return {"points": self.points, **{name: smallest(getattr(self, name)) for name in numbers}}
 
 
 def smallest(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return nonnegative integers in the smallest type that holds them."""
+    """Return nonnegative integers in the smallest type that can represent all of them."""
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))

@@ -1,10 +1,10 @@
 """Mapping of a raw row to the inputs of a device function, with a bound on the distance from the source's mapped row.
 
-A lookup, if any, comes first (lookups.py); its results are exact.
+A lookup at the start of the input map runs first (lookups.py), and its results are exact.
 
 If all ops of the input map only scale, coordinates are mapped on demand in float64, and the table of bounds includes
-their error (device/bounds.py). After any other kind of step, and before sums (sums.py), the whole row is mapped first,
-together with a bound on its distance to the source's row in exact arithmetic (device/ops.py).
+the error (device/bounds.py). For any other kind of op, and for sums (sums.py), the whole row is mapped first, and the
+header bounds the distance between this row and the source's row in exact arithmetic (device/ops.py).
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
 
 def device_ops(artifact: Artifact) -> tuple[Op, ...]:
-    """Return the ops of an artifact's input map that change anything, without a leading lookup.
+    """Return the ops of an artifact's input map, without a leading lookup and ops that change nothing.
 
-    Raises UnsupportedModelError as `largest_after` does.
+    Raises UnsupportedModelError under the conditions in `largest_after`.
     """
     if artifact.input_map is None:
         return ()
@@ -43,9 +43,9 @@ def device_ops(artifact: Artifact) -> tuple[Op, ...]:
 
 
 class DeviceRows:
-    """The rows of one artifact, quantized by `codes`, or float32.
+    """Rows of one artifact, quantized by `codes`, or in float32.
 
-    `wholly` means that the function needs the whole mapped row with its error, not one coordinate at a time.
+    If `wholly` is True, the function needs the whole mapped row with its error, instead of one coordinate at a time.
     """
 
     def __init__(self, artifact: Artifact, codes: InputCodes | None, wholly: bool) -> None:
@@ -53,7 +53,7 @@ class DeviceRows:
         self.lookup, self.ops = leading_lookup(artifact), device_ops(artifact)
         self.has_map = artifact.input_map is not None
         only_scales = all(isinstance(op, Affine) for op in self.ops)
-        # Scalers of whole rows
+        # Scalers, completed to all features of the row
         self.scalers = tuple(
             Affine.covering([op], 0, artifact.n_features) for op in self.ops if only_scales and isinstance(op, Affine)
         )
@@ -65,18 +65,18 @@ class DeviceRows:
         self.is_whole = self.has_map and (wholly or not only_scales)
         self.folded = codes.folded(artifact, self.scalers) if codes and not self.is_whole else None
         self.moved = codes.moved(artifact, self.scalers, self.folded) if codes else 0.0
-        # Whether a row of finite numbers may map to NaN
+        # Whether some rows of finite numbers map to NaN
         self.has_domain = any(on_device(op).refuses(op) for op in self.ops)
         also = "" if self.lookup is None else ", or has a value that a lookup rejects"
-        # Description of the rows that have no mapped row
+        # Description of the rows that cannot be mapped
         self.refused = f"that is not finite{also}{', or has a number that a step rejects' if self.has_domain else ''}"
-        # Checked numbers that may be missing as a later lookup replaces NaN
+        # Checked numbers that may be NaN, because a later lookup replaces NaN
         self.takes_nan = np.zeros(0, np.bool_)
         self.table = OpTable((), 0, wholly=False)
         self.widest = self.stack_bytes = 0
         if artifact.input_map is None:
             return
-        # Raw columns of the inputs of the first op, which are columns or outputs of the lookup
+        # Raw columns that the first op reads, or the outputs of the leading lookup
         columns = artifact.input_map.columns
         columns = columns if self.lookup is None else columns[self.lookup.source]
         replaced = any(isinstance(op, Lookup) for op in self.ops)
@@ -84,13 +84,13 @@ class DeviceRows:
         n_unused = 0 if self.lookup is None else self.lookup.n_features - len(np.unique(self.lookup.source))
         self.takes_nan = np.append(taken, np.zeros(n_unused, np.bool_))
         grown = np.cumsum([0, *(op.n_outputs - op.n_features for op in self.ops)])
-        self.widest = max(len(columns) + int(grown.max()), 1)  # most values in a row at any op
+        self.widest = max(len(columns) + int(grown.max()), 1)  # maximum number of values in a row at any op
         self.table = OpTable(() if self.folded else self.ops, len(columns), self.is_whole)
         self.stack_bytes = (8 * self.widest + self.table.stack_bytes) * self.is_whole
 
     @property
     def macros(self) -> Macros:
-        """Sizes, and what the rows need (cpp/include/approxsvm/exported/rows.h)."""
+        """Sizes and properties of rows (cpp/include/approxsvm/exported/rows.h)."""
         arrays, codes = dict(self.arrays()), self.codes
         input_map = self.artifact.input_map
         found: Macros = {

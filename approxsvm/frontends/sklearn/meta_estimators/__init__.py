@@ -1,8 +1,8 @@
-"""scikit-learn's meta-estimators: their combination of members becomes one of the rules of an Ensemble.
+"""scikit-learn's meta-estimators, whose way of combining members becomes a combination rule of an Ensemble.
 
 Members that have the same kernel after the same map of rows are combined into one model with shared vectors, so each
-kernel is evaluated once for all members: sums of regressions, functions of classes, and machines for pairs of classes.
-Other combinations of members are rejected, with a remedy.
+kernel is evaluated once for all members. This applies to sums of regressions, functions of classes, and binary SVMs for
+pairs of classes. Other combinations of members are rejected, with a remedy.
 """
 
 from typing import Final

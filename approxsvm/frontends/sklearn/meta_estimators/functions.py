@@ -1,4 +1,4 @@
-"""Members in the form that a combination needs: a value for one class, two classes, labels in order."""
+"""Conversion of members for a combination: to the value of one class, to two classes, or to sorted labels."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def binary_function(member: SingleModel) -> SingleModel:
 
 
 def decision_value(estimator: Any, member: SingleModel) -> SingleModel:
-    """Convert a binary classifier to a regression, its decision value in favour of the greater label."""
+    """Convert a binary classifier to a regression of the decision value in favour of the greater label."""
     if member.task == "regression" and member.n_decisions == 1:
         return member
     if member.task != "classification" or len(member.labels) != 2:
@@ -45,7 +45,7 @@ def decision_value(estimator: Any, member: SingleModel) -> SingleModel:
 
 
 def value_calibrator(member: SingleModel) -> SigmoidCalibrator | IsotonicCalibrator | None:
-    """Return the calibrator from that value to the probability of label 1; None if it has no closed form."""
+    """Return the calibrator that maps the decision value to the probability of label 1; None without a closed form."""
     calibration = member.outputs.probability
     if member.source == CONSTANT:
         return IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
@@ -64,13 +64,13 @@ def two_classes(
     *,
     of_half: bool = False,
 ) -> SingleModel:
-    """Convert a binary classifier or a regression to a classifier of two classes, the second if above 0, or above 1/2.
+    """Convert a member to a classifier of two classes; a value above 0, or above 1/2, means the second of `classes`.
 
-    Positive values mean the first of the model's labels, which also wins if probabilities are equal.
+    Positive values of the result mean the first label of the result, which also wins if probabilities are equal.
     """
     function, labels = binary_function(member), classes[::-1]
     probability = None if calibrator is None else OneVsRestCalibration((calibrator,), positive=0)
-    if member.task == "regression" or of_half:  # the first of the classes has -f >= -1/2
+    if member.task == "regression" or of_half:  # the first class wins if -f >= -1/2
         outputs = Outputs(probability, label_rule="value_threshold", threshold=-0.5, threshold_label=1)
     elif by_value:
         outputs = Outputs(probability)
@@ -82,7 +82,7 @@ def two_classes(
 
 
 def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Give classifiers the class labels of their meta-estimator, in its order; they know positions, or all labels."""
+    """Give members the sorted class labels of their meta-estimator; a member knows class positions, or all labels."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
@@ -95,14 +95,14 @@ def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[Si
             known = np.searchsorted(classes, known).tolist()
         elif not all(isinstance(label, int) and label in every for label in known):
             raise ModelFormatError(f"a member of this {name} knows the classes {known}, not those of {len(classes)}")
-        if member.labels.tolist() != sorted(member.labels.tolist()):  # two labels, in the other order
+        if member.labels.tolist() != sorted(member.labels.tolist()):  # two labels in descending order
             member = _with_labels_reversed(member, name)
         labelled.append(replace(member, labels=classes[known]))
     return labelled
 
 
 def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
-    """Return the same classifier of two classes with its labels in the other order, and unchanged predictions."""
+    """Return a classifier of two classes with the same predictions and the labels in reverse order."""
     outputs, probability = member.outputs, member.outputs.probability
     if isinstance(probability, PairwiseSigmoid) and not probability.couple_two_classes:
         probability = replace(probability, prob_b=-probability.prob_b)
@@ -111,7 +111,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
     elif isinstance(probability, ClassProbability):
         raise UnsupportedModelError(f"a member of this {name} ({member.source}) has its labels in descending order")
     changed = replace(outputs, probability=probability)
-    if outputs.label_rule == "votes":  # a value above 0 means the label that was first and is now second
+    if outputs.label_rule == "votes":  # a value above 0 then means the second label, which was the first
         changed = replace(changed, label_rule="value_threshold", threshold=0.0)
     elif outputs.threshold is not None:
         changed = replace(changed, threshold_label=1 - outputs.threshold_label)
@@ -119,5 +119,5 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether ties go to the last value; newer versions of scikit-learn reverse members and take the first."""
+    """Return whether the last of equal values wins; the first wins in newer scikit-learn, which reverses members."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names

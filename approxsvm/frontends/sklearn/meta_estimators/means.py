@@ -1,4 +1,4 @@
-"""Means of the members' probabilities."""
+"""Ensembles that average the members' probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -36,7 +36,7 @@ def mean_of_probabilities(estimator: Any, models: Sequence[Model], weights: Sequ
 
 
 def mean_of_members(members: Sequence[SingleModel], weights: Sequence[Fraction], classes: Any) -> Model:
-    """Combine classifiers of `classes`, or of some of these, by their weighted mean probability."""
+    """Combine classifiers of some or all of `classes` by their weighted mean probability."""
     classes = all_classes(members, classes)
     if len(members) == 1 and classes is None:
         return members[0]
@@ -46,8 +46,8 @@ def mean_of_members(members: Sequence[SingleModel], weights: Sequence[Fraction],
 def weighted_mean(
     members: Sequence[SingleModel], weights: Sequence[Fraction], source: str, classes: Any = None
 ) -> Ensemble:
-    """Build a mean of the members' probabilities with these weights."""
-    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # so that products do not underflow
+    """Build a weighted mean of the members' probabilities."""
+    scale = Fraction(2) ** -int(np.frexp(float(max(weights)))[1])  # prevents underflow of products
     numbers = [1.0 if len(set(weights)) == 1 else rounded_float(weight * scale) for weight in weights]
     outputs, combination = mean_of(members, members[0].labels if classes is None else classes, numbers)
     real_weights = (*weights, Fraction(0))
@@ -57,7 +57,7 @@ def weighted_mean(
 def class_sums(
     members: Sequence[SingleModel], sums: Sequence[Sequence[Fraction]], classes: Any, source: str
 ) -> Ensemble:
-    """Build a weighted sum of the members' probabilities for each class, proportional to its probability."""
+    """Build an ensemble whose class probabilities are proportional to weighted sums of the members' probabilities."""
     combination = Combination(weights=np.array([[*map(rounded_float, class_sum)] for class_sum in sums]))
     as_they_are = IsotonicCalibrator(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
     probability = OneVsRestCalibration((as_they_are,) * len(classes), positive=0)
@@ -65,5 +65,5 @@ def class_sums(
 
 
 def all_classes(members: Sequence[SingleModel], classes: Any) -> Any:
-    """Return the classes of a meta-estimator if some member does not know them all, else None."""
+    """Return the classes of a meta-estimator if some member knows only some of the classes, else None."""
     return None if all(len(member.labels) == len(classes) for member in members) else np.asarray(classes)

@@ -1,4 +1,4 @@
-"""Members of meta-estimators: their models, weights and columns."""
+"""Readers of the members of meta-estimators: models, weights and columns."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -31,7 +31,7 @@ def single_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -
 
 
 def single_models(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
-    """Return the same models, none of which may be an ensemble."""
+    """Return `models` after checking that none is an ensemble."""
     for model in models:
         if isinstance(model, Ensemble):
             raise UnsupportedModelError(refusal(estimator, f"around a {model.source}"))
@@ -39,7 +39,7 @@ def single_models(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
 
 
 def read_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
-    """Read the models of estimators_ except constant ones; none may change the rows that later members take."""
+    """Read the models of estimators_ except constant ones; no member may overwrite the rows for later members."""
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
     if any(overwrites(inner) for inner in estimator.estimators_[:-1]):
@@ -51,7 +51,7 @@ def read_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> 
 
 
 def member_weights(estimator: Any, n_members: int, *, may_subtract: bool = False) -> list[Fraction]:
-    """Return the weights of the members of a VotingClassifier or VotingRegressor; 1 if none are given."""
+    """Return the members' weights in a VotingClassifier or VotingRegressor; 1 if the estimator has no weights."""
     if estimator.weights is None:
         return [Fraction(1)] * n_members
     kept = [
@@ -69,9 +69,9 @@ def member_weights(estimator: Any, n_members: int, *, may_subtract: bool = False
 
 
 def read_bag(estimator: Any, read: Read) -> list[Model]:
-    """Read the members of a bag, each after a selection of the columns on which it was trained.
+    """Read the members of a bagging estimator; each model first selects the columns on which it was trained.
 
-    A bag uses its first n_estimators members, and divides by that number.
+    A bagging estimator uses its first n_estimators members, and divides by n_estimators.
     """
     name, n_asked = class_name(estimator), estimator.n_estimators
     n_members, n_chosen = len(estimator.estimators_), len(estimator.estimators_features_)
@@ -91,7 +91,7 @@ def read_bag(estimator: Any, read: Read) -> list[Model]:
 
 
 def constant_model(estimator: Any, like: SingleModel) -> KernelModel:
-    """Build the constant answer for a label that all or no training rows had, with another member's input map."""
+    """Build the constant model for a label that all or no training rows had, with the input map of `like`."""
     recognise(estimator)
     value = np.ravel(estimator.y_)
     if value.tolist() not in ([-1], [0], [1]):
@@ -119,7 +119,7 @@ def check_binary(members: Sequence[SingleModel]) -> None:
 def flattened(
     estimator: Any, models: Sequence[Model], weights: Sequence[Fraction]
 ) -> tuple[list[SingleModel], list[Fraction], Fraction]:
-    """Flatten a sum of models, which may be means or sums, to one sum: its members, weights and addend."""
+    """Flatten a weighted sum of models, which may be means or sums themselves, to members, weights and addend."""
     members: list[SingleModel] = []
     counts: list[Fraction] = []
     addend = Fraction(0)

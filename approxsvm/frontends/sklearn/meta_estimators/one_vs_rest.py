@@ -1,4 +1,4 @@
-"""OneVsRestClassifier: a function for each class."""
+"""Frontend for OneVsRestClassifier, which has a function for each class."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ from approxsvm.ir.single_model import SingleModel
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     """Read a fitted OneVsRestClassifier, which predicts the label with the largest decision value, or several labels.
 
-    For members without a decision_function, probabilities replace it.
+    For members without a decision_function, probabilities replace decision values.
     """
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):
@@ -80,7 +80,7 @@ def read_one_vs_rest(estimator: Any, read: Read) -> Model:
 
 
 def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) -> Ensemble:
-    """Combine means of one-vs-rest probabilities, one for each class; with two classes, compare one with 1/2."""
+    """Combine mean one-vs-rest probabilities for each class; with two classes, compare a single mean with 1/2."""
     source = f"one against the rest: {models[0].source}"
     if len(classes) == 2:
         members, counts, _ = flattened(estimator, models, [Fraction(1)])
@@ -102,9 +102,9 @@ def _one_vs_rest_means(estimator: Any, models: Sequence[Model], classes: Any) ->
 
 
 def _multilabel(estimator: Any, read: Read) -> Model:
-    """Read a OneVsRestClassifier of an indicator matrix: a row has each label whose value is above 0.
+    """Read a OneVsRestClassifier trained on an indicator matrix, which predicts every label whose value is above 0.
 
-    All values are compared with 1/2 instead if the first member is not a classifier, or has only probabilities.
+    All values are compared with 1/2 instead of 0 if the first member is not a classifier or has only probabilities.
     """
     binarizer, n_labels = estimator.label_binarizer_, len(estimator.classes_)
     if (binarizer.neg_label, binarizer.pos_label) != (0, 1) or len(estimator.estimators_) != n_labels:

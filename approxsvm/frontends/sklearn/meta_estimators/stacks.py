@@ -1,4 +1,4 @@
-"""Stacks: a linear final model of the members' values, scores or probabilities."""
+"""Frontend for stacks, which apply a linear final model to the members' values, scores or probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def read_stacking_regressor(estimator: Any, read: Read) -> Model:
-    """Read a fitted StackingRegressor whose final model is linear: a weighted sum of its members' values."""
+    """Read a fitted StackingRegressor whose final model is linear, as a weighted sum of the members' values."""
     models = read_members(estimator, read)
     parts = _final_parts(estimator, len(models), "regression", 1)
     if parts.outputs.is_column:
@@ -71,7 +71,7 @@ def read_stacking_classifier(estimator: Any, read: Read) -> Model:
 
 
 def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], classes: Any) -> Ensemble:
-    """Build a final function for each class: sums of the members' outputs, and of the rows with passthrough."""
+    """Build a function for each class: a weighted sum of the members' outputs and, with passthrough, of the row."""
     columns = [_columns(estimator, model, method, classes) for model, method in requested]
     n_columns = sum(width for width, _, _ in columns)
     parts = _final_parts(estimator, n_columns, "classification", len(classes))
@@ -100,9 +100,9 @@ def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], cl
 def _columns(
     estimator: Any, model: Model, method: str, classes: Any
 ) -> tuple[int, list[tuple[SingleModel, list[int], Fraction]], Fraction]:
-    """Return the number of columns of a final model that come from a member, and their composition.
+    """Return the number of final-model columns that a member provides, and their composition.
 
-    It is a list of models, the columns to which each of their numbers contributes, and its weight; plus an addend.
+    The composition is a list of models, each with the columns of its outputs and a weight, followed by an addend.
     """
     is_sign = isinstance(model.outputs.probability, SignAlone)
     if method == "predict" and model.task == "regression":
@@ -129,13 +129,13 @@ def _columns(
 
 
 def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[SingleModel, list[int], Fraction]:
-    """Return a classifier with as many of `classes` as it has labels, their ranks, and its weight."""
+    """Replace a classifier's labels by the classes of the same ranks; return the classifier, the ranks and `weight`."""
     order = np.argsort(np.argsort(member.labels))
     return replace(member, labels=classes[order]), order.tolist(), weight
 
 
 def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
-    """Build the regression of a final model on the rows themselves: linear functions of them."""
+    """Build the linear functions that a final model applies to the rows themselves, as a regression."""
     return KernelModel(
         task="regression",
         support_vectors=coef,
@@ -149,7 +149,7 @@ def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
 
 
 def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) -> linear_models.LinearParts:
-    """Return a linear final model of `n_columns` columns from members, and of the rows with passthrough."""
+    """Return the linear final model of `n_columns` members' columns and, with passthrough, of the row's columns."""
     final = estimator.final_estimator_
     if name_of(final) not in linear_models.NAMES:
         raise UnsupportedModelError(refusal(estimator, f"whose final_estimator_ is a {class_name(final)}"))
@@ -163,7 +163,7 @@ def _final_parts(estimator: Any, n_columns: int, task: str, n_functions: int) ->
 
 
 def _stacked(estimator: Any, member: SingleModel, method: str, labels: Any) -> SingleModel:
-    """Return a member in the form that a final model uses: a value in favour of the first label, or its probability."""
+    """Convert a member to the input of a final model: a value in favour of the first label, or its probability."""
     if method == "predict" and member.task == "regression":
         return member
     known = sorted(member.labels.tolist())

@@ -1,4 +1,4 @@
-"""Meta-estimators that sum or average the values of regressions."""
+"""Frontend for meta-estimators that sum or average the values of regressions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ _UP = 1.0 + 2.0**-30
 
 
 def read_voting_regressor(estimator: Any, read: Read) -> Model:
-    """Read a fitted VotingRegressor: a weighted mean of values."""
+    """Read a fitted VotingRegressor, which predicts a weighted mean of values."""
     models = read_members(estimator, read)
     weights = member_weights(estimator, len(models), may_subtract=True)
     total = sum(weights)
@@ -35,7 +35,7 @@ def read_voting_regressor(estimator: Any, read: Read) -> Model:
 
 
 def read_bagging_regressor(estimator: Any, read: Read) -> Model:
-    """Read a fitted BaggingRegressor: a mean of values."""
+    """Read a fitted BaggingRegressor, which predicts a mean of values."""
     models = read_bag(estimator, read)
     return sum_of_values(estimator, *flattened(estimator, models, [Fraction(1, len(models))] * len(models)))
 
@@ -48,9 +48,10 @@ def sum_of_values(
     classes: Any = None,
     outputs: Outputs | None = None,
 ) -> Model:
-    """Combine regressions by a weighted sum over the real numbers, a single sum of kernels if they are the same.
+    """Combine regressions by a weighted sum in exact arithmetic, as a single sum of kernels if all kernels are equal.
 
-    With two `classes`, the first where it is above 0, members may also be classifiers, which contribute probabilities.
+    With two `classes`, a sum above 0 means the first class, and members may also be classifiers, which contribute
+    probabilities.
     """
     for member in members:
         is_probability = member.task == "classification" and classes is not None
@@ -62,9 +63,9 @@ def sum_of_values(
     chosen, weights = [member for member, _ in counts], [weight for _, weight in counts]
     machines = [m for m in chosen if isinstance(m, KernelModel) and m.task == "regression"]
     if len(machines) < len(chosen) or difference(machines):
-        if outputs is not None:  # the second class has -f >= 0
+        if outputs is not None:  # the second class wins if -f >= 0
             outputs = replace(outputs, label_rule="value_threshold", threshold=0.0, threshold_label=1)
-        # A classifier's probability of the first class counts.
+        # A classifier contributes the probability of its first class.
         numbers = [
             rounded_float(weight) * (label is None or label == classes[0])
             for member, weight in zip(chosen, weights, strict=True)
@@ -79,10 +80,10 @@ def sum_of_values(
 
 
 def summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend: Fraction) -> KernelModel:
-    """Combine regressions with one kernel to a weighted sum, as one of them."""
+    """Combine regressions with the same kernel into one regression, their weighted sum."""
     parts = [restored(machine, weight, Fraction(0)) for machine, weight in zip(machines, weights, strict=True)]
     rows, where = shared_rows(machines)
-    # The members' errors include the rounding of their intercepts; here these are summed exactly.
+    # The members' errors include the rounding of the intercepts; here the intercepts are summed exactly.
     exact = sum((Fraction(float(part.intercept[0])) for part in parts), addend)
     intercept = rounded_float(exact)
     error = fsum(float(part.value_error[0]) for part in parts) + UNIT64 * abs(intercept)
@@ -90,7 +91,7 @@ def summed(machines: Sequence[KernelModel], weights: Sequence[Fraction], addend:
     for at, part in zip(where, parts, strict=True):
         for k, a in zip(at.tolist(), part.dual_coef[0].tolist(), strict=True):
             terms[k].append(a)
-    coef = np.array([fsum(some) for some in terms])  # rounded once, and a Gaussian is at most 1
+    coef = np.array([fsum(some) for some in terms])  # each sum is rounded once, and a Gaussian is at most 1
     error += UNIT64 * float(np.abs(coef[[len(some) > 1 for some in terms]]).sum())
     return replace(
         parts[0],

@@ -1,4 +1,4 @@
-"""Meta-estimators of several targets, a member for each."""
+"""Frontend for meta-estimators of several targets, which have a member for each target."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,7 +17,7 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def read_multi_output(estimator: Any, read: Read) -> Model:
-    """Read a fitted MultiOutputRegressor: one regression for each target."""
+    """Read a fitted MultiOutputRegressor, which has one regression for each target."""
     members = single_members(estimator, read)
     for member in members:
         if member.task != "regression" or member.outputs.is_column:
@@ -28,7 +28,7 @@ def read_multi_output(estimator: Any, read: Read) -> Model:
 
 
 def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted MultiOutputClassifier: one classifier for each label."""
+    """Read a fitted MultiOutputClassifier, which has one classifier for each target."""
     members = single_members(estimator, read)
     for member in members:
         if member.task != "classification":
@@ -38,14 +38,14 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
         raise UnsupportedModelError(refusal(estimator, "with labels that are partly texts and partly numbers"))
     dtype = np.result_type(*(member.labels for member in members))
     members = [replace(member, labels=member.labels.astype(dtype)) for member in members]
-    if dtype.kind == "f":  # -0.0 becomes 0.0
+    if dtype.kind == "f":  # converts -0.0 to 0.0
         members = [replace(member, labels=member.labels + 0.0) for member in members]
     labels = np.unique(np.concatenate([member.labels for member in members]))
-    # Values above 0 mean the second label, as for members that share their kernels.
+    # A value above 0 means the second label, as for members that share kernels.
     return targets_of(members, members[0].labels[::-1] if len(labels) == 2 else labels)
 
 
 def targets_of(members: Sequence[SingleModel], labels: Any, shape: DecisionShape = "ovo") -> Ensemble:
-    """Build an ensemble that labels each target by its own member."""
+    """Build an ensemble that predicts the label of each target by a separate member."""
     source = f"{len(members)} labels: {members[0].source}"
     return Ensemble(tuple(members), source, Outputs(decision_shape=shape), Combination("labels"), labels)

@@ -1,4 +1,4 @@
-"""Meta-estimators that vote, or average the probabilities of members that have some."""
+"""Frontend for meta-estimators that average the members' probabilities, or count votes if there are none."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -20,7 +20,7 @@ from approxsvm.ir.single_model import SingleModel
 
 
 def read_voting_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted VotingClassifier: a mean of probabilities, or votes, with weights."""
+    """Read a fitted VotingClassifier, which predicts by weighted mean probabilities or weighted votes."""
     models = read_members(estimator, read)
     if not np.array_equal(helper(estimator.le_, "le_", "LabelEncoder").classes_, estimator.classes_):
         raise ModelFormatError("le_ and classes_ of this VotingClassifier have other classes")
@@ -35,7 +35,7 @@ def read_voting_classifier(estimator: Any, read: Read) -> Model:
 
 
 def read_bagging_classifier(estimator: Any, read: Read) -> Model:
-    """Read a fitted BaggingClassifier, which averages probabilities, or counts votes if members have none."""
+    """Read a fitted BaggingClassifier, which averages probabilities, or counts votes if members lack probabilities."""
     models = read_bag(estimator, read)
     have_probabilities = {hasattr(inner, "predict_proba") for inner in estimator.estimators_[: len(models)]}
     if len(have_probabilities) > 1:

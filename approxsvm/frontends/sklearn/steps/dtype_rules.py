@@ -1,4 +1,4 @@
-"""Rules for the dtypes in which steps take, compute and return rows; dtypes.py follows them through a source."""
+"""Rules for the dtypes in which steps take, compute and return rows; dtypes.py applies the rules to a source."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
@@ -16,7 +16,7 @@ WIDE: Final = (np.float64, np.float32)
 
 
 class Behaviour(NamedTuple):
-    """Behaviour of a step for rows of a dtype: the dtype it returns, and the dtype in which it computes."""
+    """Behaviour of a step for rows of a dtype: the dtype of the returned rows, and the dtype of computations."""
 
     gives: DType
     computes: DType = F64
@@ -26,20 +26,20 @@ Rule = Callable[[Any, DType], Behaviour]
 
 
 def checked_dtype(dtype: DType, *kept: Any) -> DType:
-    """Return the dtype after scikit-learn's checks: float64 unless it is in `kept`; without `kept`, any is kept."""
+    """Return the dtype after scikit-learn's checks: float64 for dtypes not in `kept`; empty `kept` keeps all dtypes."""
     if dtype == OBJECT or (kept and dtype not in kept):
         return F64
     return dtype
 
 
 def in_place(step: Any, dtype: DType) -> Behaviour:
-    """Compute in place, in the given float dtype."""
+    """Return the behaviour of a step that computes in place in the float dtype of the rows."""
     taken = checked_dtype(dtype, *FLOATS)
     return Behaviour(taken, taken)
 
 
 def in_common_dtype(*attributes: str, kept: Sequence[Any] = ()) -> Rule:
-    """Make a rule for sums and products with arrays, in their common dtype."""
+    """Make a rule for sums and products of rows and fitted arrays, computed in their common dtype."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         arrays = [getattr(step, name) for name in attributes if getattr(step, name, None) is not None]
@@ -50,7 +50,7 @@ def in_common_dtype(*attributes: str, kept: Sequence[Any] = ()) -> Rule:
 
 
 def centered_in_place(mean: Callable[[Any], bool], factor: str, *, kept: Sequence[Any]) -> Rule:
-    """Make a rule for steps that center in the rows' dtype first, then multiply like `in_common_dtype`."""
+    """Make a rule for steps that center in the rows' dtype, then multiply as in `in_common_dtype`."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         taken = checked_dtype(dtype, *kept)

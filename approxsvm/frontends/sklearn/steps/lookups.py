@@ -1,4 +1,4 @@
-"""scikit-learn's transformers that look each value up: bins, thresholds, categories, missing values."""
+"""scikit-learn's transformers that become lookups: bins, thresholds, categories, missing values."""
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,8 @@ from approxsvm.ir.ops import Affine
 from approxsvm.ir.ops.lookup import GIVES_NAN, REFUSED, SAME, Lookup, Steps
 
 Columns = list[tuple[int, Steps]]
-# Number of categories that an encoder transforms in one call: with one output for each, memory grows quadratically.
+# Number of categories that an encoder transforms in one call; with an output for each category, the memory grows with
+# the square of this number.
 _PROBED_PER_CALL: Final = 512
 
 
@@ -54,7 +55,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         n_bins = len(edges) - 1
         if not (edges[1:] >= edges[:-1]).all():
             raise ModelFormatError(f"the edges of column {j} do not ascend")
-        # Among equal edges, scikit-learn passes all at once.
+        # In scikit-learn, a value at several equal edges is in the bin above the last of these edges.
         inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
         if step.encode == "ordinal":
@@ -96,7 +97,7 @@ def _imputer(map_: InputMap, step: Any) -> InputMap:
         map_, marks = _marks(map_, step.indicator_)
         columns += marks
     if is_nan(missing):
-        # Columns that were empty are left out, without a check.
+        # Columns that were empty in training are dropped without a check.
         used = sorted({j for j, _ in columns})
         return _then(map_.then_select(used), [(used.index(j), steps) for j, steps in columns])
     return _then(map_, columns)
@@ -128,7 +129,7 @@ def _marks(map_: InputMap, step: Any) -> tuple[InputMap, Columns]:
 
 
 def _check_as_source(map_: InputMap) -> None:
-    """Reject a search for equal numbers after a step that rounds differently from the source."""
+    """Reject a comparison for equality after a step that rounds differently from the source."""
     if not all(op.as_source for op in map_.ops):
         raise UnsupportedModelError(
             "it compares numbers for equality, but a step before it is not replayed bit for bit"
@@ -136,7 +137,7 @@ def _check_as_source(map_: InputMap) -> None:
 
 
 def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
-    """Replace the missing value by `number`."""
+    """Return a lookup that replaces the missing value by `number`."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
         raise UnsupportedModelError(f"its missing value is {missing!r}, which is not a number")
     if np.isnan(missing):
@@ -145,20 +146,20 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
 
 
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
-    """Replace a missing value, which is a string, None or NaN, by `number`."""
+    """Return a lookup that replaces a missing value in a column of strings by `number`."""
     if isinstance(missing, str):
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
         return Steps.equal([NONE], [number], otherwise)
     if is_nan(missing):
         return Steps.of([], [otherwise], number)
-    if is_na(missing):  # pandas.NA: scikit-learn calls pandas.isna, for which None and NaN are also missing
+    if is_na(missing):  # for pandas.NA, scikit-learn calls pandas.isna, which also treats None and NaN as missing
         return Steps.equal([NONE], [number], otherwise, number)
     raise UnsupportedModelError(f"its missing value is {missing!r}, in a column of texts")
 
 
 def _raw_text(map_: InputMap, feature: int) -> int | None:
-    """Return the raw column whose values a feature holds, unchanged or with replaced missing values."""
+    """Return the raw column whose values a feature contains, unchanged or with replaced missing values, or None."""
     for op in reversed(map_.ops):
         before, output = op.before(feature), feature - op.first
         if before is not None:
@@ -171,7 +172,7 @@ def _raw_text(map_: InputMap, feature: int) -> int | None:
 
 
 def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[InputMap, dict[str, float]]:
-    """Make strings known in a feature; return the map, and the code of each string."""
+    """Add strings to the known strings of a feature; return the map and the code of each string."""
     column = _raw_text(map_, feature)
     known = None if column is None else map_.texts.get(column)
     if column is None or (known is None and not _is_raw(map_, feature)):
@@ -183,7 +184,7 @@ def _with_codes(map_: InputMap, feature: int, texts: Iterable[str]) -> tuple[Inp
 
 
 def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
-    """Make None the missing value of a column: the source was fitted with it, independently of NaN."""
+    """Make None the missing value of a column whose encoder has a category None but no category NaN."""
     column = _raw_text(map_, feature)
     if column is None:
         return map_
@@ -191,7 +192,7 @@ def _fitted_on_none(map_: InputMap, feature: int) -> InputMap:
 
 
 def _is_raw(map_: InputMap, feature: int) -> bool:
-    """Return whether nothing has changed a feature."""
+    """Return whether no op has changed a feature."""
     for op in reversed(map_.ops):
         before = op.before(feature)
         if before is not None:
@@ -211,13 +212,13 @@ def _check_is_no_text(map_: InputMap, feature: int) -> None:
 
 
 def _check_are_numbers(map_: InputMap) -> None:
-    """Raise UnsupportedModelError if a feature holds strings: their codes are not numbers for a step."""
+    """Raise UnsupportedModelError if a feature contains strings, because a step must not compute with their codes."""
     for j in range(map_.n_features):
         _check_is_no_text(map_, j)
 
 
 def complete(map_: InputMap) -> InputMap:
-    """Complete the map of a whole pipeline: check that codes of strings are looked up, and reject NaN that stays."""
+    """Complete the map of a pipeline: check that lookups replace all codes of strings, and reject remaining NaN."""
     ops = list(map_.ops)
     for k, op in enumerate(ops):
         if isinstance(op, Lookup) and op.gives_nan:
@@ -232,12 +233,13 @@ def complete(map_: InputMap) -> InputMap:
         for k in np.flatnonzero(map_.columns == column).tolist():
             _check_is_looked_up(map_, k)
         nan, none, unknown = (map_.reached(column, code) for code in (np.nan, NONE, UNKNOWN))
-        # The source knows a missing value that a step replaces or that is a category. If it knows neither None nor NaN
-        # and rejects NaN alone, a null is rejected: pandas reads it as NaN or None, depending on its version.
+        # A missing value is known if a step replaces it or if it is a category. If neither None nor NaN is known and
+        # the source rejects only NaN, a null is rejected, because pandas reads a null as NaN or None, depending on the
+        # version.
         knows_none = not np.isnan(none).any() and none != unknown
         knows_nan = not np.isnan(nan).any() and nan != unknown
         known[column] = replace(texts, null=NONE if (knows_none and not knows_nan) or texts.null == NONE else np.nan)
-    # Texts that do not matter are not rejected.
+    # Columns of strings are not checked here, because unused strings must not be rejected.
     checked = {column: takes_nan for column, takes_nan in map_.checked.items() if column not in map_.texts}
     return replace(map_, texts=known, checked=checked)
 
@@ -261,7 +263,7 @@ def _check_is_looked_up(map_: InputMap, column: int) -> None:
 
 
 def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: InputMap, step: Any) -> InputMap:
-    """Fold an encoder of numbers or strings, by transforming each category and one unknown value."""
+    """Fold an encoder of numbers or strings: transform each category and one unknown value, and store the outputs."""
     tables = []
     for j, given in enumerate(step.categories_):
         map_, categories = _categories(map_, j, np.asarray(given).tolist())
@@ -285,7 +287,7 @@ def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: Inpu
                 raise ModelFormatError(f"its output for column {j} is not in columns {block.start} to {block.stop - 1}")
             parts.append(csc_array(made[:, block] if widths[j] else np.zeros((len(made), 1))))
         lookups = _steps_of(categories, vstack(parts, format="csc"), partial(_probe, step, base, j, block))
-        if not widths[j]:  # without outputs, but the encoder may reject values
+        if not widths[j]:  # the column has no outputs, but the encoder may reject values
             guards.append(len(columns))
         columns += [(j, steps) for steps in lookups]
     whole = _then(map_, columns)
@@ -293,8 +295,8 @@ def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: Inpu
 
 
 def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
-    """Return a lookup for each output of a column: outputs for categories and all else, 0 without outputs."""
-    # NaN outputs are left to a later imputer (unknown_value, encoded_missing_value).
+    """Return a lookup for each output of a column; `made` contains the outputs for categories."""
+    # A later imputer may replace NaN outputs (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(categories.numbers), probe(categories.unknown)
     nan_rows = np.flatnonzero(np.isnan(numbers))
@@ -303,12 +305,12 @@ def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[
     if categories.are_texts and NONE not in numbers:
         numbers = np.append(numbers, NONE)
         made = vstack([made, csc_array(probe(None)[np.newaxis])], format="csc")
-    ascending = numbers.argsort()[: len(numbers) - len(nan_rows)]  # NaN is last
+    ascending = numbers.argsort()[: len(numbers) - len(nan_rows)]  # argsort puts NaN last
     numbers = numbers[ascending]
     steps = []
     for k in range(made.shape[1]):
         known = made[:, [k]].toarray().ravel()[ascending]
-        # Only the first output rejects unknown categories: otherwise lookups would grow quadratically.
+        # Only the first output rejects unknown categories; if all did, the lookups' size would grow quadratically.
         otherwise = float(unknown[k]) if k == 0 or not np.isnan(unknown[k]) else _most_frequent(known)
         values = known if k == 0 else np.where(np.isnan(known), otherwise, known)
         odd = values != otherwise
@@ -317,9 +319,9 @@ def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[
 
 
 class _Categories(NamedTuple):
-    """Categories of one column: their numbers in rows, the categories, and a value that is none of them.
+    """Categories of one column: their numbers in rows, the categories themselves, and an unknown value.
 
-    `missing` is the encoder's input for NaN in a row.
+    `missing` is the value that the encoder gets for NaN in a row.
     """
 
     numbers: list[float]
@@ -358,7 +360,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
 
 
 def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
-    """Return the map, and the string by which an imputer replaces missing numbers of a feature, which stay NaN here."""
+    """Return a map that leaves missing numbers of a feature NaN, and the string by which an imputer replaces NaN."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
@@ -369,7 +371,7 @@ def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
         if before is not None or not isinstance(op, Lookup):
             continue
         steps = list(op.steps)
-        if not len(steps[output].edges) and steps[output].nan == 0.0:  # that string's code, other values unchanged
+        if not len(steps[output].edges) and steps[output].nan == 0.0:  # NaN becomes code 0, other values stay unchanged
             steps[output] = Steps.of([], [SAME], SAME)
             ops = (*map_.ops[:k], replace(op, steps=tuple(steps)), *map_.ops[k + 1 :])
             others = {j: known for j, known in map_.texts.items() if j != column}
@@ -384,12 +386,12 @@ def _most_frequent(values: npt.NDArray[np.float64]) -> float:
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a value of scikit-learn's arrays, which may hold objects, as a number; None if it is not one."""
+    """Convert a value from an array, which may have dtype object, to a float; return None for non-numbers."""
     return float(value) if isinstance(value, (int, float, np.number, np.bool_)) else None
 
 
 def _one_hot_widths(step: Any, base: npt.NDArray[Any]) -> list[int]:
-    """Return the number of output columns for each input column."""
+    """Return the number of output columns of a one-hot encoder for each input column."""
     mappings = getattr(step, "_default_to_infrequent_mappings", None)
     if step._infrequent_enabled and len(mappings or ()) != base.shape[1]:
         raise ModelFormatError(f"it groups infrequent categories of {len(mappings or ())} columns")
@@ -410,7 +412,7 @@ def _target_widths(step: Any, base: npt.NDArray[Any]) -> list[int]:
 
 
 def _probe(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArray[np.float64]:
-    """Return the output for a value in column j: REFUSED if the encoder rejects it, 0 if there is no output."""
+    """Return the outputs for a value in column j: REFUSED if the encoder rejects the value, 0 without outputs."""
     width = max(block.stop - block.start, 1)
     rows = base.astype(object) if value is None or isinstance(value, str) else base.copy()
     rows[0, j] = value
@@ -424,7 +426,7 @@ def _probe(step: Any, base: Any, j: int, block: slice, value: Any) -> npt.NDArra
 
 def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about unknown categories, and columns without names
+        warnings.simplefilter("ignore")  # warnings about unknown categories and columns without names
         transformed = step.transform(rows)
     return np.asarray(transformed.toarray() if hasattr(transformed, "toarray") else transformed, np.float64)
 
@@ -433,7 +435,7 @@ def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _binarizer_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Convert the threshold to the rows' dtype; a smaller result makes no difference."""
+    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only a larger one matters."""
     taken = checked_dtype(dtype)
     differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
     return Behaviour(taken, taken if differs else F64)
@@ -451,8 +453,9 @@ def _target_dtypes(step: Any, dtype: DType) -> Behaviour:
 def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
     """Return whether an encoder raises an error for unknown numbers in rows of a dtype that it should accept.
 
-    It replaces them by its first category, which the dtype may not hold. For bool rows, the replacement then has to be
-    a category; for integer rows, only some encoders look it up.
+    The encoder replaces unknown numbers by its first category, which the dtype may be unable to represent. For bool
+    rows, the converted replacement must then be a category; for integer rows, only some encoders look up the
+    replacement.
     """
     if getattr(step, "handle_unknown", "ignore") == "error" or dtype.kind not in "iub" or not looks_up:
         return False
@@ -467,7 +470,7 @@ def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
 
 
 def _imputer_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Compare the missing value with numbers of the rows' dtype, and convert the fill value to it."""
+    """Return the behaviour of SimpleImputer, which compares missing values and fills values in the rows' dtype."""
     fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # missing before scikit-learn 1.0
     takes_any = step.strategy in ("constant", "most_frequent")
     if dtype == OBJECT and (takes_any or fitted.kind == "O"):
@@ -477,7 +480,7 @@ def _imputer_dtypes(step: Any, dtype: DType) -> Behaviour:
     taken = checked_dtype(dtype) if takes_any else checked_dtype(dtype, *FLOATS)
     fill = getattr(step, "_fill_dtype", fitted)
     if taken.kind == "b" or (step.strategy == "constant" and not np.can_cast(fill, taken, "same_kind")):
-        return Behaviour(F64, taken)  # the source rejects them
+        return Behaviour(F64, taken)  # the source rejects such rows
     numbers = _plain_numbers([step.missing_values])
     if not (taken.kind in "iu" and not numbers):  # integers are never NaN
         numbers += _plain_numbers(np.ravel(step.statistics_).tolist())

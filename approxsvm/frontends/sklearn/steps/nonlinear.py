@@ -1,4 +1,4 @@
-"""scikit-learn's nonlinear transformers: products, splines, quantiles."""
+"""scikit-learn's nonlinear transformers: PolynomialFeatures, SplineTransformer and QuantileTransformer."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,13 +17,13 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.ops import Interval, InverseNormal, Monomials, PiecewisePolynomial
 from approxsvm.ir.ops.piecewise_polynomial import MAX_DEGREE, Pieces
 
-# Maximum number of products, and of factors of each.
+# Maximum number of products, and maximum number of factors in each product.
 _MOST_PRODUCTS: Final = 1 << 14
 _MOST_FACTORS: Final = 64
 Polynomial = list[Fraction]
-# Limit of probabilities near the ends, for QuantileTransformer with normal quantiles.
+# scikit-learn's BOUNDS_THRESHOLD, which limits probabilities near 0 and 1 in QuantileTransformer with a normal output.
 _BOUNDS_THRESHOLD: Final = 1e-7
-# Limits of normal float64.
+# The smallest and the largest positive normal float64.
 _SMALLEST: Final = Fraction(float(np.finfo(np.float64).tiny))
 _LARGEST: Final = Fraction(float(np.finfo(np.float64).max))
 
@@ -44,7 +44,7 @@ def _polynomial_features(map_: InputMap, step: Any) -> InputMap:
     if len(powers) != step.n_output_features_:
         raise ModelFormatError(f"it has {len(powers)} products, but n_output_features_ is {step.n_output_features_}")
     products = Monomials.of_powers(powers)
-    if map_.is_sparse:  # the source multiplies them from the first factor to the last
+    if map_.is_sparse:  # for sparse rows, the source multiplies from the first factor to the last
         products = Monomials(products.n_features, products.factors[:, ::-1].copy())
     return map_.then_op(products)
 
@@ -55,7 +55,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
     if getattr(step, "handle_missing", "error") != "error":
         raise UnsupportedModelError(f"its handle_missing is {step.handle_missing!r}")
     if step.extrapolation == "linear" and step.degree == 1 and len(step.bsplines_) > 1:
-        # scikit-learn then takes the range of all columns but the first from other knots.
+        # In this case, scikit-learn takes the range of every column except the first from wrong knots.
         raise UnsupportedModelError(
             "its degree is 1, its extrapolation 'linear'; refit it with 'continue', the same there"
         )
@@ -66,7 +66,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
         if not 1 <= degree <= MAX_DEGREE:
             raise UnsupportedModelError(f"its degree is {degree}; supported are 1 to {MAX_DEGREE}")
         n_splines = len(spline.t) - degree - 1
-        # Periodic splines begin again with the last ones.
+        # The last splines of a periodic basis continue the first splines.
         n_different = n_splines - (degree if step.extrapolation == "periodic" else 0)
         coefs = np.eye(max(n_different, 0))[np.arange(n_splines) % max(n_different, 1)]
         if degree != step.degree or not np.array_equal(spline.c, coefs):
@@ -82,13 +82,13 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArray) -> InputMap:
-    """Limit or wrap numbers beyond the knots before the splines."""
+    """Append an op that wraps numbers beyond the knots, or rejects these numbers, if the extrapolation requires it."""
     if extrapolation == "periodic":
         return map_.then_op(Interval("turns", low, high - low))
     if extrapolation != "error":
         return map_
     if not all(op.as_source for op in map_.ops):
-        # The smallest and the largest row of fit are on the ends of the interval; rounding decides the side.
+        # The smallest and the largest training value are ends of the interval, so rounding may move values outside.
         raise UnsupportedModelError(
             "its extrapolation is 'error', but a step before it sums in another order than the source; refit it with "
             "another extrapolation"
@@ -97,22 +97,22 @@ def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArra
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
-    """Compute basis splines exactly, in rational numbers rounded last; spline k + n_different is part of k."""
+    """Compute basis splines in rational numbers that are rounded once; spline k includes spline k + n_different."""
     t = [Fraction(knot) for knot in knots.tolist()]
     n_splines = len(t) - degree - 1
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
     if not spans:
         raise UnsupportedModelError("one of its columns has only one value")
     low, high = t[degree], t[n_splines]
-    # SciPy extends the first span below the first knot, and the last span from the last knot on, even if these are
-    # empty: knots from quantiles coincide if many values are equal.
+    # SciPy extrapolates the first span below the first knot and the last span above the last knot, even if these spans
+    # are empty. Spans are empty if knots from quantiles coincide because many values are equal.
     ends = [degree, n_splines - 1]
     if extrapolation == "linear" and [spans[0], spans[-1]] != ends:
         raise UnsupportedModelError(
             "its first or last knots coincide, and its extrapolation is 'linear'; refit it with knots='uniform', or "
             "extrapolation='constant'"
         )
-    # Beginning of a piece (the first has none), origin of its polynomials, and the polynomials.
+    # Each piece: its lower end (unused for the first piece), the origin of its polynomials, and the polynomials.
     pieces = [(float(t[k]), float(t[k]), _on_span(t, degree, k)) for k in spans]
     below, beyond = (_on_span(t, degree, k) for k in ends)
     if extrapolation not in ("constant", "linear"):
@@ -121,12 +121,12 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
     else:
         kept = 1 if extrapolation == "constant" else 2
         at_high = [_value_and_slope(p, high - t[ends[1]])[:kept] for p in beyond]
-        # Below the first knot scikit-learn assigns only the first splines, and above the last knot only the last ones.
+        # scikit-learn sets only the first splines below the first knot, and only the last splines above the last knot.
         n_set = degree + (kept == 2 and degree == 1)
         first = [p[:kept] if k < n_set else [] for k, p in enumerate(pieces[0][2])]
         last = [p if k >= n_splines - n_set else [] for k, p in enumerate(at_high)]
         above = float(high)
-        if spans[-1] != ends[1]:  # at the last knot, all have SciPy's values
+        if spans[-1] != ends[1]:  # exactly at the last knot, all splines have SciPy's values
             pieces.append((above, above, at_high))
             above = float(np.nextafter(above, np.inf))
         pieces = [(-np.inf, float(low), first), *pieces, (above, float(high), last)]
@@ -141,7 +141,7 @@ def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int)
 
 
 def _rounded(number: Fraction) -> float:
-    """Return the nearest normal float64, as bounds include one relative rounding; UnsupportedModelError beyond."""
+    """Return the nearest normal float64; raise UnsupportedModelError for numbers outside the normal range."""
     if number and not _SMALLEST <= abs(number) <= _LARGEST:
         raise UnsupportedModelError(
             "the distances of its knots or quantiles are too large or too small for float64; scale before it"
@@ -150,7 +150,7 @@ def _rounded(number: Fraction) -> float:
 
 
 def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
-    """Compute basis splines between neighbouring knots, as polynomials in the distance to the first (Cox, de Boor)."""
+    """Compute basis splines on a span as polynomials in the distance from its first knot, by Cox and de Boor."""
     n = len(t) - 1
     splines: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
     for p in range(1, degree + 1):
@@ -161,7 +161,7 @@ def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
                 length = t[high] - t[low]
                 if length == 0 or not any(lower[other]):
                     continue
-                # (x - t_k) / length, and (t_{k+p+1} - x) / length, with x = t_span + distance.
+                # The factors are (x - t_k) / length and (t_{k+p+1} - x) / length, with x = t_span + distance.
                 constant = (t[span] - t[low]) / length if sign > 0 else (t[high] - t[span]) / length
                 for power, coef in enumerate(lower[other]):
                     polynomial[power] += constant * coef
@@ -171,7 +171,7 @@ def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
 
 
 def _value_and_slope(polynomial: Polynomial, by: Fraction) -> Polynomial:
-    """Return value and derivative of a polynomial at another point."""
+    """Return the value and the derivative of a polynomial at the point `by`."""
     value = sum((coef * by**k for k, coef in enumerate(polynomial)), Fraction(0))
     slope = sum((k * coef * by ** (k - 1) for k, coef in enumerate(polynomial) if k), Fraction(0))
     return [value, slope]
@@ -202,14 +202,14 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
         return map_.then_op(PiecewisePolynomial.of(map_.n_features, list(enumerate(columns))))
     columns = [_between(pieces, *_bounds(quantiles[:, j])) for j, pieces in enumerate(columns)]
     probabilities = map_.then_op(PiecewisePolynomial.of(map_.n_features, list(enumerate(columns))))
-    # The next float64 below, as in scikit-learn.
+    # scikit-learn subtracts the spacing of floats at 1.
     least = _BOUNDS_THRESHOLD - np.spacing(1.0)
     normal = probabilities.then_op(InverseNormal(map_.n_features))
     return normal.then_affine(low=ndtri(least), high=ndtri(1.0 - least))
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the smallest numbers that scikit-learn treats as not below, and as above, all quantiles."""
+    """Return the smallest number that scikit-learn treats as within the quantiles, and the smallest above them."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
@@ -217,7 +217,7 @@ def _bounds(quantiles: FloatArray) -> tuple[float, float]:
 
 def _least_float(holds: Callable[[float], bool]) -> float:
     """Return the smallest float64 for which a monotone condition holds."""
-    # The bits of floats ascend like integers, but for negative numbers they descend.
+    # Read as integers, the bits of positive floats increase with the float, and those of negative floats decrease.
     low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
     while low < high:
         middle = (low + high) // 2
@@ -231,7 +231,7 @@ def _least_float(holds: Callable[[float], bool]) -> float:
 
 
 def _between(pieces: Pieces, low: float, high: float) -> Pieces:
-    """Restrict pieces to the interval from `low` to below `high`; below it they are 0, above it 1."""
+    """Replace pieces by 0 below `low`, and by 1 from `high` on."""
     inside = (pieces.edges > low) & (pieces.edges < high)
     edges = [low, *pieces.edges[inside], high] if low < high else [low]
     of = [int(k) for k in np.searchsorted(pieces.edges, edges[:-1], side="right")]
@@ -244,9 +244,10 @@ def _between(pieces: Pieces, low: float, high: float) -> Pieces:
 
 
 def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool) -> Pieces:
-    """Interpolate from 0 below the first quantile to 1 beyond the last; a repeated one has the mean of its ends.
+    """Interpolate references between quantiles: 0 below the first quantile, and 1 above the last.
 
-    With `has_ends` it is nevertheless 0 at the first one and 1 at the last one.
+    At a repeated quantile, the value is the mean of its first and last reference. With `has_ends`, the value is
+    nevertheless 0 at the first quantile and 1 at the last.
     """
     if len(references) == 1:  # scikit-learn maps everything to 0
         return Pieces(np.zeros(0), np.zeros(1), np.zeros((1, 2)))
@@ -273,7 +274,7 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
         if at_point != value:
             add(point, (0.0, at_point, 0.0))
         slope = (Fraction(float(rise)) - Fraction(value)) / (Fraction(float(points[k + 1])) - Fraction(point))
-        # Neighbouring floats have nothing between them to interpolate.
+        # There is nothing to interpolate between neighbouring floats.
         if at_point == value or beyond < points[k + 1]:
             add(point if at_point == value else beyond, (point, value, _rounded(slope)))
     numbers = np.array(pieces)
@@ -290,7 +291,7 @@ STEPS: Final = (
         refused=f"{OVERWRITES}; zeros of a sparse step",
         takes_nan=True,
         gives_sparse=keeps_sparse,
-        differs_if_sparse=lambda step: () if _keeps_zeros(step) else (SPARSE,),  # zeros that are not stored stay zeros
+        differs_if_sparse=lambda step: () if _keeps_zeros(step) else (SPARSE,),  # zeros that are not stored stay 0
     ),
     Step(
         "PolynomialFeatures",

@@ -1,4 +1,4 @@
-"""The record of a class of steps: how its objects become part of an input map, and in which dtypes they compute."""
+"""Record of a class of steps: how objects of the class become part of an input map, and their dtypes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from approxsvm.frontends.sklearn.steps.dtype_rules import Rule
 from approxsvm.ir.input_map import InputMap
 
 Fold = Callable[[InputMap, Any], InputMap]
-# Words of several records for what they reject.
+# Descriptions of rejected variants that several records share.
 OVERWRITES: Final = "copy=False if others take the same rows"
 OTHER_DTYPE: Final = "another dtype than float64 if later steps compute"
 
 
 def gives_dense(step: Any, is_sparse: bool) -> bool:
-    """Return dense rows, always."""
+    """Return False, because the step always returns dense rows."""
     return False
 
 
 def keeps_sparse(step: Any, is_sparse: bool) -> bool:
-    """Return sparse rows for sparse rows."""
+    """Return whether rows are sparse, because the step returns sparse rows exactly for sparse rows."""
     return is_sparse
 
 
 def gives_sparse_as_asked(step: Any, is_sparse: bool) -> bool:
-    """Return sparse rows if the step's parameter says so, whose name depends on scikit-learn's version."""
+    """Return the parameter that requests sparse rows, whose name depends on the scikit-learn version."""
     return bool(getattr(step, "sparse_output", getattr(step, "sparse", False)))
 
 
@@ -42,25 +42,26 @@ def _nothing(step: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Step:
-    """Classes of fitted transformers that are folded alike.
+    """Classes of fitted transformers that are folded in the same way.
 
-    `relies` are the parameters and fitted attributes that their answers depend on; `refused` is documentation.
+    `relies` lists the parameters and fitted attributes on which outputs depend. `refused` documents rejected variants.
     """
 
     names: str
-    module: str  # the public module of the library
+    module: str  # public module of the classes in the library
     relies: str
-    fold: Fold | None  # appends an object of these classes to a map
-    rule: Rule | None  # dtypes that it takes, computes in and returns
+    fold: Fold | None  # function that appends an object of these classes to a map
+    rule: Rule | None  # dtypes in which a step takes, computes and returns rows
     refused: str = ""
-    # Attributes with objects that compute part of the answers, and the class of these objects.
+    # Attributes whose objects compute part of the output, each with the class of the object.
     helpers: tuple[tuple[str, str], ...] = ()
-    checks: Callable[[Any], bool] = _always  # whether it checks its rows, and
-    takes_nan: bool = False  # passes NaN on or replaces it
-    gives_sparse: Callable[[Any, bool], bool] = gives_dense  # given dense or sparse rows
-    leaves_unsorted: Callable[[Any], bool] = _never  # whether entries of sparse rows may be out of order
-    sorts: bool = False  # whether entries of its sparse rows are in order even if the given ones are not
-    differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing  # kinds of sparse rows that it treats differently
+    checks: Callable[[Any], bool] = _always  # whether the step checks its rows
+    takes_nan: bool = False  # whether the step passes NaN on or replaces NaN
+    gives_sparse: Callable[[Any, bool], bool] = gives_dense  # whether the step returns sparse rows
+    leaves_unsorted: Callable[[Any], bool] = _never  # whether returned sparse rows may be unsorted
+    sorts: bool = False  # whether returned sparse rows are sorted even if the input is unsorted
+    # Function that returns the kinds of sparse rows for which the results differ from those for dense rows
+    differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing
 
 
-NO_STEP: Final = Step("", "", "", None, None)  # of classes that are no steps, or unions of other steps
+NO_STEP: Final = Step("", "", "", None, None)  # for classes that are not steps, or are unions of steps
