@@ -405,7 +405,7 @@ class Layout:
         if head.n_values == 0:
             return
         self.take("d", head.n_values, "addend", FINITE)
-        self.take("d", head.n_weights, "weight", FINITE)
+        self.take("d", head.n_weights, "weight|number", FINITE)
         self.take("I", 1, "start of the weights of column", equal(0))
         self.take("I", head.n_columns - 1, "start of the weights of column", below(head.n_weights + 1))
         self.take("I", 1, "start of the weights of column", equal(head.n_weights))

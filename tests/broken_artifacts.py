@@ -265,6 +265,7 @@ SAID = {
 # Real numbers that depend on others; all other real numbers may take any value that their rule allows.
 RELATED = {"gamma", "input_scale", "tolerance", "low", "high", "edge", "coefficient", "value of weight"}
 RELATED |= {"label", "knot|number", "height|number", "density mark|number", "label of the threshold"}
+RELATED |= {"total of the weights|number", "weight|number"}
 # Rules of an artifact for the artifacts that it contains.
 OF_OTHERS = ("", "center", "combination", "decisions", "labels", "outputs")
 
