@@ -1,6 +1,6 @@
-// Reports the instruction sets that the CPU has and the operating system enables (it must save the wide registers).
-// This file reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty and some Windows compilers
-// lack them.
+// Reports the instruction sets that the CPU has and the operating system enables (the system must save the wide
+// registers). This code reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty and some Windows
+// compilers lack them.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -24,7 +24,8 @@ inline void read_cpuid(int leaf, int (&registers)[4]) {
 #if defined(__GNUC__)
 __attribute__((target("xsave")))
 #endif
-inline bool has_features(unsigned leaf_7_ebx, unsigned long long saved_state) {
+inline bool
+has_features(unsigned leaf_7_ebx, unsigned long long saved_state) {
     int leaf_1[4], leaf_7[4];
     read_cpuid(1, leaf_1);
     read_cpuid(7, leaf_7);

@@ -8,10 +8,10 @@
 namespace approxsvm::text {
 namespace {
 
-// Below this, starting a thread costs more than it saves.
+// For smaller chunks, starting a thread costs more time than the thread saves.
 constexpr std::size_t min_chunk_bytes = std::size_t{1} << 16;
 
-/// A piece of the text, and the places of its rows and features in the result.
+/// A piece of the text, and the positions of its rows and features in the result.
 struct Chunk {
     std::string_view text;
     std::size_t first_row = 0;
