@@ -24,8 +24,7 @@ inline void read_cpuid(int leaf, int (&registers)[4]) {
 #if defined(__GNUC__)
 __attribute__((target("xsave")))
 #endif
-inline bool
-has_features(unsigned leaf_7_ebx, unsigned long long saved_state) {
+inline bool has_features(unsigned leaf_7_ebx, unsigned long long saved_state) {
     int leaf_1[4], leaf_7[4];
     read_cpuid(1, leaf_1);
     read_cpuid(7, leaf_7);

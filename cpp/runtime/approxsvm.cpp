@@ -50,8 +50,7 @@ approxsvm_status code_of(Status status) {
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-approxsvm_status
-fail(approxsvm_error* error, approxsvm_status status, std::int64_t row, const char* format, ...) {
+approxsvm_status fail(approxsvm_error* error, approxsvm_status status, std::int64_t row, const char* format, ...) {
     if (error == nullptr) return status;
     *error = {};
     error->status = status;

@@ -216,7 +216,7 @@ typedef struct approxsvm_request {
 } approxsvm_request;
 
 #define APPROXSVM_REQUEST \
-    { sizeof(approxsvm_request), APPROXSVM_PROMISED, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0 }
+    {sizeof(approxsvm_request), APPROXSVM_PROMISED, 1, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0}
 
 /* Contiguous rows: rows_size numbers in total, n_features per row. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
