@@ -169,7 +169,7 @@ py::object row_work(const PyArtifact& artifact) {
 }
 
 void register_artifact(py::module_& module) {
-    module.def("schema", schema, "The numbers of models/FORMAT.md.");
+    module.def("schema", schema, "Limits, sections, records and layouts of models/FORMAT.md.");
     py::class_<PyArtifact, std::shared_ptr<PyArtifact>>(module, "Artifact", py::buffer_protocol())
         .def(py::init<const py::object&>(), py::arg("source"))
         .def_buffer([](const PyArtifact& artifact) {

@@ -308,7 +308,7 @@ py::list target_names() {
 }  // namespace
 
 void register_predictor(py::module_& module) {
-    module.def("runnable_targets", target_names, "Names of the targets this machine can run, fastest first.");
+    module.def("runnable_targets", target_names, "Names of the targets that this machine can run, fastest first.");
     py::class_<PyPredictor>(module, "Predictor")
         .def(py::init<std::shared_ptr<PyArtifact>, const std::optional<std::string>&, double>(),
              py::arg("artifact").none(false), py::arg("target") = py::none(), py::kw_only(),

@@ -10,8 +10,8 @@
 #include "text_error.hpp"
 #include "uninitialized_vector.hpp"
 
-// Rows of "label index:value ...", the format of LIBSVM's training and test files. A row ends with a line break
-// (LF, or CR LF; optional after the last row). Errors are TextErrors "wrong input format: <why>".
+// Rows of "label index:value ...", the format of LIBSVM's training and test files. A row ends with a line break (LF, or
+// CR LF; optional after the last row). Errors are TextErrors "wrong input format: <why>".
 
 namespace approxsvm::text {
 

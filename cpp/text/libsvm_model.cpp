@@ -369,8 +369,8 @@ class SupportVectorParser {
         const char* const first = reader_.next();
         const TextCounts counts = count_line_breaks_and_colons({first, static_cast<std::size_t>(last_ - first)});
         check_row_count(first == last_ ? 0 : static_cast<std::int64_t>(counts.n_line_breaks) + 1);
-        // total_sv is now the number of existing lines. A coefficient takes two bytes, so the size of the text
-        // limits the declared number n_sv * n_coef.
+        // total_sv is now the number of existing lines. A coefficient takes two bytes, so the size of the text limits
+        // the declared number n_sv * n_coef.
         const std::int64_t max_coefs = (last_ - first) / 2 + 1;
         model_.coef.reserve(static_cast<std::size_t>(std::min(model_.n_sv * model_.n_coef, max_coefs)));
         model_.indptr.reserve(static_cast<std::size_t>(model_.n_sv) + 1);

@@ -150,8 +150,8 @@ double decimal_value(const char* first, const char* last) {
 #if defined(__cpp_lib_to_chars)
     double magnitude = 0.0;
     if (std::from_chars(first, last, magnitude).ec == std::errc{}) return magnitude;
-    // The number is out of range. The standard does not say whether it is too large or too small, and some
-    // libraries also report denormals.
+    // The number is out of range. The standard does not say whether it is too large or too small, and some libraries
+    // also report denormals.
 #endif
     return decimal_from_stream(first, last);
 }

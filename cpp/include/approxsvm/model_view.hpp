@@ -72,8 +72,7 @@ struct SubspaceGroup {
 struct SpeculationView {
     std::uint32_t n_landmarks, reserved;
     const std::uint32_t* landmarks;  // numbers of support vectors, (n_landmarks,)
-    const float* weights;            // (1 + n_features + n_landmarks, n_labels): constants, weights of features, of
-                                     // landmarks
+    const float* weights;            // (1 + n_features + n_landmarks, n_labels): constants, of features, of landmarks
 };
 
 // The sums over j of coef_kj cos(frequency_j.z + phase_j).

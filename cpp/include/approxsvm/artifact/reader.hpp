@@ -304,8 +304,8 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
     return x ^ (x >> 31);
 }
 
-// Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
-// in float32.
+// Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128 in
+// float32.
 inline void make_check_row(const ModelView& model, const float* center, const CheckRecord* records, std::size_t k,
                            float* row) {
     const double amplitude = records[k].amplitude;

@@ -42,8 +42,8 @@ struct ListOfVectors {
 struct WinnerKernelSum {
     const KernelVectors<float>* kernels;
     std::size_t n_classes;
-    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c
-    // have one coefficient each and are in the tiles from others_of[w n + c] up to others_of[w n + c + 1].
+    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c have
+    // one coefficient each and are in the tiles from others_of[w n + c] up to others_of[w n + c + 1].
     const std::size_t *own_of, *others_of;  // in tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // first panel of each class, (n_classes + 1,)

@@ -1,5 +1,5 @@
-// The quadratic part of an expansion: linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, for
-// one row and for a sparse row.
+// The quadratic part of an expansion: linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, for one row
+// and for a sparse row.
 //
 // Storage order of the packed triangle ("panels"): each panel has eight matrix rows. A panel of t <= 8 rows starting at
 // row p contains the t x t triangle on the diagonal by columns (column p + k: rows p .. p + k), then, for every later

@@ -73,8 +73,7 @@ APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* me
             std::sqrt(linear_sq_norm), std::sqrt(form_sq_norm)};
 }
 
-// Whether a row has so many non-zeros that it costs less as a dense row: n_nonzero > n_features /
-// sqrt(lanes).
+// Whether a row has so many non-zeros that it costs less as a dense row: n_nonzero > n_features / sqrt(lanes).
 inline bool worth_densifying(std::size_t n_nonzero, std::size_t n_features) {
     return n_nonzero * n_nonzero * static_cast<std::size_t>(lanes) > n_features * n_features;
 }

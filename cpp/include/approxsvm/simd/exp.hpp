@@ -16,10 +16,9 @@ constexpr float exp_min_argument = -87.33f;
 // Computes exp(x) within 1.5 ULP (relative error below 2^-23) for exp_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp_min_argument). Arguments are clamped first, so that the range reduction cannot overflow.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that n times it
-// is exact, with or without fused multiply-add), exp(r) = 1 + (r + r^2 P(r)), P of degree 4 by weighted
-// minimax; the relative error of the polynomial is 3.1e-9. cpp/tests/test_simd.cpp walks through every
-// float32 of the range.
+// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that n times it is exact,
+// with or without fused multiply-add), exp(r) = 1 + (r + r^2 P(r)), P of degree 4 by weighted minimax; the relative
+// error of the polynomial is 3.1e-9. cpp/tests/test_simd.cpp walks through every float32 of the range.
 //
 // N registers are processed together, step by step, because the dependent operations on a single register would leave
 // the multiply-add units mostly idle.

@@ -1,6 +1,6 @@
-// Evaluates single rows by the sums of sums.hpp, with their bounds. A row qualifies if all its values
-// are on the support vectors' grid, compared exactly, and within each feature's range. The cost of a row does not
-// depend on other rows.
+// Evaluates single rows by the sums of sums.hpp, with their bounds. A row qualifies if all its values are on the
+// support vectors' grid, compared exactly, and within each feature's range. The cost of a row does not depend on other
+// rows.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
 
@@ -11,8 +11,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // Bounds on the rounding errors of the sums in sums.hpp: `of_moduli` times the sum of absolute values, `of_all` times
-// A1, and `of_scale`,
-// the effect of underflow in coefficients and products.
+// A1, and `of_scale`, the effect of underflow in coefficients and products.
 //
 // In float32: an entry of a digit table and a product of entries each have the relative error u, which gives 2 n_digits
 // - 1 roundings. Coefficients are rounded once, their products once more unless fused, and a sum has the depth

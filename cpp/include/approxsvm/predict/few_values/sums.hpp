@@ -1,7 +1,7 @@
 // Kernel sums for support vectors whose features have few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
 // h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact,
-// and kernel values come from lookups instead of exp. layout.hpp decides which models qualify,
-// and stage.hpp which rows.
+// and kernel values come from lookups instead of exp. layout.hpp decides which models qualify, and stage.hpp which
+// rows.
 //
 // Support vectors are divided into segments. Within a segment, all coefficients of a function have the same sign, so
 // the absolute value of a segment's sum is the sum of absolute values. The segments are the positive and the negative

@@ -92,10 +92,9 @@ struct WinnerRoom {
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
     QueuedRow* queues = nullptr;                  // (n_levels, n_labels, block_rows)
     std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
-    // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all
-    // lanes; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and
-    // for each class, whether its kernel values are available and how far its pairs were judged. No engine uses the
-    // coordinates.
+    // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all lanes; the
+    // kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for each class, whether its
+    // kernel values are available, and the progress of its pairs. No engine uses these coordinates.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;

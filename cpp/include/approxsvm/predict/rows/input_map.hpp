@@ -1,5 +1,5 @@
-// Maps raw rows to rows of a model: selects columns, then applies ops. Up to the first op that sums or calls the
-// C library, the source's operations are performed in float64 one by one, so a row equals the source's row bit for bit
+// Maps raw rows to rows of a model: selects columns, then applies ops. Up to the first op that sums or calls the C
+// library, the source's operations are performed in float64 one by one, so a row equals the source's row bit for bit
 // (models/FORMAT.md, "input_map"; artifact/ops has the kinds of ops). Each row has a bound on its distance from the row
 // mapped in exact arithmetic.
 #ifndef APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP

@@ -19,8 +19,8 @@ inline void load_around(const Job& job, const std::size_t* rows, std::size_t n, 
     keep_varying<Registers>(job.view, u, off_sq);
 }
 
-// Squared norms that are not contained in the coordinates u: the norm of the features unknown to the model, and the
-// scaled distance from the slice.
+// The squared norm of the features unknown to the model, and the squared scaled distance from the slice; the
+// coordinates u contain neither.
 struct OutsideNorms {
     const double* unseen;
     const float* off_sq;

@@ -71,8 +71,7 @@ class Distances {
 
 // The kernel values of row i in the order of the support vectors. The distance between the row and the intended row may
 // be row_error, which moves each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). The slope is at
-// most
-// sqrt(2 gamma / e), and small for distant support vectors. `memory` has definition_bytes.
+// most sqrt(2 gamma / e), and small for distant support vectors. `memory` has definition_bytes.
 class DefinedKernels {
   public:
     DefinedKernels(const PreparedModel& prepared, const RowSource& source, std::size_t i, double row_error,

@@ -4,8 +4,7 @@
 #include "../ball.h"
 
 typedef struct {
-    const double *edges, *values; /* values: below the first edge, from the first edge on, from the second edge on
-                                     ... */
+    const double *edges, *values; /* values: below the first edge, between edges, from the last edge on */
     int n_edges;
     double missing; /* the value that replaces NaN */
 } approxsvm_lookup;
