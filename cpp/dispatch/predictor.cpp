@@ -13,8 +13,8 @@
 namespace approxsvm::dispatch {
 namespace {
 
-// Minimum work per thread in multiply-adds, about 50 microseconds. Starting a thread for less work costs more time than
-// it saves.
+// Minimum work per thread in multiply-adds, which take about 50 microseconds. Starting a thread for less work costs
+// more time than it saves.
 constexpr double min_work_per_thread = 4e6;
 
 // Borrows the predictor's own workspace unless another call is using that workspace.

@@ -147,7 +147,7 @@ class PyPredictor {
         raise("InputError", "values must be promised, settled or exact, not " + name);
     }
 
-    // Raises the error of a faulty row or request.
+    // Raises the error for a faulty row or request.
     static void raise_if_at_fault(Status status, const Fault& fault) {
         const std::string row = "row " + std::to_string(fault.row) + ": ";
         switch (status) {

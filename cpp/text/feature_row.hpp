@@ -32,11 +32,11 @@ enum class FeatureFault {
     not_a_value,
     /// The value is inf or nan, and the policy is NonFinite::reject.
     not_finite,
-    /// The number is beyond the range of a double.
+    /// The number overflows a double.
     value_too_large
 };
 
-/// What to do with the values inf and nan: data may contain them, but models may not.
+/// Whether the values inf and nan are accepted: data may contain them, but models may not.
 enum class NonFinite { accept, reject };
 
 struct FeatureParse {

@@ -66,7 +66,7 @@ bool parse_whole(std::string_view token, std::int64_t& value) {
     return parse_index(token.data(), last, value) == last && !token.empty();
 }
 
-/// A text and a position in it. Lines are counted only for an error.
+/// A text and the reading position. Lines are counted only for an error.
 class Reader {
   public:
     explicit Reader(std::string_view text) : first_(text.data()), last_(first_ + text.size()), next_(first_) {}

@@ -94,7 +94,7 @@ class LoadedModel {
         if (exact_->has_engine() && !wants_probabilities) predictor_.emplace(exact_->view(), kernels_);
     }
 
-    static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // with LIBSVM's spelling
+    static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // LIBSVM's spelling
     static inline const std::string neither = "neither an approxsvm artifact nor a LIBSVM model";
     static constexpr std::string_view artifact_begins = "\x89\x41";  // images have other second bytes
 

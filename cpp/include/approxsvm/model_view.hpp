@@ -17,7 +17,7 @@ inline namespace APPROXSVM_VERSION_NAMESPACE {
 
 struct ArtifactFault;
 
-// The support vectors in the narrowest lossless form (models/FORMAT.md, "support_vectors").
+// The support vectors in the narrowest lossless representation (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
     bool compressed;            // rows hold columns and values instead of all values
     std::uint32_t value_kind;   // 0 float64, 1 float32, 2 and 3 codes of one and two bytes
@@ -123,11 +123,11 @@ struct CategoriesView {
 // The rules that turn decision values into votes or scores, labels and probabilities (outputs.hpp). If all fields are
 // zero and null, labels come from votes, values are unchanged, and there are no probabilities.
 struct OutputsView {
-    DecisionShape decision_shape;  // of several classes: a value per pair, a score per class, or a value per class
+    DecisionShape decision_shape;  // several classes have a value per pair, a score per class, or a value per class
     LabelRule label_rule;
     ProbabilityKind probability;
     std::uint32_t positive;           // a flag that depends on the kind of probabilities (program/probabilities.h)
-    DecisionShape calibration_shape;  // for one_vs_rest_calibration of several classes: the calibrated quantity
+    DecisionShape calibration_shape;  // the calibrated quantity, for one_vs_rest_calibration of several classes
     const double* numbers;            // parameters of the probabilities
     // For label rules with a threshold: the threshold and the position (0 or 1) of its label.
     const double* threshold;
@@ -174,7 +174,7 @@ struct ModelView {
     const unsigned char* feature_names;  // names of raw columns, a list of strings (artifact/texts.hpp), or null
     CategoriesView categories;
     OutputsView outputs;          // rules for labels and probabilities
-    CombinationView combination;  // for ensembles only
+    CombinationView combination;  // the combination of members, for ensembles only
     double gamma;
     double input_scale;   // a power of two
     float half_theta;     // gamma / input_scale^2
@@ -185,7 +185,7 @@ struct ModelView {
     const CheckRecord* check_rows;  // check rows of the expansions, (n_check_rows,)
     std::size_t n_check_rows;
     double tolerance;           // tolerance of values; infinite if only labels matter
-    bool tolerance_asked;       // at compilation; rows that float64 cannot evaluate within the tolerance are rejected
+    bool tolerance_asked;       // requested at compilation; rows that miss the tolerance in float64 are rejected
     double max_sv_norm;         // max ||x_i - center||
     double max_sv_norm_origin;  // max ||x_i||
 
@@ -200,11 +200,11 @@ struct ModelView {
     std::size_t n_varying;         // n_features if the slice is the whole space
     const std::uint32_t* varying;  // columns in ascending order, (n_varying,); null if all features vary
     const float* centers;          // centers, (n_centers, n_features)
-    const float* linear;           // (n_centers, n_varying)
+    const float* linear;           // linear coefficients, (n_centers, n_varying)
     const float* quadratic;  // (n_centers, triangle): packed, off-diagonal entries doubled; order in quadratic.hpp
     const float* higher;     // (n_centers, degrees 3 ... degree): order in polynomial.hpp
-    const float* direction;  // (n_centers, triangle), or null
-    const ExpansionNumbers* expansions;  // (n_centers,)
+    const float* direction;  // G of each expansion, (n_centers, triangle), or null
+    const ExpansionNumbers* expansions;  // numbers of each expansion, (n_centers,)
     RouterView router;                   // present if n_centers > 1
     // For several classes: for each center, a class to which many nearby rows belong, (n_centers,).
     const std::uint32_t* majority_classes;
@@ -223,7 +223,7 @@ struct ModelView {
     // For certified and exact models only.
     std::size_t n_sv;
     const double* dual_coef;            // coefficients, (n_sv,), or LIBSVM's block (n_labels - 1, n_sv)
-    const std::uint32_t* class_counts;  // for several classes, support vectors per class, (n_labels,)
+    const std::uint32_t* class_counts;  // support vectors per class, (n_labels,), for several classes
     SubspacesView subspaces;
     PackedVectors packed;
     const CheckRecord* exact_check_rows;
@@ -286,8 +286,8 @@ struct Evaluation {
 // model's, unless the model is approximate. If only labels are wanted, a row's label comes from the cheapest stage that
 // proves it.
 enum class Values : std::uint8_t {
-    promised = 0,  // within the model's tolerance, if any; otherwise like `exact`. Approximate models: the expansion's
-    settled = 1,   // of the cheapest stage that determines the label and keeps the tolerance; within the bound
+    promised = 0,  // values within the tolerance, if any, else as `exact`. Approximate models: of the expansion
+    settled = 1,   // values of the cheapest stage that determines the label and keeps the tolerance
     exact = 2      // values of the float64 engine, or of the definition if the engine does not suffice
 };
 
@@ -334,7 +334,7 @@ struct FoldedModel {
     double half_theta;      // gamma / input_scale^2, not narrowed
     const double* linear;   // factors of z itself, (n_features,)
     double linear_norm;     // ||linear||
-    double quadratic_norm;  // at least the Frobenius norm of Q
+    double quadratic_norm;  // upper bound on the Frobenius norm of Q
 };
 
 // Rows of a matrix anywhere in memory. Strides count elements, not bytes, and may be negative or zero.

@@ -11,7 +11,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 #if defined(APPROXSVM_PORTABLE)
-#define APPROXSVM_PROGRAM inline  // as fast as forced inlining there, with half the code
+#define APPROXSVM_PROGRAM inline  // inlining is not forced: half the code, and as fast
 #else
 #define APPROXSVM_PROGRAM APPROXSVM_INLINE
 #endif

@@ -51,8 +51,8 @@ class StoredNumber {
 enum class Rule : std::uint8_t {
     equal,            // the number `low`
     not_equal,        // not the number `low`
-    from_to,          // from `low` to `high`
-    from_below,       // from `low` to below `high`
+    from_to,          // a number from `low` to `high`
+    from_below,       // a number from `low` to below `high`
     at_least,         // at least `low`
     above,            // more than `low`
     finite,           // any finite number
@@ -147,7 +147,7 @@ constexpr Expected up_to(Enumeration last) {
     return from_to(0u, number_of(last));
 }
 
-// Whether a number is as expected; only for rules that need no other information.
+// Whether a number is as expected; only for constraints that need no other information.
 inline bool holds(const Expected& expected, const StoredNumber& found) {
     const double x = found.real(), low = expected.low.real(), high = expected.high.real();
     switch (expected.rule) {

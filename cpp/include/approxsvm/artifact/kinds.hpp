@@ -10,10 +10,10 @@ inline namespace APPROXSVM_TARGET {
 
 // The format's constraints for a kind of kernel.
 struct KindRules {
-    bool expands;                      // expands around centers, except in mode exact
-    bool only_exact;                   // allows only mode exact
-    bool has_support_vectors;          // has support vectors, except in mode approximate
-    int max_degree, max_exact_degree;  // in the modes approximate and certified, and in mode exact; 0 if none
+    bool expands;                      // models are expanded around centers, except in mode exact
+    bool only_exact;                   // models exist only in mode exact
+    bool has_support_vectors;          // models contain support vectors, except in mode approximate
+    int max_degree, max_exact_degree;  // degrees in modes approximate and certified, and in mode exact; 0 if none
     Expected gamma;
     Part part;  // the part of a program that the kind needs
 };

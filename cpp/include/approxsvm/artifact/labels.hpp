@@ -1,4 +1,4 @@
-// The labels of a model, of any kind, in a printable form.
+// The labels of a model, of any type, as printable strings.
 #ifndef APPROXSVM_ARTIFACT_LABELS_HPP
 #define APPROXSVM_ARTIFACT_LABELS_HPP
 

@@ -22,7 +22,7 @@ constexpr double infinity = HUGE_VAL;
 // The bound depends on a row only through s and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
 // 2^7, one cell below this range and one open cell above. The cell number consists of bits of half_s.
 constexpr int first_octave = -21, end_octave = 7, cells_per_octave = 32;
-constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of the mantissa
+constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of mantissa
 constexpr std::size_t n_cells = std::size_t{end_octave - first_octave} * cells_per_octave + 2;
 
 // Returns the cell of half_s; NaN and infinity are in the last cell.
@@ -231,7 +231,7 @@ APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int las
     }
     for (int degree = first; degree <= last; ++degree) {
         float* end = tables + static_cast<std::size_t>(degree - first) * table_size + (n_cells - 1) * n_bound_terms;
-        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // if the value is only the intercept
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // bounds if the value is only the intercept
             end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
         }
         if (model.gamma == 0.0) end[term::fixed] = static_cast<float>(infinity);  // the source's value may be NaN

@@ -523,7 +523,7 @@ struct TermSums {
 
     const KernelSums<Real>& sums_of;
     const Term term;
-    Real* const products;  // if stored by columns: space for a row's inner products with all lanes
+    Real* const products;  // space for a row's inner products with all lanes, if stored by columns
     const KernelVectors<Real>& vectors = sums_of.vectors;
     std::size_t n_sums() const { return Numbers > 0 ? std::size_t{Numbers} : sums_of.n_sums(); }
 

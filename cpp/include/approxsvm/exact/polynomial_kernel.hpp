@@ -86,7 +86,7 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
 struct PolynomialKernel {
     PolynomialMoments moments;
     const FormNorms* form_norms;  // norms of each form, (n_decisions,), if there are forms
-    KernelSums<double> engine;    // only in mode exact; a single class unless there are pairs of classes
+    KernelSums<double> engine;    // engine in mode exact; a single class unless there are pairs of classes
     double coef0;
     int degree;
     // A row is rejected if its norm exceeds most_norm, or, if there is only a form, if its bound exceeds most_bound: in

@@ -190,7 +190,7 @@ APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::si
         APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
     } else if constexpr (!may_be_dense) {
         add_up(listed);
-    } else if constexpr (Panels == 1) {  // for the last panels, the latency of sums dominates
+    } else if constexpr (Panels == 1) {  // the latency of the last panels' sums dominates
         add_up([&](std::size_t k) { return row.columns ? listed(k) : k; });
     } else if (row.columns) {
         add_up(listed);

@@ -28,7 +28,7 @@ static_assert(least_coefficient >= least_listed && most_coefficient <= most_list
 // The kernel sums of one class, or of the only function, in one stage. A stage that is an expansion uses only the
 // fields that do not depend on support vectors.
 struct SubspaceSums {
-    KernelVectors<float> kernels;  // with as many features as the stage has coordinates
+    KernelVectors<float> kernels;  // kernels with as many features as the stage has coordinates
     GridKernels grid;              // replaces the panels of `kernels` if present
     const std::size_t* others_of;  // start of each function's list, in tiles: (n_forms + 1,)
     std::size_t n_own;             // number of tiles of `own`
@@ -73,7 +73,7 @@ struct SubspaceSumsMemory {
 
 // The functions of a row's residual in its bound: phi_1, phi_2, phi_3, the square root of the Poisson tail from degree
 // 4 on, and the distance of two points in the feature space of the kernel.
-constexpr std::size_t n_residual_terms = 8;  // three are unused
+constexpr std::size_t n_residual_terms = 8;  // three terms are unused
 constexpr std::size_t residual_cap = 4;
 
 inline float grid_step_of(const ModelView& model, const SubspaceGroup& group) {

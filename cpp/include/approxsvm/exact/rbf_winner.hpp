@@ -35,7 +35,7 @@ constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 struct ListOfVectors {
     const std::size_t* offsets;  // start of each vector in the panels, (n_tiles, tile_rows)
     const std::uint32_t* lanes;  // lane of each vector, from the first panel on, (n_tiles, tile_rows)
-    const float* half_sq_norms;  // of each vector, (n_tiles, tile_rows)
+    const float* half_sq_norms;  // half squared norm of each vector, (n_tiles, tile_rows)
     const float* coef;           // coefficients, (n_tiles, n_sums, tile_rows)
 };
 
@@ -44,7 +44,7 @@ struct WinnerKernelSum {
     std::size_t n_classes;
     // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c have
     // one coefficient each and are in the tiles from others_of[w n + c] up to others_of[w n + c + 1].
-    const std::size_t *own_of, *others_of;  // in tiles: (n_classes + 1,) and (n_classes^2 + 1,)
+    const std::size_t *own_of, *others_of;  // starts in tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // first panel of each class, (n_classes + 1,)
     const float* rows;            // the same vectors, each contiguous: (n_lanes, row_stride(n_features))

@@ -33,7 +33,7 @@ constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t
 // The coordinates of a support vector: all coordinates, or the non-zero coordinates with their features.
 struct Coordinates {
     const double* values;
-    const std::uint32_t* features;  // in ascending order; null for all features in order
+    const std::uint32_t* features;  // features in ascending order; null for all features in order
     std::size_t n;
 
     std::size_t feature(std::size_t k) const { return features ? features[k] : k; }

@@ -2,7 +2,8 @@
 //
 //     f(z) = constant + linear.z + sum_{i <= j} triangle_ij z_i z_j,
 //
-// in float64. Nothing is truncated, so the values of the form are exact up to rounding, which the artifact bounds.
+// computed in float64. Nothing is truncated, so the values of the form are exact up to rounding, which the artifact
+// bounds.
 #ifndef APPROXSVM_EXPANSION_FORM_HPP
 #define APPROXSVM_EXPANSION_FORM_HPP
 

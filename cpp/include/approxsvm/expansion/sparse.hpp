@@ -95,7 +95,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
-    double unseen_error = 0.0;  // for more unknown features than the summation depth of the bound allows
+    double unseen_error = 0.0;  // error of unknown features beyond the bound's summation depth
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];
@@ -117,7 +117,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
 // The value of an expansion at a sparse row.
 struct SparseValue {
     Value value;
-    double half_s;    // not narrowed to float32
+    double half_s;    // half_s in float64
     double row_norm;  // ||z||, including unknown features
 };
 

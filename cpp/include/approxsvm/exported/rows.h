@@ -1,6 +1,6 @@
 /* Rows: their numbers or codes, their coordinates, and which rows are rejected. Numbers:
 
-   model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else rows hold float
+   model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else rows hold floats
    model_steps, _offsets     a number is step * code + offset
    model_n_features          number of features of a raw row
    model_n_used_             features that the model uses; with model_has_columns_, they are at model_columns_

@@ -1,7 +1,7 @@
 // Predictions for raw rows, which begin with evaluate() at the end of this file. The folders, in the order in which a
 // row passes through them:
 //
-//     rows/        reads a row in the caller's form (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
+//     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
 //     answers/     finds out which values an answer needs, and makes labels and probabilities of them: one_model.hpp,
 //                  ensembles.hpp; evaluate.hpp has chunks of rows mapped, and chooses the kind of kernel
 //     kernels/     evaluates rows with a kind of kernel: gaussian.hpp, polynomials.hpp, sums_of_terms.hpp

@@ -12,7 +12,7 @@ inline namespace APPROXSVM_TARGET {
 
 struct RowWork {
     double all_stages = 0.0;       // work up to the engine in float64
-    double with_definition = 0.0;  // including the definition, for rows undecided in float64, such as ties
+    double with_definition = 0.0;  // work with the definition, for rows undecided in float64, such as ties
 };
 
 // Returns the work of the parts of degrees first ... last in n features.

@@ -14,7 +14,7 @@ typedef struct {
 
 /* Parameters of scores and probabilities. */
 typedef struct {
-    int n_classes;         /* at least 2, as inliers and outliers are two classes */
+    int n_classes;         /* number of classes, at least 2 (inlier and outlier) */
     int is_each;           /* whether each of several classes has a value, rather than each pair */
     int positive;          /* a flag that depends on the kind of probabilities */
     int of_values;         /* whether several classes are calibrated by values instead of scores */

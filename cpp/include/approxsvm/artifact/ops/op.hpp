@@ -27,7 +27,7 @@ struct MapOp {
     std::size_t end() const { return first + n_inputs; }
     bool takes(std::size_t feature) const { return first <= feature && feature < end(); }
     bool makes(std::size_t place) const { return first <= place && place < first + n_outputs; }
-    // The position after the op of a feature that the op does not take, and the reverse.
+    // The position of a feature that the op does not take, after the op, and the reverse.
     std::size_t passed(std::size_t feature) const { return feature < first ? feature : feature - n_inputs + n_outputs; }
     std::size_t before(std::size_t place) const { return place < first ? place : place - n_outputs + n_inputs; }
 };
@@ -95,7 +95,7 @@ inline double round_to_float32(double y, double error) {
 struct SourceRows {
     bool in_float32 = false;  // false for float64
     bool is_sparse = false;
-    bool counts_float64 = false;  // for reports: errors also cover the source's float64 rounding
+    bool counts_float64 = false;  // errors also cover the source's float64 rounding, for reports
 
     // Replaces unit64 for functions that the source evaluates like the core; covers the errors of the source and the
     // core.

@@ -302,7 +302,7 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // Labels by votes. The first label with the largest sum wins. The label of an uncertain member is nevertheless
+    // Labels by votes. The first label with the largest sum wins. A member's label that is not certain is nevertheless
     // exact if the member has an exact model. The certificate counts such a member with 1/2 +- 1/2 for each of its
     // labels.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {

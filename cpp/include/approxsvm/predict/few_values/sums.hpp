@@ -42,7 +42,7 @@ struct FewValues {
 
     // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
     double origin, step, inverse_step;
-    const double *lowest, *range;        // (n_features,)
+    const double *lowest, *range;        // least k and number of steps of each feature, (n_features,)
     const std::uint8_t* codes_of_zeros;  // (n_features,): k - lowest[j] of a zero; null if no code stands for zero
 
     const std::size_t* starts;     // first lane of each segment, (n_segments + 1,)

@@ -198,7 +198,7 @@ class PolynomialEvaluator : Offer<double> {
         SupportVectorReader reader(view_);
         for_support_vectors(view_, [&](std::size_t c, std::size_t s) {
             double product = 0.0;
-            if (has_sparse_products(view_)) {  // because zeros would not change the sum
+            if (has_sparse_products(view_)) {  // zeros would not change the sum
                 reader.next_stored([&](std::size_t j, double value) { product += value * z[j]; });
             } else {
                 reader.next(x);

@@ -72,7 +72,7 @@ APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double 
     return mean > 0x1p-20 && mean < 0x1p20 ? mean : mean >= 0x1p20 ? 0x1p20 : 0x1p-20;
 }
 
-// Slope of the kernel: exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance, sqrt(theta / e) in
+// Slope of the kernel: exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance, or sqrt(theta / e) in
 // scaled coordinates.
 inline double kernel_slope(double half_theta) {
     return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);

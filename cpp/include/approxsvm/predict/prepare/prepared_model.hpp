@@ -45,8 +45,8 @@ struct PreparedModel {
     bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
     // data of a kernel that is not Gaussian; replaces all of the above except zeros and map_gains
     const void* of_kind;
-    const PreparedModel* const* members;   // for an ensemble: its members; other fields are unused
-    const std::uint32_t* label_positions;  // for an ensemble of targets: positions of each member's labels
+    const PreparedModel* const* members;   // members of an ensemble, whose other fields are unused
+    const std::uint32_t* label_positions;  // positions of members' labels in an ensemble of targets
 };
 
 // Whether rows remain sparse in the exact engine: its center must be the row relative to which support vectors are

@@ -23,7 +23,7 @@ struct EngineRoom {
     std::size_t capacity = 0;  // maximum number of non-zeros
     Real* values = nullptr;
     std::int32_t* columns = nullptr;
-    Real* products = nullptr;  // if stored by columns: the inner products of a row
+    Real* products = nullptr;  // inner products of a row, if stored by columns
     double* sums = nullptr;
     float* block = nullptr;  // a block of rows, which the stages share
 
@@ -51,8 +51,8 @@ struct SubspaceRoom {
     float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles; rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
     std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
-    float* values = nullptr;                           // for one row: the kernel values of a stage
-    double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
+    float* values = nullptr;                           // kernel values of a stage for one row
+    double* lists = nullptr;                           // partial sums of one row's lists, (n_forms, tile_rows)
 
     SubspaceRoom() = default;
     SubspaceRoom(const ModelView& model, const CallRows& call, Arena& arena) {
@@ -90,16 +90,16 @@ enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float
 struct WinnerRoom {
     float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
-    QueuedRow* queues = nullptr;                  // (n_levels, n_labels, block_rows)
-    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
+    QueuedRow* queues = nullptr;                  // waiting rows, (n_levels, n_labels, block_rows)
+    std::size_t* n_rows = nullptr;                // number of waiting rows, (n_levels, n_labels)
     // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all lanes; the
     // kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for each class, whether its
     // kernel values are available, and the progress of its pairs. No engine uses these coordinates.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;
-    PartOfPair* parts = nullptr;  // (n_labels,)
-    Outcome* known = nullptr;     // (n_pairs,)
+    PartOfPair* parts = nullptr;  // parts of pairs by class, (n_labels,)
+    Outcome* known = nullptr;     // outcomes of pairs, (n_pairs,)
     bool* has_values = nullptr;
     Progress* progress = nullptr;
     std::uint32_t* tally = nullptr;  // (2, n_labels): certain votes, possible votes

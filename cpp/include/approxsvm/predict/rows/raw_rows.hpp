@@ -1,4 +1,4 @@
-// Raw rows in the types of callers, and the search for rejected rows and numbers.
+// Raw rows of the types that callers use, and the search for rejected rows and numbers.
 #ifndef APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 #define APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 

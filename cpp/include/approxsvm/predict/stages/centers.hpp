@@ -50,7 +50,7 @@ class Gatherer {
     Status take(const std::size_t* rows, std::size_t n) {
         float* const u = job_.memory.first_block;
         double unseen[rows_in<Registers>];
-        float off_sq[rows_in<Registers>] = {};  // for compilers that cannot tell that only written elements are read
+        float off_sq[rows_in<Registers>] = {};  // zeros, as compilers cannot see that only written elements are read
         load_around<Registers>(job_, rows, n, cascade_.center(), u, unseen, off_sq);
         for (std::size_t r = 0; r < n; ++r) {  // coordinates outside the slice may also be NaN or infinite
             const Status status = off_sq[r] <= largest_float ? Status::ok : job_.source.check(rows[r]);

@@ -11,7 +11,7 @@ APPROXSVM_PROGRAM double approxsvm_centered_radius(double radius, double z, int 
     return 1.01 * ((double)n + 3.0) * 0x1p-53 * approxsvm_abs(z) + radius;
 }
 
-/* The part of the error that does not depend on the row: the bias' own error and rounding, and underflow. */
+/* The part of the error that does not depend on the row: the error and rounding of the bias, and underflow. */
 APPROXSVM_PROGRAM double approxsvm_bias_radius(double bias, double bias_error, int n) {
     return bias_error + 0x1p-52 * approxsvm_abs(bias) + ((double)n + 2.0) * 0x1p-1070;
 }
