@@ -37,7 +37,7 @@ inline bool runs_avx2() {
     return has_features(1u << 5, 0x6);
 }
 inline bool runs_avx512() {
-    return has_features(1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, 0xe6);  // AVX2, F, DQ, BW, VL
+    return has_features(1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, 0xe6);  // AVX2 and AVX-512 F, DQ, BW, VL
 }
 
 }  // namespace approxsvm::dispatch

@@ -63,7 +63,7 @@ class Predictor {
     Status evaluate(const Rows& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
 
-    // Whether these values come from the float64 engine, without expansions.
+    // Whether the requested values come from the float64 engine, without expansions.
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
     // Predicts one row without allocating memory or starting threads. Returns the position of the row's label, or a

@@ -92,7 +92,7 @@ enum {
 typedef struct approxsvm_error {
     approxsvm_status status;
     int64_t row;            /* the index of the faulty row, from 0; -1 if no row is at fault */
-    double found, expected; /* numbers explained with the codes that set them; else 0 */
+    double found, expected; /* numbers that the comments of codes explain; else 0 */
     char message[240];      /* a line in lower case, terminated by 0 */
 } approxsvm_error;
 
@@ -127,7 +127,7 @@ APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);      /*
 APPROXSVM_API size_t approxsvm_n_labels(const approxsvm_model* model);        /* number of labels; 0 for a regression */
 APPROXSVM_API size_t approxsvm_n_targets(const approxsvm_model* model);       /* number of labels per row */
 APPROXSVM_API size_t approxsvm_n_decisions(const approxsvm_model* model);     /* number of values per row */
-APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* number per row; 0 if none */
+APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* probabilities per row */
 APPROXSVM_API const char* approxsvm_target(const approxsvm_model* model);     /* "avx512", "avx2", "neon", "baseline" */
 
 enum { APPROXSVM_LABEL_NONE = 0, APPROXSVM_LABEL_INT64 = 1, APPROXSVM_LABEL_FLOAT64 = 2, APPROXSVM_LABEL_TEXT = 3 };
@@ -202,11 +202,11 @@ typedef struct approxsvm_request {
 
     uint32_t* labels; /* positions of labels, n_targets for each row */
     size_t labels_size;
-    double* values; /* n_decisions for each row */
+    double* values; /* n_decisions values for each row */
     size_t values_size;
     double* bounds;
     size_t bounds_size;
-    double* probabilities; /* n_probabilities for each row */
+    double* probabilities; /* n_probabilities numbers for each row */
     size_t probabilities_size;
     double* probability_bounds;
     size_t probability_bounds_size;

@@ -140,7 +140,8 @@ export class Model {
 
   /**
    * Decision values, nDecisions for each row; a positive value favours the first of `labels`, or the first label of a
-   * pair (0, 1), (0, 2), ... @returns {Float64Array}
+   * pair (0, 1), (0, 2), ...
+   * @returns {Float64Array}
    */
   decisionValues(rows) {
     return this.evaluate(rows, { values: true }).values;

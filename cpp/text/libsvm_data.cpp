@@ -48,7 +48,7 @@ void parse_chunk(Chunk& chunk, LibsvmData& data) {
     }
 }
 
-/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all of them, then throws the exception of
+/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all chunks, then throws the exception of
 /// the first chunk that failed.
 template <class Task>
 void for_each_chunk(std::vector<Chunk>& chunks, Task task) {

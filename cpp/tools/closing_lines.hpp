@@ -44,8 +44,8 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
            "Squared correlation coefficient = " + short_number(squared_correlation) + " (regression)\n";
 }
 
-/// Returns the closing line. There is none for string labels, several labels or several values, because they cannot be
-/// compared with the numbers of a data file. Without rows, svm-predict would print 0 / 0, "-nan%".
+/// Returns the closing line. There is no closing line for string labels, several labels or several values, because
+/// these cannot be compared with the numbers of a data file. Without rows, svm-predict would print 0 / 0, "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
     const bool is_regression = model.task == Task::regression;
     if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text || is_of_targets(model)) return "";

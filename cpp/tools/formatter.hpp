@@ -21,7 +21,7 @@ struct ChunkResult {
     std::size_t n_rows = 0;
     /// For classification and one-class models: number of rows whose label in the file equals the predicted label.
     std::size_t n_correct = 0;
-    /// Predictions, only of a regression. The closing lines sum them in row order, for any number of threads.
+    /// Predictions, only of a regression. The closing lines sum predictions in row order, for any number of threads.
     std::vector<double> predictions;
     std::vector<double> targets;
 };

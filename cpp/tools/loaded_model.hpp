@@ -23,7 +23,8 @@ inline std::runtime_error text_error(const std::string& path, const text::TextEr
 
 class LoadedModel {
   public:
-    /// Throws std::runtime_error, whose message contains the file and, if the fault is in one line, its number.
+    /// Loads the model. Throws std::runtime_error, whose message contains the file and, if the fault is in one line,
+    /// the line's number.
     LoadedModel(const std::string& path, bool wants_probabilities)
         : kernels_(dispatch::selected_target()), file_(path) {
         const std::string_view bytes = file_.bytes();

@@ -8,7 +8,7 @@
 //
 //     approxsvm::Model model;                              // model.hpp documents all functions
 //     Status status = model.open(bytes);                   // any .asvm file; must outlive the model
-//                                                          // (open(bytes, &fault) names the refused number)
+//                                                          // (open(bytes, &fault) reports the rejected number)
 //     std::vector<unsigned char> memory(model.memory_bytes());
 //     status = model.prepare(memory);                      // must also outlive the model
 //     std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
@@ -40,8 +40,8 @@
 // decision_function of two classes has the opposite sign if the first label is the smaller label, because in Python a
 // positive value means the larger label. Probabilities come in the order of the model's labels.
 //
-// Memory: the bounds take some 50 KB (more for higher degrees), and the exact engine 12 bytes per support vector and
-// feature. A workspace for calls of up to four rows is small. For more rows, the size of a workspace depends on the
+// Memory: the bounds take some 50 KB (more for higher degrees), and the exact engine takes 12 bytes per support vector
+// and feature. A workspace for calls of up to four rows is small. For more rows, the size of a workspace depends on the
 // machine's vector width, on the number of centers, by which rows are sorted, and on pipelines, probabilities and
 // ensembles, which process rows in chunks. docs/howto/cpp.md has a table. `approxsvm export --c` writes headers for
 // smaller devices.

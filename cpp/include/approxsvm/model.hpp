@@ -12,8 +12,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Call open(), then prepare(), then predict from any number of threads, each with its own workspace. Calls in another
-// order return an error status. A copy shares the bytes and the memory, which must outlive the copy.
+// Call open(), then prepare(), then predict from any number of threads, each thread with its own workspace. Calls in
+// another order return an error status. A copy shares the bytes and the memory, which must outlive the copy.
 //
 // `rows` are contiguous numbers, n_features() per row (anything that converts to Span<const float> or Span<const
 // double>), SparseRows, or DenseRows and CsrRows, whose sizes are not checked. A sparse feature that the model does not

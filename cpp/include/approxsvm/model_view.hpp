@@ -20,7 +20,7 @@ struct ArtifactFault;
 // The support vectors in the narrowest lossless representation (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
     bool compressed;            // rows hold columns and values instead of all values
-    std::uint32_t value_kind;   // 0 float64, 1 float32, 2 and 3 codes of one and two bytes
+    std::uint32_t value_kind;   // 0 for float64, 1 for float32, 2 and 3 for codes of one and two bytes
     std::uint32_t index_bytes;  // size in bytes of counts and columns
     std::uint32_t n_dictionary;
     const unsigned char* dictionary;
@@ -46,7 +46,7 @@ constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::si
 // The stages over a few coordinates (models/FORMAT.md, "subspaces"), for the decision function or for each class's
 // pairs.
 struct SubspacesView {
-    std::uint32_t n_stages, reserved;  // 0 if the section is absent
+    std::uint32_t n_stages, reserved;  // number of stages; 0 if the section is absent
     const std::uint32_t* coordinates;  // number of coordinates of each stage, (n_stages,), ascending
     std::size_t n_coordinates;         // number of coordinates of the last stage, which has the most
     const unsigned char* groups;       // the data of each class in turn (artifact/sections/subspaces.hpp)
@@ -72,7 +72,7 @@ struct SubspaceGroup {
 struct SpeculationView {
     std::uint32_t n_landmarks, reserved;
     const std::uint32_t* landmarks;  // numbers of support vectors, (n_landmarks,)
-    const float* weights;            // (1 + n_features + n_landmarks, n_labels): constants, of features, of landmarks
+    const float* weights;            // weights of 1, features and landmarks, (1 + n_features + n_landmarks, n_labels)
 };
 
 // The sums over j of coef_kj cos(frequency_j.z + phase_j).
@@ -87,7 +87,7 @@ struct CosinesView {
 struct FormView {
     const FormHeader* header;
     const double* linear;    // linear coefficients, (n_features,)
-    const double* triangle;  // empty for degree 1
+    const double* triangle;  // quadratic coefficients; empty for degree 1
 };
 
 // The data for finding a near center: points in panels of router_width, one per lane (router.hpp).
@@ -143,7 +143,7 @@ constexpr std::size_t n_values_of(const OutputsView& outputs, std::size_t n_labe
 struct CombinationView {
     Columns columns;
     std::size_t n_columns;
-    std::size_t n_values;         // 0 if there is no matrix, and the columns are the values
+    std::size_t n_values;         // number of values; 0 if the columns are the values
     const double* addends;        // addend of each value, (n_values,)
     const double* weights;        // column c has weights starts[c] to starts[c + 1] - 1
     const std::uint32_t* starts;  // first weight of each column, (n_columns + 1,)
@@ -201,11 +201,11 @@ struct ModelView {
     const std::uint32_t* varying;  // columns in ascending order, (n_varying,); null if all features vary
     const float* centers;          // centers, (n_centers, n_features)
     const float* linear;           // linear coefficients, (n_centers, n_varying)
-    const float* quadratic;  // (n_centers, triangle): packed, off-diagonal entries doubled; order in quadratic.hpp
-    const float* higher;     // (n_centers, degrees 3 ... degree): order in polynomial.hpp
-    const float* direction;  // G of each expansion, (n_centers, triangle), or null
+    const float* quadratic;        // (n_centers, triangle): packed with doubled off-diagonal entries (quadratic.hpp)
+    const float* higher;           // coefficients of degrees 3 ... degree of each center (polynomial.hpp)
+    const float* direction;        // G of each expansion, (n_centers, triangle), or null
     const ExpansionNumbers* expansions;  // numbers of each expansion, (n_centers,)
-    RouterView router;                   // present if n_centers > 1
+    RouterView router;                   // the router, if n_centers > 1
     // For several classes: for each center, a class to which many nearby rows belong, (n_centers,).
     const std::uint32_t* majority_classes;
 
@@ -229,7 +229,7 @@ struct ModelView {
     const CheckRecord* exact_check_rows;
     std::size_t n_exact_check_rows;
     CosinesView cosines;
-    SpeculationView speculation;  // all zero if the section is absent
+    SpeculationView speculation;  // the network; all zero if the section is absent
 
     // An ensemble contains other models, whose results it combines as `combination` specifies.
     std::size_t n_members;
@@ -272,7 +272,7 @@ struct Span {
 struct Evaluation {
     Span<double> values;        // decision values, (n_rows, n_decisions)
     Span<double> bounds;        // upper bounds on |value - exact value|, (n_rows, n_decisions)
-    Span<std::uint8_t> stages;  // the Stage of each result, (n_rows,); for ensembles, the last of any member
+    Span<std::uint8_t> stages;  // the Stage of each result, (n_rows,); for ensembles, the last stage of any member
     Span<std::uint32_t>
         labels;  // positions of the predicted labels, (n_rows, n_targets); 0 is a one-class model's inlier
     Span<std::uint8_t> certified = {};  // (n_rows, n_targets): 1 if the first stage proves the label (for regressions,

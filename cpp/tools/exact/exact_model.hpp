@@ -1,4 +1,4 @@
-// A LIBSVM model file that predicts without compilation, by a view for the exact engines that is built in memory.
+// Predicts with a LIBSVM model file without compilation, by a view for the exact engines that is built in memory.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,9 @@ struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The engine stores the support vectors in float32 and float64, densely unless nearly all values are zero, and some
-/// rows of the same width for each thread. Larger and wider models are evaluated by LibsvmSums.
+/// Limit on the memory of the engine, which stores the support vectors in float32 and float64, densely unless nearly
+/// all values are zero, and some rows of the same width for each thread. Larger and wider models are evaluated by
+/// LibsvmSums.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
 /// In each thread, the engines store values and bounds of all pairs of classes for a block of rows.
@@ -135,7 +136,7 @@ class ExactModel {
         return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));
     }
 
-    /// Whether the engine can hold the model. Sets the scale as well: the power of two just below sqrt(2 gamma), as in
+    /// Whether the engine can hold the model. Also sets the scale to the power of two just below sqrt(2 gamma), as in
     /// approxsvm/artifact/writer.py.
     bool engine_can_hold() {
         if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200)) return false;

@@ -62,7 +62,7 @@ class LibsvmSums {
         const std::size_t n_vectors = (which.size() + lane_sums_.width - 1) / lane_sums_.width;
         const std::size_t n_blocks = (n_vectors + vectors_per_block(rows) - 1) / vectors_per_block(rows);
         const std::size_t rows_per_block =
-            n_blocks == 0 ? 0 : (n_vectors + n_blocks - 1) / n_blocks * lane_sums_.width;  // equal blocks, nearly
+            n_blocks == 0 ? 0 : (n_vectors + n_blocks - 1) / n_blocks * lane_sums_.width;  // nearly equal blocks
         for (std::size_t first = 0; first < which.size(); first += rows_per_block) {
             const std::size_t n = std::min(rows_per_block, which.size() - first);
             load_block(rows, &which[first], n);
@@ -180,7 +180,7 @@ class LibsvmSums {
     const std::size_t n_coef_, n_sums_;
     std::vector<double> row_;  // the values of one row
     std::vector<Panel> panels_;
-    std::vector<std::uint32_t> places_;  // sums that each class's vectors add to, concatenated
+    std::vector<std::uint32_t> places_;  // sums to which each class's vectors are added, concatenated
     // The columns that any row of the block has, in ascending order, and the values of the rows in these columns, one
     // lane per row.
     std::vector<std::int32_t> columns_, joined_;

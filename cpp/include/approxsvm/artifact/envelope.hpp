@@ -148,7 +148,7 @@ inline Expected may_be(field::Id number) {
     }
 }
 
-// Checks the numbers of the record at a position against these constraints.
+// Checks the numbers of the record at a position against the constraints of may_be().
 template <class Record>
 APPROXSVM_COLD inline void check_record(Check& check, const Record& record, std::size_t position) {
     for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });

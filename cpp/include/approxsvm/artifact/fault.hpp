@@ -53,21 +53,21 @@ enum class Rule : std::uint8_t {
     not_equal,        // not the number `low`
     from_to,          // a number from `low` to `high`
     from_below,       // a number from `low` to below `high`
-    at_least,         // at least `low`
-    above,            // more than `low`
+    at_least,         // a number of at least `low`
+    above,            // a number above `low`
     finite,           // any finite number
-    finite_at_least,  // finite and at least `low`
+    finite_at_least,  // a finite number of at least `low`
     not_nan,
     power_of_two,            // a power of two from `low` to `high`
     zero_or_modulus,         // 0, or an absolute value from `low` to `high`
     multiple_of,             // a multiple of `low`
-    none_in_mode,            // absent in mode `low` with kernel `high`
-    needed_in_mode,          // present in mode `low` with kernel `high`
-    one_sign,                // the same sign as the preceding numbers of the list, such as `low`
-    ascends,                 // above the preceding number of the list, from `low` to `high`
+    none_in_mode,            // a section that is not allowed in mode `low` with kernel `high`
+    needed_in_mode,          // a section that is required in mode `low` with kernel `high`
+    one_sign,                // a number with the sign of the preceding numbers of the list, such as `low`
+    ascends,                 // a number above the preceding number of the list, from `low` to `high`
     utf8,                    // a byte of valid UTF-8
-    text_above,              // after string number `low`, compared byte by byte
-    distinct,                // different from label number `low`
+    text_above,              // a string after string number `low`, compared byte by byte
+    distinct,                // a label other than label number `low`
     some_label_of_ensemble,  // any label of the ensemble
     newer_format,            // version `low`; the first release that reads the file is `high`
 };
@@ -81,13 +81,13 @@ constexpr std::uint64_t no_index = ~std::uint64_t{0};
 constexpr std::uint32_t no_member = ~std::uint32_t{0};
 
 struct ArtifactFault {
-    section::Id section = section::none;  // none for the header and the section table
-    field::Id field = field::none;        // none if the status is sufficient explanation
+    section::Id section = section::none;  // section of the fault; none for the header and the section table
+    field::Id field = field::none;        // field of the fault; none if the status is sufficient explanation
     std::uint64_t index = no_index;       // index in an array
     StoredNumber found{};
     Expected expected{};
     std::uint32_t member = no_member;    // number of an ensemble's member, if the fault is in a member
-    bool in_subspace_expansion = false;  // section subspace_expansion of the artifact or this member
+    bool in_subspace_expansion = false;  // whether the fault is in section subspace_expansion
 };
 
 }  // namespace APPROXSVM_VERSION_NAMESPACE
@@ -189,7 +189,7 @@ class Check {
         : fault_(fault), section_(section), refusal_(refusal) {}
 
     Status status() const { return status_; }
-    // Changes what status() returns after later faults.
+    // Changes the status that status() returns after later faults.
     Check& as(Status refusal) {
         refusal_ = refusal;
         return *this;

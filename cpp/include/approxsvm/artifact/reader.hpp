@@ -164,7 +164,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
-// Counts the columns of the members.
+// Checks a member of an ensemble, and counts its columns.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                                           std::size_t& n_columns, ArtifactFault* fault) {

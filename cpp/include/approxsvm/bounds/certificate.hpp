@@ -51,7 +51,7 @@ inline double phi(int k, double s) {
     return std::sqrt(square);
 }
 
-// Returns the largest value of phi_k on [low, high]: which is at s = k if k lies inside, else at the end nearer to k.
+// Returns the largest value of phi_k on [low, high], which is at s = k if k lies inside, else at the end nearer to k.
 inline double max_phi(int k, double low, double high) {
     return phi(k, k < low ? low : k > high ? high : k);
 }
@@ -74,8 +74,8 @@ struct MaxPhis {
 };
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of its predecessor. The omitted terms are less than rounded_up() adds to every result. For s > 40,
-// the result is the upper bound 1.
+// positive multiple of its predecessor. The omitted terms are less than the amount that rounded_up() adds to every
+// result. For s > 40, the result is the upper bound 1.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
     const double first = phi(n, s);

@@ -1,4 +1,4 @@
-// Bounds of the rounding errors of kernel sums: in the exact engines, over lists of support vectors, and on a grid.
+// Bounds on the rounding errors of kernel sums: in the exact engines, over lists of support vectors, and on a grid.
 #ifndef APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 #define APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 

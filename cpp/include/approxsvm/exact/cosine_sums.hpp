@@ -78,7 +78,7 @@ struct CosinePieces {
 template <class Real>
 APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view,
                                                       unsigned char* memory, Real* phases, double* vector) {
-    constexpr double one = 1.0;  // half_theta: so the engine's half_sq_norm of a row is ||z||^2
+    constexpr double one = 1.0;  // half_theta, which makes the engine's half_sq_norm ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
     const std::size_t d = model.n_features;
     KernelSumsWriter<Real> writer(memory, {nullptr, view.n_terms, 1, model.n_decisions}, d, one);

@@ -41,7 +41,7 @@ struct KernelSums {
     std::size_t n_classes;
     std::size_t n_numbers;                // numbers per class: rows of coefficients and, last, the weights
     const std::uint32_t* class_of_panel;  // class of each panel, (n_panels,), ascending
-    // (n_panels,): the first number that is not zero for the whole panel, or the last number
+    // First coefficient of each panel that is not zero for the whole panel, or its last number, (n_panels,).
     const std::uint32_t* first_of_panel;
     const double* coef;  // coefficients and weights, (n_panels, n_numbers, panel_width)
 
@@ -51,7 +51,7 @@ struct KernelSums {
 // The number of support vectors of each class, or of a single class, and the number of coefficients per support vector,
 // with the weight.
 struct ClassSizes {
-    const std::uint32_t* n_sv_of_class;  // null if there is one class
+    const std::uint32_t* n_sv_of_class;  // number of support vectors of each class; null if there is one class
     std::size_t n_sv_of_one, n_classes, n_numbers;
 
     std::size_t n_sv(std::size_t c) const { return n_sv_of_class ? n_sv_of_class[c] : n_sv_of_one; }
@@ -98,7 +98,7 @@ class KernelSumsWriter {
                      std::size_t n_values = in_panels)
         : KernelSumsWriter(Arena(memory), sizes, n_features, half_theta, n_values) {}
 
-    // See VectorWriter.
+    // Counts a value of a feature for storage by columns (VectorWriter).
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 

@@ -237,7 +237,7 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 
 // Lays out the support vectors, multiplied by gamma.
 APPROXSVM_COLD inline KernelSums<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
-    constexpr double one = 1.0;  // half_theta: so the engine's half_sq_norm of a row is ||z||^2
+    constexpr double one = 1.0;  // half_theta, which makes the engine's half_sq_norm ||z||^2
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     const bool by_columns = products_by_columns(view);
     KernelSumsWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one,
@@ -342,7 +342,7 @@ inline double quadratic_row(const double* triangle, std::size_t n, const double*
     }
     double result = 0.0;
     APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) result += sum_of_lanes(total[r]);
-    for (std::size_t i = first; i < n; ++i) {  // the last, short panel
+    for (std::size_t i = first; i < n; ++i) {  // rows of the last, short panel
         double sum = 0.0;
         for (std::size_t j = i; j < n; ++j) {
             const std::size_t k = j - first;
@@ -391,7 +391,7 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     }
     switch (kernel.degree) {
         case 0: {
-            f64v in_memory[N];  // x stays in registers
+            f64v in_memory[N];  // a copy, so that x stays in registers
             APPROXSVM_UNROLL for (int i = 0; i < N; ++i) in_memory[i] = x[i];
             hyperbolic_tangents<N % 4 == 0 ? 4 : 1>(in_memory, N);
             APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = in_memory[i];

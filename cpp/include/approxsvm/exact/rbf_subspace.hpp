@@ -1,5 +1,5 @@
 // Kernel sums over a few coordinates. With an orthonormal basis P of a subspace, x~ = x - center and u = z - center,
-// the kernel factors into one kernel in the coordinates P'u and one in the residual u - P P'u, and
+// the kernel factors into a kernel in the coordinates P'u and a kernel in the residual u - P P'u, and
 //
 // f(z) - intercept = exp(-gamma ||residual of u||^2) sum_i a'_i exp(-gamma ||P'x~_i - P'u||^2) + remainder
 //

@@ -47,7 +47,7 @@ struct WinnerKernelSum {
     const std::size_t *own_of, *others_of;  // starts in tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // first panel of each class, (n_classes + 1,)
-    const float* rows;            // the same vectors, each contiguous: (n_lanes, row_stride(n_features))
+    const float* rows;            // contiguous support vectors, (n_lanes, row_stride(n_features))
 };
 
 // Stride of contiguous vectors, which are padded with zeros to whole registers.

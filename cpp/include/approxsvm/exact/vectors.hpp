@@ -32,7 +32,7 @@ struct KernelVectors {
     Real half_theta;              // half of theta
     Real max_half_sq_norm;        // the largest of half_sq_norms
     const Real* panels;           // support vectors, (n_panels, n_features, panel_width)
-    SparseColumns<Real> columns;  // replaces the panels if it has lanes
+    SparseColumns<Real> columns;  // support vectors by columns, which replace the panels if there are lanes
     const Real* half_sq_norms;    // half_theta ||xh_i||^2, (n_panels * panel_width,)
 };
 
@@ -46,7 +46,7 @@ constexpr std::size_t lanes_for(std::size_t n_vectors) {
     return panels_for<Real>(n_vectors) * panel_width<Real>;
 }
 
-// Given instead of the number of values if support vectors are stored in panels instead of columns.
+// A value that replaces the number of values if support vectors are stored in panels instead of columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
 // Memory for the support vectors of n_lanes lanes, stored by columns with n_values values, or in panels.

@@ -1,5 +1,6 @@
 // Evaluates expansions at the coordinates of rows. Functions with a template parameter Registers take several rows, one
-// in each lane of this number of registers. If Registers is 0, they take a single row, and lanes are features.
+// in each lane of this number of registers. If Registers is 0, these functions take a single row, and lanes are
+// features.
 #ifndef APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 #define APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 

@@ -25,7 +25,7 @@ inline bool has_classes(const ModelView& model) {
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.combination.columns == Columns::labels;
 }
-// Number of labels per row, each with a certificate. A regression has one certificate for all its values.
+// Number of labels per row; each label has a certificate. A regression has one certificate for all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
     return is_of_targets(model) ? model.combination.n_columns : 1;
 }
@@ -47,9 +47,9 @@ inline double label_change(const ModelView& model) {
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
-// Kernels that are functions of inner products, polynomial and sigmoid. Their values are always exact. These kernels
-// have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there is memory for one row
-// (predict/prepare/thread_memory.hpp).
+// Whether the kernel is a function of inner products (polynomial or sigmoid). Values of such kernels are always exact.
+// These kernels have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there is
+// memory for one row (predict/prepare/thread_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
@@ -71,7 +71,7 @@ constexpr Integer form_size(Integer n_features, int degree) {
 struct PolynomialForm {
     const double* numbers;
     const double* linear;
-    const double* triangle;  // null for degree 1
+    const double* triangle;  // coefficients of degree 2; null for degree 1
 };
 inline PolynomialForm form_of(const ModelView& model, std::size_t decision) {
     const double* numbers = model.form + decision * form_size(model.n_features, model.degree);

@@ -160,7 +160,7 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     if constexpr (WithNorm) {
         int row = n_columns / 4 * 4;
         if (row > 0) add_short_tile<4>(panel, linear, block, 0, n_columns, total, sq);
-        if constexpr (!is_portable) {  // the other matrix rows at once
+        if constexpr (!is_portable) {  // remaining matrix rows at once
             const int left = n_columns - row;
             if (left == 3) add_short_tile<3>(panel, linear, block, row, n_columns, total, sq);
             if (left == 2) add_short_tile<2>(panel, linear, block, row, n_columns, total, sq);

@@ -110,14 +110,14 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
             if (column < 0) ++row.values, ++row.columns;
         }
     }
-    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // otherwise the error would be NaN
+    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // because the error would be NaN otherwise
     return status;
 }
 
 // The value of an expansion at a sparse row.
 struct SparseValue {
     Value value;
-    double half_s;    // half_s in float64
+    double half_s;    // half_s before narrowing to float32
     double row_norm;  // ||z||, including unknown features
 };
 

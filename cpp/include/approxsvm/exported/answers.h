@@ -9,7 +9,7 @@ static inline float model_with_narrowing_(double value, float bound) {
     const double modulus = value < 0.0 ? -value : value;
     return (float)(((double)bound + modulus * 0x1p-23) * (1.0 + 0x1p-22) + 1e-37);
 }
-/* Computes the decision values; NaN for a row without values. */
+/* Computes the decision values, which are NaN for a row without values. */
 static inline void model_decision_values(const model_row_ row[], float values[]) {
     double exact[model_n_values];
     float bounds[model_n_values];
@@ -28,7 +28,7 @@ static inline void model_error_bounds(const model_row_ row[], float bounds[]) {
 #endif
 
 #if model_has_shares_
-/* Computes the probability of each label; NaN for a row without values. */
+/* Computes the probability of each label, which is NaN for a row without values. */
 static inline void model_probabilities(const model_row_ row[], float probabilities[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     int c;

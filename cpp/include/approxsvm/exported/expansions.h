@@ -51,8 +51,8 @@ static inline int model_center_(const float y[]) {
 #endif
 
 #if model_has_slices_
-/* Moves the varying features to the front; returns the squared distance to the center's slice, in scaled coordinates.
- */
+/* Moves the varying features to the front; returns the squared distance from the center's slice, in scaled
+   coordinates. */
 static inline float model_keep_varying_(float u[]) {
     float off_sq = 0.0f;
     int j, kept = 0;
@@ -65,7 +65,7 @@ static inline float model_keep_varying_(float u[]) {
     }
     return off_sq;
 }
-/* An upper bound of sqrt(2 gamma) times the distance to the slice; infinite if that is 1.415 or more. */
+/* An upper bound on sqrt(2 gamma) times the distance from the slice; infinite if the bound would be 1.415 or more. */
 static inline float model_slice_distance_(float off_sq) {
     const float x = model_theta_above_ * off_sq;
     if (!(x < 2.0f)) return approxsvm_infinity32();

@@ -210,7 +210,7 @@ typedef struct {
     double reach; /* the norm of the radii of all inputs */
 #endif
 #if model_op_normalizer_
-    approxsvm_ball norm; /* norm of all inputs */
+    approxsvm_ball norm; /* the norm of all inputs */
 #endif
 } model_inputs_;
 
@@ -237,7 +237,7 @@ static inline approxsvm_ball model_looked_up_(const model_inputs_* in, int k, in
     const approxsvm_ball b = model_input_(in, k, (int)source[j]);
     approxsvm_lookup lookup;
     double found;
-    lookup.edges = model_doubles_ + (int)model_op_doubles_[k] + n; /* after the values that replace NaN */
+    lookup.edges = model_doubles_ + (int)model_op_doubles_[k] + n; /* edges follow the values that replace NaN */
     lookup.values = lookup.edges + (int)ends[n] + begin + j;
     lookup.missing = lookup.edges[j - n];
     lookup.edges += begin;

@@ -97,8 +97,8 @@ static inline int model_label_(const model_row_ row[], int* is_proven) {
 #endif
 
 #if model_has_labels_ && model_by_shares_
-/* The position of a row's label, by its probability. Unless is_proven is null, *is_proven tells whether the label is
-   proven to be the exact model's; it is -1 for a row without values, whose position is 0. */
+/* The position of a row's label, chosen by probabilities. Unless is_proven is null, *is_proven tells whether the label
+   is proven to be the exact model's; it is -1 for a row without values, whose position is 0. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     const int is_known = model_row_shares_(row, p, lowest, highest);

@@ -2,8 +2,8 @@
 // row passes through them:
 //
 //     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
-//     answers/     finds out which values an answer needs, and makes labels and probabilities of them: one_model.hpp,
-//                  ensembles.hpp; evaluate.hpp has chunks of rows mapped, and chooses the kind of kernel
+//     answers/     determines which values a request needs, and computes labels and probabilities from these values:
+//                  one_model.hpp, ensembles.hpp; evaluate.hpp maps chunks of rows, and chooses the kind of kernel
 //     kernels/     evaluates rows with a kind of kernel: gaussian.hpp, polynomials.hpp, sums_of_terms.hpp
 //     stages/      prove labels or compute values, in the order below
 //     few_values/  one stage, with its layout and memory
@@ -15,7 +15,8 @@
 //     1. the expansion around a near center, to degree 2: centers.hpp, and one_function.hpp, several_functions.hpp or
 //        pairs_of_classes.hpp
 //     2. the same value with a bound that depends on the row's direction, or higher degrees
-//     3. kernel sums in few coordinates (subspace.hpp), or the pairs of a guessed winner (winner.hpp, winner_row.hpp)
+//     3. kernel sums over a few coordinates (subspace.hpp), or the pairs of a guessed winner (winner.hpp,
+//        winner_row.hpp)
 //     4. the exact engine in float32 (exact.hpp, engine.hpp), or sums on a grid of few values (few_values/stage.hpp)
 //     5. the engine or the sums of stage 4 in float64
 //     6. the definition, term after term in LIBSVM's order (definition.hpp)

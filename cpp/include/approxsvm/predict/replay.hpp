@@ -114,14 +114,14 @@ template <Parts parts>
 inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     const std::size_t n_decisions = model.n_decisions;
-    const std::size_t block = by_columns(model) ? 1 : block_rows;  // by columns, rows are never evaluated together
+    const std::size_t block = by_columns(model) ? 1 : block_rows;  // rows are not evaluated together by columns
     const std::size_t batches[] = {1, block, 1, block};
     for (std::size_t k = 0; k < model.n_exact_check_rows; ++k) {
         const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);
         bool is_defined = false;  // whether the single row was evaluated by the definition, like a row at a tie
         for (std::size_t b = 0; b < 4; ++b) {
-            if (b == 1 && is_defined) continue;  // would sum all pairs of classes for each row of the block
+            if (b == 1 && is_defined) continue;  // the block would sum all pairs of classes for each row
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float, parts> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);

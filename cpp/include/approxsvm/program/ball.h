@@ -20,15 +20,15 @@ APPROXSVM_PROGRAM double approxsvm_tiny_of(int source) {
 }
 
 /* A bound on the distance between x and the source's computed number. That number is rounded like x, so x and that
-   number both lie within the radius of the exact number. Comparing with x minus and plus this bound misses no number in
-   between. */
+   number both lie within the radius of the exact number. Comparing with x minus this bound and with x plus this bound
+   misses no number in between. */
 APPROXSVM_PROGRAM double approxsvm_reach(approxsvm_ball x) {
     return 2.0 * (1.0 + 0x1p-30) * x.radius + (0x1p-52 * approxsvm_abs(x.value) + 0x1p-1060);
 }
 
 /* An upper bound on a norm, given the sum of n squares, with a relative excess below 1e-5: Newton's iteration for the
-   square root never ends below the root, whatever it starts from. Squares that underflow float64 belong to numbers
-   below 2^-537. */
+   square root never ends below the root, whatever number it starts from. Squares that underflow float64 belong to
+   numbers below 2^-537. */
 APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     double root = approxsvm_double_of_bits((approxsvm_bits_of_double(sum_of_squares) >> 1) + ((uint64_t)0x1FF8 << 48));
     root = 0.5 * (root + sum_of_squares / root);

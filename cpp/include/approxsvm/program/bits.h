@@ -9,8 +9,7 @@
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
-#ifndef APPROXSVM_ANSWER /* specifiers of functions that are called once or twice per row; the core does not force \
-                            them inline */
+#ifndef APPROXSVM_ANSWER /* specifiers of functions that a row calls once or twice; the core does not inline them */
 #define APPROXSVM_ANSWER static inline
 #endif
 #ifndef APPROXSVM_PRODUCT /* the product of two numbers, rounded separately */

@@ -25,7 +25,7 @@ APPROXSVM_PROGRAM void approxsvm_add_product(double weight, double x, double e, 
     *sum += weight * x;
     *bound += 1.000001 * size * e + (unit * size + 0x1p-1074) * approxsvm_abs(x);
 }
-/* Enlarges a sum of such bounds by the rounding of the summation. */
+/* Enlarges a sum of bounds by the rounding of the summation. */
 APPROXSVM_PROGRAM double approxsvm_bound_of_sum(double unit, double bound) {
     return bound * (1.0 + unit);
 }

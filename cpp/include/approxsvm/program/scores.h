@@ -15,12 +15,12 @@ typedef struct {
 /* Parameters of scores and probabilities. */
 typedef struct {
     int n_classes;         /* number of classes, at least 2 (inlier and outlier) */
-    int is_each;           /* whether each of several classes has a value, rather than each pair */
+    int is_each;           /* whether each of several classes has a value instead of each pair */
     int positive;          /* a flag that depends on the kind of probabilities */
     int of_values;         /* whether several classes are calibrated by values instead of scores */
     const double* numbers; /* parameters of the kind of probabilities, as stored in artifacts (models/FORMAT.md) */
 } approxsvm_outputs;
-/* Exported headers define these as constants if all models have the same number. */
+/* Exported headers define these macros as constants if all models have the same number. */
 #ifndef APPROXSVM_N_CLASSES
 #define APPROXSVM_N_CLASSES(o) ((o)->n_classes)
 #define APPROXSVM_IS_EACH(o) ((o)->is_each)

@@ -90,7 +90,7 @@ inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_
     using Note = std::conditional_t<sizeof(Real) == sizeof(float), std::uint32_t, std::uint64_t>;
     constexpr Real largest = sizeof(Real) == sizeof(float) ? static_cast<Real>(largest_float) : Real(largest_double);
     Note found = 0;
-    if (column_stride == 1) {  // a loop that vectorizes
+    if (column_stride == 1) {  // a loop that compilers vectorize
         for (std::size_t j = 0; j < n_features; ++j) found |= std::fabs(row[j]) <= largest ? Note{0} : Note{1};
         return found == 0;
     }

@@ -24,7 +24,7 @@ constexpr float exp_min_argument = -87.33f;
 // the multiply-add units mostly idle.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f32v (&x)[N]) {
-    const f32v shift = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to the nearest integer
+    const f32v shift = set1(12582912.0f);  // adding 1.5 * 2^23 rounds to the nearest integer
     f32v shifted[N], n[N], p[N];
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = max_or(x[i], set1(exp_min_argument));
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) shifted[i] = fmadd(x[i], set1(1.44269504f), shift);
@@ -50,9 +50,9 @@ constexpr double exp64_min_argument = -708.0;
 // Computes exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp64_min_argument).
 //
-// As above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of degree 9 by minimax
-// (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. The rest of the error is
-// rounding: half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
+// The derivation is as above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of
+// degree 9 by minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. The rest
+// of the error is rounding: half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
 // cpp/tests/test_simd.cpp compares with expl.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f64v (&x)[N]) {

@@ -98,7 +98,7 @@ using f64v = __m512d;
 #define APPROXSVM_MM(name) _mm512_##name
 #else
 constexpr int lanes = 8;
-constexpr int tile_rows = 4;  // 4 x 3 accumulators of the 16 registers
+constexpr int tile_rows = 4;  // matrix rows per register tile: 4 x 3 accumulators of the 16 registers
 using f32v = __m256;
 using f64v = __m256d;
 #define APPROXSVM_MM(name) _mm256_##name  // operations of AVX2 and AVX-512 with registers of different widths
@@ -303,7 +303,7 @@ APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
 #elif defined(APPROXSVM_NEON)
 
 constexpr int lanes = 4;
-constexpr int tile_rows = 8;  // 8 x 3 accumulators of the 32 registers
+constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators of the 32 registers
 using f32v = float32x4_t;
 
 APPROXSVM_INLINE f32v zero() {

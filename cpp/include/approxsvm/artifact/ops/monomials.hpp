@@ -43,7 +43,7 @@ struct MonomialsOp : AnyOp {
                 bool begun = false;
                 for (std::size_t i = degree; i-- > 0;) {
                     const std::size_t j = factors[i];
-                    if (j == op.n_inputs) continue;  // stands for the factor 1
+                    if (j == op.n_inputs) continue;  // this index stands for the factor 1
                     const approxsvm_ball factor{x[j], on.has_errors ? errors[j] : 0.0};
                     y = begun ? approxsvm_times(y, factor, in_float32 ? approxsvm_float32 : approxsvm_real) : factor;
                     begun = true;

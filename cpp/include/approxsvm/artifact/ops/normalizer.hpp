@@ -71,7 +71,7 @@ struct NormalizerOp : AnyOp {
                      above_any = source.in_float32 && !divides_any ? least_norm32 * scale : least;
         const bool is_above = nearest >= above_any,
                    is_below = divides_any ? largest == 0.0 && norm(max, error, n) == 0.0 : farthest < least;
-        const double sum = which == l2 ? farthest * farthest : farthest,  // scaled by `scale` or its square
+        const double sum = which == l2 ? farthest * farthest : farthest,  // a sum scaled by `scale` or its square
             most = source.in_float32 ? largest32
                    : which == l2     ? largest_sum * scale * scale
                                      : largest_sum * scale;

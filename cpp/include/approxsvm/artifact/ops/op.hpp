@@ -93,7 +93,7 @@ inline double round_to_float32(double y, double error) {
 
 // The arithmetic in which the source computes these rows.
 struct SourceRows {
-    bool in_float32 = false;  // false for float64
+    bool in_float32 = false;  // true for float32, false for float64
     bool is_sparse = false;
     bool counts_float64 = false;  // errors also cover the source's float64 rounding, for reports
 
@@ -109,7 +109,7 @@ struct RowsOnTheWay {
     SourceRows source;
     bool has_errors;  // false if all errors of x are 0 and therefore not stored
     bool is_source;   // x equals the source's numbers bit for bit; with float32, only numbers with an error of 0
-    bool exactly;     // simulate twice the precision, where this is slow
+    bool exactly;     // whether to simulate twice the precision where this is slow
     bool has_normal;  // the map contains the op inverse_normal
     double *x, *error;
     double *y, *y_error;  // outputs of kinds that are not in place; arrays have space for n_rows strides
@@ -159,7 +159,7 @@ constexpr double most_parameter = 1e300;  // limit of parameters, as larger ones
 struct AnyOp {
     static constexpr bool in_place = true;       // run() leaves its results in x instead of y
     static constexpr bool by_feature = false;    // output j depends only on input j, and NaN maps to NaN
-    static constexpr bool as_source = false;     // results equal the source's bit for bit; listed in FORMAT.md
+    static constexpr bool as_source = false;     // results equal the source's results bit for bit (FORMAT.md)
     static constexpr bool sums = false;          // the option `exactly` changes results
     static constexpr bool names_column = false;  // refuse() gets an input's number; messages name its raw column
     static constexpr std::uint32_t least_parts = 0, most_parts = 0;  // permitted `parts` of the header

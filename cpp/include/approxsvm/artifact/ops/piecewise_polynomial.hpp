@@ -23,7 +23,7 @@ struct PiecewisePolynomialOp : AnyOp {
         op.integers[1] = arrays.integers(m);                         // the end of the edges of each output
         op.parts[0] = arrays.numbers(n_edges);                       // the edges, in ascending order for each output
         op.parts[1] = arrays.numbers(n_edges + m);                   // the origin of each piece
-        op.parts[2] = arrays.numbers((n_edges + m) * (degree + 1));  // its coefficients, by ascending degree
+        op.parts[2] = arrays.numbers((n_edges + m) * (degree + 1));  // coefficients of each piece, by degree
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
         const std::size_t m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;

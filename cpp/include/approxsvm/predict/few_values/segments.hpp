@@ -133,7 +133,7 @@ struct FewValuesMemory {
 
 // Memory for one row on the grid of few values.
 struct FewRoom {
-    double *values = nullptr, *sums = nullptr;  // a row's, (n_features,); sums of segments, (n_segments, n_functions)
+    double *values = nullptr, *sums = nullptr;  // values, (n_features,); sums of segments, (n_segments, n_functions)
     std::int32_t* columns = nullptr;
     std::uint8_t* codes = nullptr;
     FewRow row{};

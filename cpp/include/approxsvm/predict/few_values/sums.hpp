@@ -43,7 +43,7 @@ struct FewValues {
     // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
     double origin, step, inverse_step;
     const double *lowest, *range;        // least k and number of steps of each feature, (n_features,)
-    const std::uint8_t* codes_of_zeros;  // (n_features,): k - lowest[j] of a zero; null if no code stands for zero
+    const std::uint8_t* codes_of_zeros;  // code of zero for each feature, (n_features,); null if zero has no code
 
     const std::size_t* starts;     // first lane of each segment, (n_segments + 1,)
     const unsigned char* vectors;  // panels, (n_lanes / few_panel, n_parts, few_panel)
@@ -52,9 +52,9 @@ struct FewValues {
     double coef_scale;             // a power of two
 
     const std::uint32_t* first_features;  // first feature of each group, (n_parts + 1,)
-    const std::uint32_t* run_ends;        // ascending to n_parts; the sum of the parts between two ends fits in a byte
+    const std::uint32_t* run_ends;        // ends of runs of parts, up to n_parts; the sum over a run fits in a byte
     const std::uint32_t* first_squares;   // first row of `squares` for each feature, (n_features,)
-    const std::uint8_t (*squares)[16];    // [first_squares[j] + k][code]: contribution of feature j to h
+    const std::uint8_t (*squares)[16];    // squares[first_squares[j] + k][code] is the contribution of feature j to h
     const float* digits;                  // tables of the digits, (n_digits, digit_values)
     std::size_t n_digits;
     const double* kernels64;  // exp(-g h), (max_sq_steps + 1,)

@@ -246,7 +246,7 @@ class PolynomialEvaluator : Offer<double> {
 
     void settle(std::size_t i, Stage stage) {
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            if (!(bound_[k] < infinity)) bound_[k] = infinity;  // also replaces NaN
+            if (!(bound_[k] < infinity)) bound_[k] = infinity;  // NaN also becomes infinity
             if (job_.has_promise() && bound_[k] > view_.tolerance && imprecise_ == Status::ok) {
                 imprecise_ = Status::beyond_tolerance;
                 if (job_.request.fault) *job_.request.fault = {i, bound_[k], view_.tolerance};
@@ -260,10 +260,10 @@ class PolynomialEvaluator : Offer<double> {
     const PolynomialKernel& kernel_;
     const std::size_t n_decisions_;
     const Decisions<Shape::any> decisions_;
-    double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows); of one row
+    double *const block_values_, *const value_, *const bound_;  // a block's, (n_decisions, block_rows); one row's
     double *const block_, *const room_;                         // space for (n_features, max_waiting) doubles each
     bool is_in_range_ = true;                                   // whether the source computes this row without overflow
-    Status status_ = Status::ok;                                // evaluation stops if this is not ok
+    Status status_ = Status::ok;                                // evaluation stops if the status is not ok
     Status imprecise_ = Status::ok;                             // all rows are evaluated, but a row must be rejected
     RowQueue<max_waiting> waiting_;
     EngineOf<parts, double, TermSums<PolynomialTerm, 0>> engine_;

@@ -24,7 +24,7 @@ struct Batch {
     // Whether n rows that wait for a block of this many lanes are evaluated one by one.
     bool alone_in_expansion(std::size_t n) const {
         return goes_by_queue ? engines_alone || 3 * n <= lanes + 2
-                             : rows_alone;  // because a small call has no memory for a block
+                             : rows_alone;  // a small call has no memory for a block
     }
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
         return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));

@@ -35,8 +35,8 @@ struct PreparedModel {
     FoldedModel folded;
     Engine<float> exact32;
     Engine<double> exact64;
-    WinnerEngine winner;  // shares the support vectors of exact32
-    FewValues few;        // replaces the engines for rows on its grid
+    WinnerEngine winner;  // the engine for the winner's pairs, with the support vectors of exact32
+    FewValues few;        // the engine for few values, which replaces the engines for rows on its grid
     Subspaces subspaces;
     const PreparedModel* subspace_expansion;  // expansion in the coordinates of the first subspace stage, or null
     double slope;                             // kernel_slope(gamma)

@@ -16,8 +16,8 @@ constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
 }
 
 // Memory of an engine for the non-zeros of waiting rows, and for the sums of the rows that are evaluated together. Many
-// rows wait, because all of them are multiplied with a panel while it is in cache. If support vectors are stored by
-// columns, only one row waits, with up to n_features non-zeros.
+// rows wait, because all waiting rows are multiplied with a panel while the panel is in cache. If support vectors are
+// stored by columns, only one row waits, with up to n_features non-zeros.
 template <class Real>
 struct EngineRoom {
     std::size_t capacity = 0;  // maximum number of non-zeros
@@ -50,7 +50,7 @@ struct EngineRoom {
 struct SubspaceRoom {
     float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles; rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
-    std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
+    std::int32_t* codes = nullptr;                     // codes, (pairs of coordinates, rows side by side)
     float* values = nullptr;                           // kernel values of a stage for one row
     double* lists = nullptr;                           // partial sums of one row's lists, (n_forms, tile_rows)
 
@@ -102,7 +102,7 @@ struct WinnerRoom {
     Outcome* known = nullptr;     // outcomes of pairs, (n_pairs,)
     bool* has_values = nullptr;
     Progress* progress = nullptr;
-    std::uint32_t* tally = nullptr;  // (2, n_labels): certain votes, possible votes
+    std::uint32_t* tally = nullptr;  // certain and possible votes, (2, n_labels)
 
     WinnerRoom() = default;
     WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena) {
@@ -175,7 +175,7 @@ struct EvaluationMemory {
         later_block = arena.take<float>(block > defined ? block : defined);
         const std::size_t n_classes = has_classes(model) ? std::size_t{model.n_labels} : 0;
         if (has_engines(model)) {
-            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // or sums of absolute values
+            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // with a sum of absolute values
             const std::size_t n_sparse = call.at_most(sparse_rows_together(n_sums));
             const std::size_t sums_room = n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
             engine32 = EngineRoom<float>(prepared, call, sums_room, later_block, arena);

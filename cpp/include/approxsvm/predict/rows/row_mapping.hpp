@@ -99,7 +99,7 @@ class RowMapping {
         const InputMapView& map = view_.input_map;
         if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;
         double* raw = map.takes_all_columns ? x : memory_.raw;
-        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // also true for NaN
+        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // the condition is also true for NaN
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }

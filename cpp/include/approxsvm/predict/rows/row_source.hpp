@@ -34,15 +34,15 @@ class RowSource {
     // Loads one row; `u` has space for whole registers.
     virtual double load_one(std::size_t i, const float* center, double scale, float* u) const = 0;
 
-    // Stores scale (z_j - reference_j) and j for the non-zero differences, at most `limit` of them. Returns the number
-    // of non-zeros, or limit + 1 if there are more. A null reference means zeros.
+    // Stores scale (z_j - reference_j) and j for at most `limit` non-zero differences. Returns the number of non-zeros,
+    // or limit + 1 if there are more. A null reference means zeros.
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       float* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       double* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
 
-    // Checks the row. If its non-zeros cost less than all features, evaluates the expansion around the only center by
-    // the non-zeros; otherwise n_nonzero is none_evaluated.
+    // Checks the row. If evaluating its non-zeros costs less than evaluating all features, evaluates the expansion
+    // around the only center by the non-zeros; otherwise n_nonzero is none_evaluated.
     static constexpr std::size_t none_evaluated = ~std::size_t{0};
     virtual Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                                    std::size_t& n_nonzero) const = 0;

@@ -109,7 +109,7 @@ class Decisions {
     double *const values_, *const bounds_;
     std::uint32_t* const tally_;
     const Shape shape_;
-    const bool wants_values_, is_regression_, may_be_open_;  // may_be_open_: whether signs may remain undecided
+    const bool wants_values_, is_regression_, may_be_open_;  // `may_be_open_`: whether signs may remain undecided
     const std::size_t n_;
     const double tolerance_, label_change_;
 };

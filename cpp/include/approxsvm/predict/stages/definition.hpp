@@ -17,7 +17,7 @@ inline double definition_bound(const ModelView& model, const DecisionNumbers& de
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
     const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
     return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(decision.intercept) +
-           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of denormal coefficients
+           0x1p-1000 * a1 + 0x1p-1040;  // the effect of underflow, also in denormal coefficients
 }
 
 // Squared distances of a row from one support vector after another, from differences in the order of the features. If
@@ -91,7 +91,7 @@ class DefinedKernels {
     };
     Value next() {
         const double sq_distance = distances_.next() + unseen_, kernel = std::exp(-gamma_ * sq_distance);
-        return {kernel, row_error_ != 0.0 ? moved(sq_distance) : 0.0};  // also taken if the error is NaN
+        return {kernel, row_error_ != 0.0 ? moved(sq_distance) : 0.0};  // the slope also counts if the error is NaN
     }
     void skip() { distances_.next(); }
 

@@ -4,7 +4,7 @@
 // Terms define the sums:
 //     shape                          shape of the decision functions (decisions.hpp)
 //     parts                          the parts that matter for these stages: sparse, few_values
-//     Sums<Real>                     sums that an engine computes (engine.hpp)
+//     Sums<Real>                     type of the sums that an engine computes (engine.hpp)
 //     sums(products)                 the Sums<Real> for the type of the memory `products`
 //     fill(RowSums<Real>, values, bounds)  computes the sums of all functions, and bounds on their rounding errors
 //     slack(k, row_error)            part of every bound of function k that is not rounding

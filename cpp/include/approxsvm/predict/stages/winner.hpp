@@ -16,7 +16,7 @@ inline namespace APPROXSVM_TARGET {
 // certainly beats it.
 struct WinnerOutcome {
     bool wins_all;
-    std::size_t beaten_by;  // n_labels if no class does
+    std::size_t beaten_by;  // class that certainly beats it; n_labels if no class does
 };
 
 // Calls next.settle_winner(row, class, stage) for decided rows and next.leave_winner(row, whether float32 sums may
