@@ -103,7 +103,7 @@ class PyPredictor {
         return answer_of(value);
     }
 
-    // Predicts a dict, a list or a tuple in the same way. Returns None if the row is faulty, or must be read by Python
+    // Predicts one row that is a dict, a list or a tuple. Returns None if the row is faulty, or must be read by Python
     // code.
     py::object one_of(const RowReader& reader, const py::object& row) {
         check_n_features(static_cast<py::ssize_t>(reader.n_columns()));

@@ -92,7 +92,7 @@ enum {
 typedef struct approxsvm_error {
     approxsvm_status status;
     int64_t row;            /* the index of the faulty row, from 0; -1 if no row is at fault */
-    double found, expected; /* numbers that the comments of codes explain; else 0 */
+    double found, expected; /* numbers described with the codes; 0 for other codes */
     char message[240];      /* a line in lower case, terminated by 0 */
 } approxsvm_error;
 
@@ -202,16 +202,16 @@ typedef struct approxsvm_request {
 
     uint32_t* labels; /* positions of labels, n_targets for each row */
     size_t labels_size;
-    double* values; /* n_decisions values for each row */
+    double* values; /* values, n_decisions for each row */
     size_t values_size;
     double* bounds;
     size_t bounds_size;
-    double* probabilities; /* n_probabilities numbers for each row */
+    double* probabilities; /* probabilities, n_probabilities for each row */
     size_t probabilities_size;
     double* probability_bounds;
     size_t probability_bounds_size;
-    uint8_t* certified; /* n_targets for each row: 1 where the first stage proves the label, or keeps the tolerance of a
-                           regression; does not depend on the other outputs and values_kind */
+    uint8_t* certified; /* certificates, n_targets for each row: 1 where the first stage proves the label, or keeps the
+                           tolerance of a regression; does not depend on the other outputs and values_kind */
     size_t certified_size;
 } approxsvm_request;
 

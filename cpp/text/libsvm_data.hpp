@@ -23,7 +23,7 @@ struct DataRow {
     std::vector<double> values;
 };
 
-/// Iterates over the rows of a text. Allocates memory only if a line is longer than all lines before.
+/// Iterates over the rows of a text. Allocates memory only if a line is longer than all previous lines.
 class DataRowParser {
   public:
     /// The text must outlive the parser. `first_line` is the number of the text's first line, for error messages.

@@ -135,7 +135,7 @@ class Formatter {
     const std::size_t n_values_;   // number of values per row of a regression
     const std::size_t n_targets_;  // number of labels per row
     std::vector<Answer> answers_;
-    std::vector<std::string> lines_;  // one per label; only the start of a line if probabilities follow
+    std::vector<std::string> lines_;  // a line per label, or only its start if probabilities follow
     std::size_t longest_line_ = 0;
 };
 

@@ -185,7 +185,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
         place.give_mode_to(fd_);  // the new file takes the place and mode of the old one
         return;
     }
-    temporary_path_.clear();  // for example, the directory is not writable, but the file is
+    temporary_path_.clear();  // such as a writable file in a directory that is not writable
     fd_ = open_to_write(path);
     if (fd_ < 0) throw_system_error(path);
 }

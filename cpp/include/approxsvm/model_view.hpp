@@ -20,7 +20,7 @@ struct ArtifactFault;
 // The support vectors in the narrowest lossless representation (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
     bool compressed;            // rows hold columns and values instead of all values
-    std::uint32_t value_kind;   // 0 for float64, 1 for float32, 2 and 3 for codes of one and two bytes
+    std::uint32_t value_kind;   // type: 0 float64, 1 float32, 2 and 3 codes of one and two bytes
     std::uint32_t index_bytes;  // size in bytes of counts and columns
     std::uint32_t n_dictionary;
     const unsigned char* dictionary;
@@ -59,7 +59,7 @@ struct SubspaceGroup {
     double skew;  // distance of the basis from an orthonormal basis
     const std::uint32_t*
         counts;  // (1 + n_forms,): number of own support vectors, then the length of each function's other list
-    std::size_t n_own, n_others;   // n_others: the length of all other lists together
+    std::size_t n_own, n_others;   // `n_others` is the length of all other lists together
     const ResidualNumbers* known;  // norms of the residual, (n_stages, n_forms)
     const float* basis;            // basis vectors, (n_coordinates, n_features)
     const float* vectors;          // coordinates of the support vectors, (n_own + n_others, n_coordinates)
@@ -195,9 +195,9 @@ struct ModelView {
     int degree;                  // degree of expansions; with a polynomial kernel, the kernel's degree
     int first_remainder_degree;  // the remainder covers this degree and all higher degrees
     std::size_t n_centers;
-    std::size_t n_forms;  // n_decisions, or n_labels - 1 if majority_only
+    std::size_t n_forms;  // number of forms: n_decisions, or n_labels - 1 if majority_only
     bool majority_only;
-    std::size_t n_varying;         // n_features if the slice is the whole space
+    std::size_t n_varying;         // number of varying features; n_features without a slice
     const std::uint32_t* varying;  // columns in ascending order, (n_varying,); null if all features vary
     const float* centers;          // centers, (n_centers, n_features)
     const float* linear;           // linear coefficients, (n_centers, n_varying)
@@ -318,7 +318,7 @@ struct Request {
 // The stage that computed a row's value, the cheapest stage first.
 enum Stage : std::uint8_t {
     by_expansion = 0,      // expansion up to degree 2
-    by_direction = 1,      // the same value with a tighter bound
+    by_direction = 1,      // value by_expansion with a tighter bound
     by_higher_degree = 2,  // expansion of degree 3 or more
     by_subspace = 3,       // kernel sums over a few coordinates
     by_float32 = 4,

@@ -19,7 +19,7 @@ inline namespace APPROXSVM_TARGET {
 #define APPROXSVM_BOUND double
 #define APPROXSVM_CHECKS 1
 #define APPROXSVM_ROOT std::sqrt
-#define APPROXSVM_EXP std::exp               // gives LIBSVM's probabilities bit for bit
+#define APPROXSVM_EXP std::exp               // std::exp gives LIBSVM's probabilities bit for bit
 #define APPROXSVM_PRODUCT(a, b) ((a) * (b))  // requires -ffp-contract=off
 #define APPROXSVM_COUNT(number) static_cast<int>(approxsvm_bits_of_double(number))
 #include "program/ball.h"

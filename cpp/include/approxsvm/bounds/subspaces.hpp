@@ -10,7 +10,7 @@ inline namespace APPROXSVM_TARGET {
 
 // The part of the bounds that depends only on the row, for all functions.
 struct ResidualOfRow {
-    bool is_known;       // false if there is no bound
+    bool is_known;       // whether there is a bound
     double gaussian;     // exp(-gamma ||residual||^2), as computed
     double widened;      // upper bound on the exact exp(-gamma ||residual||^2)
     double of_value;     // relative error of the product with `gaussian`

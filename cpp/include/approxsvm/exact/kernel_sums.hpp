@@ -455,15 +455,15 @@ APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels,
     }
 }
 
-// Adds the products for n_numbers functions. If first_of_panel is given, function f skips the panels whose first number
-// is greater than f.
+// Adds the products for n_numbers functions to the sums. If first_of_panel is given, function f skips the panels whose
+// first number is greater than f.
 template <int Rows, class Real>
 APPROXSVM_NOINLINE inline void add_sums_of_panels(const double* kernel, std::size_t n_panels, const double* coef,
                                                   std::size_t n_numbers, const std::uint32_t* first_of_panel,
                                                   double* sums, std::size_t n_sums) {
     constexpr std::size_t width = panel_width<Real>;
     for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
-        std::size_t last = n_panels;  // classes against the rest form a triangle
+        std::size_t last = n_panels;  // coefficients of classes against the rest form a triangle
         while (first_of_panel && last > 0 && first_of_panel[last - 1] >= first + n.value) --last;
         add_panel_sums<n.value, Rows, Real>(kernel, last, coef + first * width, n_numbers * width, sums + first,
                                             n_sums);

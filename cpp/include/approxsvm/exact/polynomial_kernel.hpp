@@ -37,7 +37,7 @@ inline bool has_engines(const ModelView& model) {
 
 // The polynomial M of program/terms.h, with t_i = b_i.
 struct PolynomialMoments {
-    int power;     // 0 for a sigmoid kernel
+    int power;     // power p; 0 for a sigmoid kernel
     double coef0;  // |coef0|
     double reach;
     const double* moments;  // moments of each function, (n_decisions, n_moments)
@@ -265,7 +265,7 @@ APPROXSVM_COLD inline double norm_without_overflow(const ModelView& view, const 
     }
     const double most = 0x1p1020 / a1, base = view.degree > 0 ? std::pow(most, 1.0 / view.degree) : 0x1p1020,
                  of_kernel = (base - kernel.coef0) / kernel.reach, of_product = 0x1p1020 / kernel.longest;
-    return 0.999 * (of_kernel < of_product ? of_kernel : of_product);  // infinite if there are no support vectors
+    return 0.999 * (of_kernel < of_product ? of_kernel : of_product);  // no limit without support vectors
 }
 
 APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces& pieces) {
@@ -371,7 +371,7 @@ inline double form_sparse(const PolynomialForm& form, std::size_t n_features, co
 // --- the engine
 
 // Computes tanh in place for a multiple of `together` registers. Blocks, single rows and sparse rows call the same
-// function, because its code is long and tanh is slow anyway.
+// function, because the code is long and tanh is slow anyway.
 template <int together>
 APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
     for (int first = 0; first < n; first += together) {

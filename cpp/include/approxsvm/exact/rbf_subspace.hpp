@@ -32,7 +32,7 @@ struct SubspaceSums {
     GridKernels grid;              // replaces the panels of `kernels` if present
     const std::size_t* others_of;  // start of each function's list, in tiles: (n_forms + 1,)
     std::size_t n_own;             // number of tiles of `own`
-    ListOfVectors own, others;     // n_forms sums in `own`, one sum in each list of `others`
+    ListOfVectors own, others;     // lists with n_forms sums in `own`, and one sum per list in `others`
     const ResidualNumbers* known;  // norms of each function's residual, (n_forms,)
     const float* basis;            // panels of the basis vectors, laid out like support vectors
     double skew;

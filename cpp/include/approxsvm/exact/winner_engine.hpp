@@ -12,7 +12,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct Speculation {
-    std::size_t n_classes, n_tiles;  // n_classes is 0 if there is no network
+    std::size_t n_classes, n_tiles;  // `n_classes` is 0 if there is no network
     ListOfVectors landmarks;
     KernelVectors<float> copies;  // copies of the landmarks in the list's order, for single rows
     const float* linear;          // panels of one vector per class, laid out like support vectors
@@ -111,8 +111,8 @@ APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const 
     return writer.speculation();
 }
 
-// Finds the class with the best score for each row of a block. `scores` has space for n_classes, rounded up to tiles,
-// times the number of rows of the block.
+// Finds the class with the best score for each row of a block. `scores` has space for n_classes numbers, rounded up to
+// tiles, per row of the block.
 template <int Registers>
 inline void speculated_classes_block(const KernelVectors<float>& kernels, const Speculation& speculation,
                                      const float* block, const float* half_sq_norm, float* scores,

@@ -110,7 +110,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
             if (column < 0) ++row.values, ++row.columns;
         }
     }
-    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // because the error would be NaN otherwise
+    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // the error would otherwise be NaN
     return status;
 }
 

@@ -9,7 +9,7 @@
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
-#ifndef APPROXSVM_ANSWER /* specifiers of functions that a row calls once or twice; the core does not inline them */
+#ifndef APPROXSVM_ANSWER /* specifiers of functions called once or twice per row, not forced inline in the core */
 #define APPROXSVM_ANSWER static inline
 #endif
 #ifndef APPROXSVM_PRODUCT /* the product of two numbers, rounded separately */

@@ -38,7 +38,7 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f,
         !APPROXSVM_CHECKS || approxsvm_is_finite(low) ? low - 0x1p-51 * (approxsvm_abs(below) + size) : low;
     const double most =
         !APPROXSVM_CHECKS || approxsvm_is_finite(high) ? high + 0x1p-51 * (approxsvm_abs(above) + size) : high;
-    const int is_known = least <= most; /* false if infinity was multiplied by 0 */
+    const int is_known = least <= most; /* infinity times 0 makes this false */
     approxsvm_interval p;
     p.lowest = is_known ? approxsvm_sigmoid(most) : 0.0;
     p.highest = is_known ? approxsvm_sigmoid(least) : 1.0;
@@ -341,7 +341,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs*
     }
     best = p[approxsvm_first_largest(n, p)];
     largest = beta * best;
-    overflows = !approxsvm_is_finite(largest); /* then the largest score is subtracted first */
+    overflows = !approxsvm_is_finite(largest); /* the largest score is subtracted first in this case */
     for (c = 0; c < n; ++c) {
         p[c] = APPROXSVM_EXP(overflows ? beta * (p[c] - best) : beta * p[c] - largest);
         total += p[c];

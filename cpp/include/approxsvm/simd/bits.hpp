@@ -109,7 +109,7 @@ inline void differing_bits(const unsigned char*, std::size_t, std::size_t, const
 #else
 
 #if defined(APPROXSVM_AVX2)
-APPROXSVM_INLINE bool counts_bits() {  // false, because lookups are faster
+APPROXSVM_INLINE bool counts_bits() {  // lookups are faster on this target
     return false;
 }
 #else

@@ -57,7 +57,7 @@ struct IntervalOp : AnyOp {
     }
 
     // Wraps x. If x has no error, and float32 represents low, length and the difference x - low exactly, the source
-    // computes the same difference.
+    // computes the same difference as the core.
     static approxsvm_ball turned_in_float32(approxsvm_ball x, double low, double length) {
         const double from_low = std::fabs(x.value - low);
         const bool is_source = x.radius == 0.0 && is_float32(low) && is_float32(length) && is_float32(from_low);

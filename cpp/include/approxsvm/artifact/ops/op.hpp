@@ -62,8 +62,8 @@ struct MappedRow {
     const double* values;  // the mapped values, (n_features,), borrowed
     const double* errors;  // a bound on the error of each value
     double error;          // a bound on the Euclidean distance; infinite if unknown
-    bool is_finite;        // false if scaling overflowed float64, or a norm overflowed the source's type
-    bool is_inside;        // false if an op rejects a number, which is in `outside`
+    bool is_finite;        // no overflow of float64 by scaling, or of the source's type by a norm
+    bool is_inside;        // whether no op rejects a number; a rejected number is in `outside`
     Fault outside;
 };
 
@@ -93,7 +93,7 @@ inline double round_to_float32(double y, double error) {
 
 // The arithmetic in which the source computes these rows.
 struct SourceRows {
-    bool in_float32 = false;  // true for float32, false for float64
+    bool in_float32 = false;  // whether in float32 instead of float64
     bool is_sparse = false;
     bool counts_float64 = false;  // errors also cover the source's float64 rounding, for reports
 
@@ -107,7 +107,7 @@ struct SourceRows {
 struct RowsOnTheWay {
     std::size_t n_rows, stride;
     SourceRows source;
-    bool has_errors;  // false if all errors of x are 0 and therefore not stored
+    bool has_errors;  // whether errors of x are stored; otherwise all errors are 0
     bool is_source;   // x equals the source's numbers bit for bit; with float32, only numbers with an error of 0
     bool exactly;     // whether to simulate twice the precision where this is slow
     bool has_normal;  // the map contains the op inverse_normal

@@ -179,7 +179,7 @@ struct ProjectionOp : AnyOp {
             double* const x = on.x + at;
             const double* const error = on.error + at;
             if (on.exactly) run_projection_exactly(op, on.has_errors, x, error, on.y + at, on.y_error + at);
-            // The contents of x and its error after run_projection() suffice.
+            // The contents of x and its error after run_projection() suffice for this bound.
             if (on.source.in_float32)
                 add_projection_in_float32(op, gains, x, error, on.has_errors || !on.exactly, on.y_error + at);
         }

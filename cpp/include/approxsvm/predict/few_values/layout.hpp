@@ -1,5 +1,5 @@
-// Decides which models sums.hpp can handle, and lays out their support vectors. In such a model, all feature values
-// are origin + k step, computed like this in float64 and compared exactly; each feature has few values of k, and
+// Decides which models sums.hpp can evaluate, and lays out their support vectors. In these models, all feature values
+// are origin + k step, computed by this formula in float64 and compared exactly; each feature has few values of k, and
 // squared distances are small. These properties are derived from the dictionary of the packed support vectors, without
 // arithmetic on all support vectors.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP

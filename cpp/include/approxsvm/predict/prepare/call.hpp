@@ -16,8 +16,8 @@ inline namespace APPROXSVM_TARGET {
 // that no value depends on other rows. Labels do not depend on this choice, so each queue chooses by the number of rows
 // that it holds.
 struct Batch {
-    bool rows_alone;     // one by one in an expansion with too few rows to fill the lanes
-    bool engines_alone;  // one by one in the exact engines
+    bool rows_alone;     // whether expansions with fewer rows than lanes take rows one by one
+    bool engines_alone;  // whether the exact engines take rows one by one
     bool goes_by_queue;
     std::size_t alone_eighths;  // limit for evaluation one by one, in eighths of a register's lanes
 

@@ -25,8 +25,8 @@ APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     return needed;
 }
 
-// Returns all parts that an artifact needs, determined from its header and its section headers, without the code that
-// is left out. Returns an empty set if the bytes are not an artifact.
+// Returns all parts that an artifact needs. Reads only its header and its section headers, because the code of other
+// parts may be left out. Returns an empty set if the bytes are not an artifact.
 APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size_t n_bytes, bool is_member = false) {
     ModelView model{};
     SectionTable sections{};

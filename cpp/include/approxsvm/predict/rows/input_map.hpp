@@ -83,7 +83,7 @@ class ScalerAlone {
         underflow_ += of_norms[2];
     }
 
-    // Whether the map consists of such an op.
+    // Whether the map consists of a single affine op without limits.
     explicit operator bool() const { return scale_ != nullptr; }
 
     // Maps the selected columns of a row. Returns false if squares exceed or approach the limits of float64, as in

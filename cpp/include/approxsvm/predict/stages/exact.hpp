@@ -124,7 +124,7 @@ class ExactCascade : Offer<float>, Offer<double> {
     template <class Row>
     APPROXSVM_INLINE bool settles(std::size_t i, Row& row, Stage stage) {
         const double row_error = job_.row_error(i);
-        bool is_accurate = true;  // false if a bound is NaN or infinite, as for a row beyond the engine's range
+        bool is_accurate = true;  // whether bounds are finite, which fails for rows beyond the engine's range
         for (std::size_t k = 0; k < decisions.n(); ++k) {
             const DecisionNumbers& decision = job_.view.decisions[k];
             is_accurate &= row.bounds[k] < infinity && (!exact_ || row.bounds[k] <= exact_share * decision.sum_moduli);

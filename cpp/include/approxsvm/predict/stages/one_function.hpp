@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Multiplies by the factor of the Gaussian that comes from features unknown to the model.
+// Adds the features unknown to the model to half_s and to the Gaussian factor of a value.
 inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
     if (unseen_sq_norm == 0.0) return;
     value.half_s += static_cast<float>(model.gamma * unseen_sq_norm);

@@ -55,7 +55,7 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
                     rounding.of(of_row[r], pair_moduli(sums + r, n_classes, stride, i, j), narrowing, decision) +
                     this->terms_.slack(pair, row_error[r]);
                 const double modulus = std::fabs(value);
-                const bool is_certain = modulus > bound && modulus <= largest_double;  // false if a number is NaN
+                const bool is_certain = modulus > bound && modulus <= largest_double;  // NaN makes this false
                 first[r] += is_certain && value > 0.0;
                 second[r] += is_certain && value < 0.0;
             }
@@ -200,7 +200,7 @@ class ClassCascade : public CommonExpansions {
     ExactPairs<parts> exact_;
     WinnerStage<parts, ClassCascade> winner_;
     const bool speculates_;
-    const bool few_is_first_;  // false if subspaces are used, which cost less
+    const bool few_is_first_;  // whether the engine for few values is first; subspaces cost less
 };
 
 }  // namespace APPROXSVM_TARGET

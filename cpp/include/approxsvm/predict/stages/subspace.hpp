@@ -96,8 +96,9 @@ inline double load_about_center(const Job& job, std::size_t i, float* u) {
     return static_cast<double>(view.half_theta) * sq_norm(u, view.n_features) + view.gamma * unseen;
 }
 
-// Does the same as project_rows for the row u with half_s = gamma ||z - center||^2; returns gamma times the squared
-// norm of the coordinates. The first n_known coordinates are already in `room`, from the previous stage.
+// Projects the row u, as project_rows() does for several rows, with half_s = gamma ||z - center||^2; returns gamma
+// times the squared norm of the coordinates. The first n_known coordinates are already in `room`, from the previous
+// stage.
 inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums, const float* u, double half_s,
                          std::size_t n_known, const SubspaceRoom& room, ResidualOfRow& residual) {
     const ModelView& view = *prepared.view;
@@ -109,7 +110,8 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
     return half_s_in;
 }
 
-// Does the same as subspace_sums for one row and the functions f with is_wanted(f); returns the error of the sums.
+// Computes the sums of one row, as subspace_sums() does for several rows, for the functions f with is_wanted(f);
+// returns the error of the sums.
 template <class IsWanted>
 inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage,
                                          const float* u, double half_s, std::size_t n_known, const IsWanted& is_wanted,

@@ -33,7 +33,7 @@ class WinnerStage {
             for (std::size_t r = 0; r < Stride; ++r) beaten_by_[r] = n_classes;
         }
         APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
-            open_[r] = margin > bound ? open_[r] : 1;  // also 1 if a number is NaN
+            open_[r] = margin > bound ? open_[r] : 1;  // NaN also gives 1
             const bool beaten = -margin > bound && -margin > worst_[r];
             worst_[r] = beaten ? -margin : worst_[r];
             beaten_by_[r] = beaten ? c : beaten_by_[r];
@@ -42,7 +42,7 @@ class WinnerStage {
 
       private:
         double worst_[Stride] = {};        // the largest margin by which a class beats the guessed class
-        std::uint64_t open_[Stride] = {};  // 1 if a pair is not certainly won
+        std::uint64_t open_[Stride] = {};  // whether a pair is not certainly won
         std::uint64_t beaten_by_[Stride];
     };
 

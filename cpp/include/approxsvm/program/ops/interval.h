@@ -29,7 +29,7 @@ APPROXSVM_PROGRAM double approxsvm_beyond(double x, double low, double high) {
     return low - x > x - high ? low - x : x - high;
 }
 
-/* There is no bound for a number that the source may reject because the source's number may lie beyond an end. */
+/* Removes the bound of a number that the source may reject, because the source's number may lie beyond an end. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_between(approxsvm_ball x, double low, double high, int is_source) {
     if (!(is_source || x.radius == 0.0) && !(approxsvm_beyond(x.value, low, high) < -approxsvm_reach(x)))
         x.radius = approxsvm_infinity();

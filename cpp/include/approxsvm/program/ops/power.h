@@ -44,9 +44,9 @@ APPROXSVM_PROGRAM approxsvm_power_value approxsvm_power_at(double x, double powe
     return at;
 }
 
-/* Evaluates a ball. The function is increasing in x, so its values lie between those at both ends. On either side of 0,
-   the parts of the source's error are also monotone, so the largest error is at an end or, if shifted, at 0. In the
-   shifted case the source rounds 1 + x. */
+/* Evaluates a ball. The function is increasing in x, so its values lie between the values at both ends. On either side
+   of 0, the parts of the source's error are also monotone, so the largest error is at an end or, if shifted, at 0. In
+   the shifted case the source rounds 1 + x. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
     const double unit = approxsvm_unit_of(source), size = approxsvm_abs(x.value);
     const double reach = x.radius + (is_shifted ? unit * (size + 1.0) : 0.0);
