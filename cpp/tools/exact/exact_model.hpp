@@ -129,8 +129,9 @@ class ExactModel {
         view_.class_counts = class_counts_.data();
     }
 
-    /// Returns a bound on the rounding of LIBSVM's own sums relative to the sum of absolute values: the terms of a
-    /// distance plus the terms of a value. LibsvmSums determines labels of values within this bound.
+    /// Returns a bound on the rounding of LIBSVM's own sums relative to the sum of absolute values. The bound grows
+    /// with the number of terms of a distance plus the number of terms of a value. LibsvmSums determines labels of
+    /// values within this bound.
     double libsvm_rounding() const {
         const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // covers unseen features
         return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));

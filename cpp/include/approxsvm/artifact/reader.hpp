@@ -296,7 +296,7 @@ APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes
 
 // --- check rows
 
-// Returns the next 64-bit random number of Steele, Lea and Flood (SplitMix64).
+// Returns the next 64-bit random number of the generator SplitMix64 (Steele, Lea and Flood).
 inline std::uint64_t splitmix64(std::uint64_t& state) {
     std::uint64_t x = state += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;

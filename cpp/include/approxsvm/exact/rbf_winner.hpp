@@ -75,8 +75,8 @@ struct PairCoefficients {
         for (std::size_t c = 0; c < n_classes; ++c) n += panels_for<float>(counts[c]) * panel_width<float>;
         return n;
     }
-    // Calls visit(w, c, k, a) for every class w and every support vector k of another class c; a is its coefficient in
-    // the pair with w.
+    // Calls visit(w, c, k, a) for every class w and every support vector k of another class c; a is the coefficient of
+    // k in the pair with w.
     template <class Visit>
     void for_each(const Visit& visit) const {
         for (std::size_t w = 0; w < n_classes; ++w) {

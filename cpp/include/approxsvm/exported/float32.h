@@ -29,8 +29,8 @@ static inline float approxsvm_above(double error) {
     return error < 1e37 ? (float)(error * 1.000001) + 1e-37f : approxsvm_infinity32();
 }
 
-/* An upper bound on the square root of x >= 0. Underflow may have reduced x, which adds `lost` to the root or, if the
-   root is small, 2e-15. */
+/* An upper bound on the square root of x >= 0. Because underflow may have reduced x, the bound adds `lost` or, to small
+   roots, 2e-15. */
 static inline float approxsvm_root_above(float x, float lost) {
     float root;
     if (!(x > 1e-30f)) return 2e-15f;

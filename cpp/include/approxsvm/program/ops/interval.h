@@ -13,7 +13,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     double rest = approxsvm_abs(from_low), turn = length;
     approxsvm_ball y;
     y.radius = approxsvm_infinity();
-    y.value = from_low - from_low; /* NaN for x that is not finite */
+    y.value = from_low - from_low; /* NaN for an infinite x or NaN */
     if (!(rest <= APPROXSVM_LARGEST)) return y;
     while (turn <= 0.5 * rest) turn *= 2.0;
     for (; turn >= length; turn *= 0.5) rest -= rest >= turn ? turn : 0.0;
