@@ -299,7 +299,7 @@ struct Fault {
     OpKind step = OpKind::affine;  // the kind of step, for outside_domain
 };
 
-// The options for evaluating rows.
+// How rows are to be evaluated: the options of a call.
 struct Request {
     std::size_t n_rows_in_call =
         0;  // number of rows in the whole call, which decides whether rows are evaluated one by one
