@@ -112,7 +112,8 @@ void register_constants(py::module_& module) {
     module.def("term_limit", py::vectorize(approxsvm_term_limit), py::arg("power"), py::arg("order"), py::arg("reach"),
                "The largest absolute value of a term's derivative of that order.");
     module.def("sum_error", py::vectorize(approxsvm_sum_error), py::arg("power"), py::arg("of_arguments"),
-               py::arg("of_terms"), py::arg("moduli"), py::arg("a1"), "A bound on the rounding error of a sum of terms.");
+               py::arg("of_terms"), py::arg("moduli"), py::arg("a1"),
+               "A bound on the rounding error of a sum of terms.");
     module.def("remainder_factor", py::vectorize(remainder_factor), py::arg("first"), py::arg("theta"), py::arg("s"),
                "exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)).");
 }

@@ -55,7 +55,7 @@ enum {
                                  machine */
     APPROXSVM_INTERNAL = 5,   /* an internal error of this library */
 
-    /* errors in the artifact */
+    /* the artifact */
     APPROXSVM_TRUNCATED = 10,           /* there are fewer bytes than the header or the section table needs */
     APPROXSVM_BAD_MAGIC = 11,           /* the bytes are not an artifact */
     APPROXSVM_UNSUPPORTED_VERSION = 12, /* the version of the format is unsupported */
