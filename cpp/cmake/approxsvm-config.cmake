@@ -1,4 +1,5 @@
-# find_package(approxsvm CONFIG): approxsvm::approxsvm, the headers; approxsvm::runtime, the library behind approxsvm.h.
+# find_package(approxsvm CONFIG) defines approxsvm::approxsvm, the headers, and approxsvm::runtime, the library of
+# approxsvm.h.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 include("${CMAKE_CURRENT_LIST_DIR}/approxsvm-targets.cmake")

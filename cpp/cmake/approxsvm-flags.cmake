@@ -1,4 +1,4 @@
-# What a project that uses the headers may have forgotten; programs with the library are not concerned.
+# Warns about flags that a project with the headers may have forgotten. Programs that link the library need no flags.
 get_property(told GLOBAL PROPERTY APPROXSVM_FLAGS_TOLD)
 if(NOT told AND NOT CMAKE_CROSSCOMPILING)
   set_property(GLOBAL PROPERTY APPROXSVM_FLAGS_TOLD ON)

@@ -1,6 +1,6 @@
-// Reports the instruction sets that the CPU has and the operating system enables (it must save the wide registers).
-// This file reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty and some Windows compilers
-// lack them.
+// Reports the instruction sets that the CPU has and the operating system enables (the system must save the wide
+// registers). This code reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty and some Windows
+// compilers lack them.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -37,7 +37,7 @@ inline bool runs_avx2() {
     return has_features(1u << 5, 0x6);
 }
 inline bool runs_avx512() {
-    return has_features(1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, 0xe6);  // AVX2, F, DQ, BW, VL
+    return has_features(1u << 5 | 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31, 0xe6);  // AVX2 and AVX-512 F, DQ, BW, VL
 }
 
 }  // namespace approxsvm::dispatch

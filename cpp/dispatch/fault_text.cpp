@@ -83,7 +83,7 @@ std::string text_of(const Expected& expected) {
             return "another than label " + text_of(low);
         case Rule::some_label_of_ensemble:
             return "one of the ensemble's";
-        case Rule::ascends:  // stated as from_to
+        case Rule::ascends:  // faults of this rule are reported as from_to
         case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:
@@ -102,14 +102,14 @@ std::string hexadecimal(std::uint64_t bytes, std::size_t n_bytes, const char* be
     return text;
 }
 
-// Digits, least significant first.
+// Returns a checksum as eight hexadecimal digits.
 std::string checksum_text(std::uint64_t checksum) {
     char room[12];
     std::snprintf(room, sizeof room, "%08lx", static_cast<unsigned long>(checksum));
     return room;
 }
 
-// Names the faulty field.
+// Returns the name of the faulty field.
 std::string subject(const ArtifactFault& fault) {
     const std::string section = names_of_sections[fault.section];
     if (fault.field == field::any_size) return section.empty() ? "the file" : "section " + section;
@@ -122,7 +122,7 @@ std::string subject(const ArtifactFault& fault) {
     return section.empty() ? text : text + " of section " + section;
 }
 
-// Explains a wrong file size; the text follows both numbers.
+// Explains a wrong file size; the explanation follows the actual and the expected size.
 std::string why_size(const ArtifactFault& fault) {
     if (fault.member != no_member || fault.in_subspace_expansion || fault.section != 0) return "";
     const std::uint64_t found = fault.found.whole(), expected = fault.expected.low.whole();
@@ -149,7 +149,7 @@ std::string statement(const ArtifactFault& fault) {
         return "version is " + text_of(fault.found) + ", which approxsvm " +
                std::to_string(expected.high.whole() >> 8) + "." + std::to_string(expected.high.whole() & 0xFF) +
                " and later read, expected " + text_of(expected.low);
-    // The size that the file states is the one that it should have.
+    // For this field, the size that the file declares is the expected one.
     if (fault.field == field::header_file_bytes && fault.member == no_member)
         return "the file has " + text_of(expected.low) + " bytes, expected " + text_of(fault.found);
     if (fault.field == field::any_size)

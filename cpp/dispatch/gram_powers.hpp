@@ -1,4 +1,4 @@
-// Sums over powers of a block of a Gram matrix. The compiler computes its norms with them
+// Sums over powers of a block of a Gram matrix. The compiler computes norms with these sums
 // (approxsvm/expansion/gram.py).
 #pragma once
 
@@ -8,20 +8,21 @@
 namespace approxsvm {
 
 struct GramPowers {
-    const double* gram;  // (n_rows, n_columns), row-major
+    const double* gram;  // the block, (n_rows, n_columns), row-major
     std::size_t n_rows, n_columns, n_degrees;
     const double *left, *right;  // a weight per row, and per column
-    const double* series;        // (n_degrees,)
-    double* sums;                // (n_degrees,): sum_ij left_i gram_ij^k right_j
-    double* const* powers;       // (n_degrees,): output of gram^k, elementwise, or null
-    double* sum_of_series;       // output of sum_k series_k gram^k, elementwise, or null
+    const double* series;        // coefficients of the series, (n_degrees,)
+    double* sums;                // output: sum_ij left_i gram_ij^k right_j, (n_degrees,)
+    double* const* powers;       // outputs: elementwise gram^k, (n_degrees,), or null
+    double* sum_of_series;       // output: elementwise sum_k series_k gram^k, or null
     double* row;                 // workspace of n_columns numbers
 };
 
 inline namespace APPROXSVM_TARGET {
 
-// Works row by row, so that the powers stay in the first-level cache. Additions and roundings have the same order on
-// every target: eight lanes along the row, with at most n_columns / 8 + 3 additions, then the rows.
+// Processes one row at a time, so that the powers stay in the first-level cache. Additions and roundings have the same
+// order on every target: each row is summed in eight lanes, with at most n_columns / 8 + 3 additions; then the rows are
+// added.
 inline void gram_powers(const GramPowers& task) {
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;

@@ -13,10 +13,11 @@
 namespace approxsvm::dispatch {
 namespace {
 
-// Minimum work per thread in multiply-adds, about 50 microseconds. Starting a thread for less does not pay.
+// Minimum work per thread in multiply-adds, which take about 50 microseconds. Starting a thread for less work costs
+// more time than it saves.
 constexpr double min_work_per_thread = 4e6;
 
-// Borrows the predictor's own workspace unless another call is using it.
+// Borrows the predictor's own workspace unless another call is using that workspace.
 class KeptWorkspace {
   public:
     explicit KeptWorkspace(const Predictor& predictor)
@@ -34,8 +35,8 @@ class KeptWorkspace {
     const Workspace* const workspace_;
 };
 
-// Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunks are multiples of the block, so
-// every row is computed as in a single call. The first failure stops all threads.
+// Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunk sizes are multiples of the
+// block size, so every row is computed as in a single call. The first failure stops all threads.
 template <class Part>
 Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_per_row, int n_threads,
                   const Part& part) {
@@ -44,7 +45,8 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
     const double n_blocks = std::ceil(static_cast<double>(n_rows) / static_cast<double>(block));
     const std::size_t n_workers =
         static_cast<std::size_t>(std::max(1.0, std::min({static_cast<double>(n_threads), useful, n_blocks})));
-    // Several chunks per thread balance the load; with many centers chunks are larger, so that each gets enough rows.
+    // Several chunks per thread balance the load; with many centers, chunks are larger, so that each center gets enough
+    // rows.
     const std::size_t turns = predictor.model().n_centers > 1 ? 2 : 8;
     const std::size_t per_worker = n_rows / (n_workers * turns) / block * block;
     const std::size_t chunk = n_workers == 1 ? std::max<std::size_t>(n_rows, 1) : std::max(per_worker, block);
@@ -59,7 +61,8 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
             if (status != Status::ok) result = status;
         }
     };
-    // Allocate first: an exception on another thread, or while one is running, would end the program.
+    // Allocate memory before starting threads: an exception on another thread, or while another thread is running,
+    // would end the program.
     const KeptWorkspace kept(predictor);
     std::vector<Workspace> workspaces;
     for (std::size_t t = kept ? 1 : 0; t < n_workers; ++t) workspaces.push_back(predictor.make_workspace());
@@ -69,7 +72,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
         try {
             threads.emplace_back(work, std::cref(workspaces[kept ? t - 1 : t]));
         } catch (const std::exception&) {
-            break;  // no more threads or memory: the running threads do the work
+            break;  // no thread or memory is left: the running threads do the work
         }
     }
     work(kept ? *kept.workspace() : workspaces[0]);
@@ -91,7 +94,7 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
-// Returns the work of a dense row up to degree 2: its form and its assignment to a center.
+// Returns the work for a dense row up to degree 2: evaluating the quadratic form and assigning the row to a center.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
                  v = static_cast<double>(model.n_varying);
@@ -103,7 +106,7 @@ double expansion_work(const ModelView& model, const DenseRows<Real>&) {
     return dense_work(model);
 }
 
-// Work of an average sparse row, in multiply-adds of a dense row.
+// Returns the work for an average sparse row, in units of a dense row's multiply-adds.
 template <class Real, class Index>
 double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) {
     if (model.n_centers > 1) return dense_work(model);
@@ -113,13 +116,13 @@ double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) 
     return 8.0 * per_row * per_row;
 }
 
-// Estimated work of a row in the stage that answers most rows.
+// Returns the estimated work per row in the stage that determines most labels.
 double work_per_row(const ModelView& model, double of_expansion) {
     const double d = static_cast<double>(model.n_features), n_terms = static_cast<double>(model.n_terms);
     if (model.form) {
         return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
     }
-    constexpr double engine_share = 0.05;  // assumed share of certified rows that reach the engine
+    constexpr double engine_share = 0.05;  // assumed share of rows that reach the engine in mode certified
     return model.mode == Mode::exact       ? d * n_terms
            : model.mode == Mode::certified ? of_expansion + engine_share * d * n_terms
                                            : of_expansion;
@@ -132,7 +135,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
     if (allowed != Status::ok) return allowed;
     request.n_rows_in_call = std::max(request.n_rows_in_call, rows.n_rows);
     const ModelView& model = predictor.model();
-    if (n_threads == 1 && rows.n_rows > 0) {  // preparing several threads costs a single row a quarter of its time
+    if (n_threads == 1 && rows.n_rows > 0) {  // preparing threads would cost a single row a quarter of its time
         const KeptWorkspace kept(predictor);
         if (kept)
             return function(predictor.prepared(), rows, request, part_of(model, out, 0, rows.n_rows), counts.data(),
@@ -154,7 +157,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
                                            part_of(predictor.model(), out, first, n), mine.data(), workspace);
             for (std::size_t k = 0; k < mine.size(); ++k) total[k] += mine[k];
             if (result == Status::ok || !request.fault) return result;
-            // If several threads fail, report the fault of the first row, as one thread would.
+            // If several threads fail, report the fault of the first row, as a single thread would.
             const std::lock_guard<std::mutex> lock(faults);
             fault.row += first;
             if (n_faults++ == 0 || fault.row < request.fault->row) *request.fault = fault;

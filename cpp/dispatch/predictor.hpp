@@ -18,13 +18,13 @@ struct ArtifactError : std::runtime_error {
     Status status;
 };
 
-// An artifact that has been validated against models/FORMAT.md. A Predictor also replays its check rows.
+// An artifact that has been validated against models/FORMAT.md. A Predictor also replays the artifact's check rows.
 struct OpenedArtifact {
     ModelView model{};
     Parts parts = 0;  // the parts that a program's approxsvm::ModelOf must name
 
-    // Throws ArtifactError, which names the field and both numbers. The bytes must outlive this object and everything
-    // made from it.
+    // Throws ArtifactError, which reports the field, its number and the expected number. The bytes must outlive this
+    // object and everything made from it.
     OpenedArtifact(const void* bytes, std::size_t n);
 };
 
@@ -42,12 +42,12 @@ using StageCounts = std::array<std::uint64_t, n_stages>;
 
 class Predictor {
   public:
-    // Replays the check rows. Throws ArtifactError if one fails, or if the unpacked support vectors would need too much
-    // memory.
+    // Replays the check rows. Throws ArtifactError if a check row fails, or if the unpacked support vectors would need
+    // too much memory.
     Predictor(const OpenedArtifact& artifact, const TargetTable& kernels);
     Predictor(const void* artifact, std::size_t n_bytes, const TargetTable& kernels)
         : Predictor(OpenedArtifact(artifact, n_bytes), kernels) {}
-    // A model without an artifact. Everything that it points to must outlive the predictor.
+    // Uses a model without an artifact. Everything to which the model points must outlive the predictor.
     Predictor(const ModelView& model, const TargetTable& kernels);
     Predictor(const Predictor&) = delete;
     Predictor& operator=(const Predictor&) = delete;
@@ -57,22 +57,23 @@ class Predictor {
     Workspace make_workspace() const;
 
     // Computes the non-null outputs of `out` for raw rows, using the stages that the model's mode allows and its
-    // guarantee needs. If request.n_rows_in_call exceeds the number of rows, they are computed as part of a larger
+    // guarantee needs. If request.n_rows_in_call exceeds the number of rows, the rows are computed as part of a larger
     // call. The numbers do not depend on n_threads.
     template <class Rows>
     Status evaluate(const Rows& rows, const Evaluation& out, StageCounts& counts, int n_threads,
                     Request request = {0}) const;
 
-    // Whether these values come from the float64 engine, without expansions.
+    // Whether the requested values come from the float64 engine, without expansions.
     bool gives_exact_values(const Request& request, const Evaluation& out) const;
 
-    // Predicts one row without allocation or threads. Returns the position of its label, or a regression's value.
-    // `workspace` comes from make_workspace(); see Request for `source_unit`.
+    // Predicts one row without allocating memory or starting threads. Returns the position of the row's label, or a
+    // regression's value. `workspace` comes from make_workspace(); see Request for `source_unit`.
     template <class Real>
     Status decide_one(const Real* row, double& value, const Workspace& workspace, Fault* fault = nullptr,
                       StageCounts* counts = nullptr, double source_unit = 0.0) const;
 
-    // Workspace for one call at a time, so that small calls need not allocate. Null while another call uses it.
+    // Returns the workspace for one call at a time, so that small calls need not allocate memory. Returns null while
+    // another call uses this workspace.
     const Workspace* take_kept_workspace() const { return kept_is_taken_.exchange(true) ? nullptr : &*kept_; }
     void return_kept_workspace() const { kept_is_taken_ = false; }
 
@@ -81,7 +82,7 @@ class Predictor {
 
     // Number of probability columns; 0 if the model has none.
     std::size_t n_probabilities() const;
-    // Estimated multiply-adds of an ensemble's row; 0 for other models.
+    // Estimated number of multiply-adds per row of an ensemble; 0 for other models.
     double ensemble_work() const { return ensemble_work_; }
 
   private:

@@ -1,4 +1,4 @@
-// Compiled once per target, with the target's flags and its name in APPROXSVM_TARGET_NAME.
+// This file is compiled once per target, with the target's flags and its name in APPROXSVM_TARGET_NAME.
 #include <approxsvm/approxsvm.hpp>
 
 #include "target_table.hpp"

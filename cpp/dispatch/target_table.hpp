@@ -12,12 +12,12 @@
 
 namespace approxsvm::dispatch {
 
-// See answer() in approxsvm/predict/predict.hpp. `prepared` is the result of TargetTable::prepare.
+// A function that calls answer() of approxsvm/predict/predict.hpp. `prepared` is the result of TargetTable::prepare.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);
 
-// One for each type of rows.
+// Functions for one type of rows.
 template <class Rows>
 struct FunctionFor {
     EvaluateFunction<Rows> function;
@@ -34,7 +34,7 @@ struct TargetTable {
     std::size_t (*prepared_bytes)(const ModelView&);
     const void* (*prepare)(const ModelView&, void* memory);
     std::size_t (*workspace_bytes)(const void* prepared);
-    double (*few_values_work)(const void* prepared);  // multiply-adds per support vector; 0 if unused
+    double (*few_values_work)(const void* prepared);  // work per support vector (multiply-adds); 0 if unused
     std::size_t (*replay_bytes)(const void* prepared);
     Status (*replay)(const void* prepared, void* memory);  // replays the check rows
     EvaluateFunctions evaluate;

@@ -1,4 +1,5 @@
-// Finds the code of a string with one hash lookup instead of a dozen steps of binary search in the artifact.
+// Finds the code of a string with one hash lookup instead of a binary search in the artifact, which takes a dozen
+// steps.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -7,7 +8,8 @@
 
 namespace approxsvm::python {
 
-// The strings of a column, which the artifact holds. Columns with few strings have no table, as searching is faster.
+// The strings of a column, stored in the artifact. Columns with few strings have no hash table, because searching is
+// faster.
 class CategoryIndex {
   public:
     explicit CategoryIndex(const ColumnTexts& texts) : texts_(texts) {
@@ -18,7 +20,7 @@ class CategoryIndex {
 
     const ColumnTexts& texts() const { return texts_; }
 
-    // Returns the text's position, or unknown_category.
+    // Returns the string's position, or unknown_category.
     double code(std::string_view wanted) const {
         if (codes_.empty()) return texts_.code(wanted);
         const auto found = codes_.find(wanted);

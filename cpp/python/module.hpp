@@ -1,4 +1,5 @@
-// Shared by the parts of the extension module: registration functions, and the translation of errors to Python.
+// Declarations shared by the parts of the extension module: registration functions, and the translation of errors to
+// Python.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -24,10 +25,11 @@ void register_rows(pybind11::module_& module);
 void register_text(pybind11::module_& module);
 void register_ngrams(pybind11::module_& module);
 
-// The named target, else the one in APPROXSVM_TARGET, else the fastest; raises TargetError if there is none.
+// Returns the named target; without a name, the target in APPROXSVM_TARGET, else the fastest. Raises TargetError if
+// there is no such target.
 const dispatch::TargetTable& target_for(const std::optional<std::string>& name);
 
-// Copies a section's bytes to a multiple of 8, as its readers require.
+// Copies a section's bytes to an address that is a multiple of 8, as the section's readers require.
 inline std::vector<std::uint64_t> aligned(std::string_view bytes) {
     std::vector<std::uint64_t> copy(bytes.size() / 8 + 1);
     if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// Returns the code of a number's type in Python's struct module.
+// Returns the code for a number's type in Python's struct module.
 template <class Number>
 constexpr const char* code_of() {
     return std::is_same<Number, std::uint16_t>::value   ? "H"
@@ -24,9 +24,9 @@ constexpr const char* code_of() {
                                                         : "s";
 }
 
-// artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name, code,
-// count), layouts as lists of (name, code), where an empty name has the multiple of zero bytes, and the domain
-// conditions of steps by kind. Records in layouts consist of float64 numbers.
+// Returns artifact/schema.inc as dictionaries: limits, sections and enumerations by name, records as lists of (name,
+// code, count), layouts as lists of (name, code), and the domain conditions of steps by kind. In a layout, an empty
+// name means padding with zero bytes to a multiple of the code. Records in layouts consist of float64 numbers.
 py::dict schema() {
     py::dict limits, sections, enumerations, records, layouts, domains;
     py::dict enumeration;
@@ -64,8 +64,8 @@ const char* const names_of_fields[] = {
 #include <approxsvm/artifact/schema.inc>
 };
 
-// Lists the numbers of a validated section: name, code, offset in the section, count, and the limits of their rule.
-// Records have no name.
+// Lists the numbers of a validated section: name, code, offset in the section, count, and the limits of the allowed
+// range. Records have no name.
 class Lister : public Walk {
   public:
     Lister(const SectionTable& sections, std::uint32_t wanted) : Walk(sections, nullptr), wanted_(wanted) {
@@ -119,7 +119,7 @@ py::list list_numbers(const PyArtifact& artifact, std::uint32_t section) {
     return lister.listed;
 }
 
-// Returns the names of an artifact's parts in C++ programs.
+// Returns the names that C++ programs use for an artifact's parts.
 py::list names_of(Parts parts) {
     py::list names;
 #define APPROXSVM_MODEL_PART(name, bit, words) \
@@ -158,7 +158,7 @@ PyArtifact::PyArtifact(const py::object& source) {
 }
 
 PyArtifact::~PyArtifact() {
-    PyBuffer_Release(&buffer_);  // does nothing the second time
+    PyBuffer_Release(&buffer_);  // a second call does nothing
 }
 
 // Returns the numbers of RowWork, or None.
@@ -169,7 +169,7 @@ py::object row_work(const PyArtifact& artifact) {
 }
 
 void register_artifact(py::module_& module) {
-    module.def("schema", schema, "The numbers of models/FORMAT.md.");
+    module.def("schema", schema, "Limits, sections, records and layouts of models/FORMAT.md.");
     py::class_<PyArtifact, std::shared_ptr<PyArtifact>>(module, "Artifact", py::buffer_protocol())
         .def(py::init<const py::object&>(), py::arg("source"))
         .def_buffer([](const PyArtifact& artifact) {

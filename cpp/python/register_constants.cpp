@@ -36,7 +36,7 @@ py::dict constants() {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// Both ends of all cells of s but the last, shape (2, n_cells - 1).
+// Returns both ends of every cell of s except the last, shape (2, n_cells - 1).
 Matrix bound_cells(std::size_t n_features) {
     Matrix ends({std::size_t{2}, n_cells - 1});
     for (std::size_t k = 0; k + 1 < n_cells; ++k)
@@ -44,7 +44,7 @@ Matrix bound_cells(std::size_t n_features) {
     return ends;
 }
 
-// Factors of N_0, N_1, ..., of the remainders, and of W, shape (n_factors, n_cells).
+// Returns the factors of N_0, N_1, ..., of the remainders, and of W, shape (n_factors, n_cells).
 Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
                      const ExpansionArithmetic& arithmetic) {
     constexpr int n_norms = last_norm_degree + 1;
@@ -61,8 +61,8 @@ Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
     return factors;
 }
 
-// Returns the reach of terms with the norms (n,) and the absolute coefficients (n_functions, n), and their moments,
-// (n_functions, q + 1).
+// Returns the reach and the moments, (n_functions, q + 1), of terms with the norms (n,) and the absolute values of
+// coefficients (n_functions, n).
 py::tuple term_moments(int power, const Matrix& norms, const Matrix& moduli) {
     const py::ssize_t n = norms.size(), n_functions = moduli.shape(0), size = approxsvm_moduli_degree(power) + 1;
     const double reach = n > 0 ? *std::max_element(norms.data(), norms.data() + n) : 0.0;
@@ -112,7 +112,8 @@ void register_constants(py::module_& module) {
     module.def("term_limit", py::vectorize(approxsvm_term_limit), py::arg("power"), py::arg("order"), py::arg("reach"),
                "The largest absolute value of a term's derivative of that order.");
     module.def("sum_error", py::vectorize(approxsvm_sum_error), py::arg("power"), py::arg("of_arguments"),
-               py::arg("of_terms"), py::arg("moduli"), py::arg("a1"), "The rounding error of a sum of terms.");
+               py::arg("of_terms"), py::arg("moduli"), py::arg("a1"),
+               "A bound on the rounding error of a sum of terms.");
     module.def("remainder_factor", py::vectorize(remainder_factor), py::arg("first"), py::arg("theta"), py::arg("s"),
                "exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)).");
 }

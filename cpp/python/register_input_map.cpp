@@ -16,7 +16,7 @@ namespace {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// Applies a section input_map to rows, without the GIL.
+// Applies the section input_map to rows, without holding the GIL.
 class PyInputMap {
   public:
     PyInputMap(const py::bytes& section, std::size_t n_raw_features, std::size_t n_features) : n_features_(n_features) {
@@ -32,8 +32,9 @@ class PyInputMap {
     PyInputMap(const PyInputMap&) = delete;  // the view points into bytes_
     PyInputMap& operator=(const PyInputMap&) = delete;
 
-    // Returns mapped rows; error bounds of each number, and of each row in Euclidean distance; which rows left float64;
-    // and, for the first row that a step rejects, its index, the step's kind, the number and the limit.
+    // Returns mapped rows; error bounds for each number, and for each row in Euclidean distance; a mark for each row
+    // that overflowed float64; and, for the first row that a step rejects, its index, the step's kind, the number and
+    // the limit.
     py::tuple map(const Matrix& rows, const std::optional<Matrix>& errors, bool is_source, bool exactly,
                   bool counts_source, bool is_sparse, bool in_float32) const {
         const py::ssize_t n_columns = static_cast<py::ssize_t>(map_.n_columns);
@@ -89,7 +90,7 @@ class PyInputMap {
 
   private:
     const std::size_t n_features_;
-    std::vector<std::uint64_t> bytes_;  // the section, at a multiple of 8
+    std::vector<std::uint64_t> bytes_;  // the section, at an address that is a multiple of 8
     InputMapView map_{};
     std::vector<double> gains_;
 };

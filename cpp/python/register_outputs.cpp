@@ -15,7 +15,7 @@ namespace {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// Applies a section outputs to decision values, row by row, without the GIL.
+// Applies the section outputs to decision values, one row at a time, without holding the GIL.
 class PyOutputs {
   public:
     PyOutputs(const std::optional<py::bytes>& section, std::uint32_t task, std::uint32_t n_labels)
@@ -141,7 +141,7 @@ class PyOutputs {
 
     const Task task_;
     const std::size_t n_classes_;
-    std::vector<std::uint64_t> bytes_;  // the section, at a multiple of 8
+    std::vector<std::uint64_t> bytes_;  // the section, at an address that is a multiple of 8
     OutputsView outputs_{};
 };
 

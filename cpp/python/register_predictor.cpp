@@ -35,7 +35,8 @@ class PyPredictor {
             raise("InputError", "float32_unit is " + std::to_string(float32_unit) + ", expected 0 or 2**-24");
     }
 
-    // Rows answered by each stage since the predictor was created, and how many of them went straight to float64.
+    // Number of rows whose results came from each stage since the predictor was created, and number of these rows that
+    // went straight to float64.
     dispatch::StageCounts counts() const { return counts_; }
     std::uint64_t exact_count() const { return exact_count_; }
 
@@ -43,9 +44,9 @@ class PyPredictor {
 
     std::string target() const { return predictor_->kernels().name; }
 
-    // Returns the outputs in `want`, a sum of Want's bits: an array, or a tuple of arrays in the order of the bits.
-    // `values` names one of Values. With `as_part`, the rows are part of a large batch and get the numbers that they
-    // have in it.
+    // Returns the outputs in `want`, a sum of bits of Want, as an array or as a tuple of arrays in the order of the
+    // bits. `values` names an enumerator of Values. With `as_part`, the rows get the same numbers as they would as part
+    // of a large batch.
     py::object dense(const py::array& rows, int n_threads, int want, const std::string& values, bool as_part) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
@@ -76,9 +77,9 @@ class PyPredictor {
         raise("InputError", "indptr and indices must both be int32 or both be int64");
     }
 
-    // The documented fast path: one C-contiguous row. The GIL stays held, so the workspace has one user at a time.
-    // Returns the position of the label, or a regression's value; None for another layout or dtype, which Python
-    // converts.
+    // Predicts one C-contiguous row; this is the documented fast path. The GIL is held, so the workspace has one user
+    // at a time. Returns the position of the label, or a regression's value. Returns None for another layout or dtype,
+    // which Python code then converts.
     py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -102,10 +103,11 @@ class PyPredictor {
         return answer_of(value);
     }
 
-    // Does the same for a dict, a list or a tuple; None if the reader leaves the row to Python, or the row is at fault.
+    // Predicts one row that is a dict, a list or a tuple. Returns None if the row is faulty, or must be read by Python
+    // code.
     py::object one_of(const RowReader& reader, const py::object& row) {
         check_n_features(static_cast<py::ssize_t>(reader.n_columns()));
-        std::vector<double> numbers(reader.n_columns());  // local: hashing keys of a dict may run other threads
+        std::vector<double> numbers(reader.n_columns());  // local: hashing dict keys may run other threads
         double value = 0.0;
         Fault fault{};
         if (!reader.read(row.ptr(), numbers.data()) ||
@@ -120,11 +122,12 @@ class PyPredictor {
         return py::int_(static_cast<py::ssize_t>(value));
     }
 
-    // Type of an array's numbers; testing for py::array_t takes several times as long.
+    // Type of an array's numbers. Testing for py::array_t would take several times as long.
     enum class Reals { float32, float64, neither };
     static Reals reals_of(const py::array& array) {
         const py::dtype type = array.dtype();
-        // The native order, which artifacts require to be little-endian, is '=', or '<' after `newbyteorder`.
+        // NumPy writes the native byte order, which artifacts require to be little-endian, as '=', or as '<' after
+        // `newbyteorder`.
         if (type.byteorder() == '>') return Reals::neither;
         return type.num() == py::detail::npy_api::NPY_FLOAT_    ? Reals::float32
                : type.num() == py::detail::npy_api::NPY_DOUBLE_ ? Reals::float64
@@ -132,7 +135,7 @@ class PyPredictor {
     }
 
     struct Wanted {
-        int what;  // bits, in the order of for_outputs
+        int what;  // bits of Want, in the order of for_outputs
         Values values;
         bool as_part;
     };
@@ -144,7 +147,7 @@ class PyPredictor {
         raise("InputError", "values must be promised, settled or exact, not " + name);
     }
 
-    // Raises the error of a faulty row or request.
+    // Raises the error for a faulty row or request.
     static void raise_if_at_fault(Status status, const Fault& fault) {
         const std::string row = "row " + std::to_string(fault.row) + ": ";
         switch (status) {
@@ -168,7 +171,7 @@ class PyPredictor {
 
     std::unique_ptr<dispatch::Predictor> prepared_for(const TargetTable& kernels) const {
         try {
-            py::gil_scoped_release release;  // preparing a large model takes a while
+            py::gil_scoped_release release;  // preparing a large model takes time
             return std::make_unique<dispatch::Predictor>(artifact_->opened(), kernels);
         } catch (const dispatch::ArtifactError& error) {
             raise("ArtifactError", error.what());
@@ -273,7 +276,7 @@ class PyPredictor {
         return results.to_python();
     }
 
-    // The wording that users of scikit-learn know, with the position.
+    // Uses scikit-learn's wording, and adds the position of the value.
     template <class Rows>
     [[noreturn]] void raise_not_finite(const Rows& rows) const {
         const ModelView& model = predictor_->model();
@@ -305,7 +308,7 @@ py::list target_names() {
 }  // namespace
 
 void register_predictor(py::module_& module) {
-    module.def("runnable_targets", target_names, "Names of the targets this machine can run, fastest first.");
+    module.def("runnable_targets", target_names, "Names of the targets that this machine can run, fastest first.");
     py::class_<PyPredictor>(module, "Predictor")
         .def(py::init<std::shared_ptr<PyArtifact>, const std::optional<std::string>&, double>(),
              py::arg("artifact").none(false), py::arg("target") = py::none(), py::kw_only(),

@@ -13,7 +13,7 @@ namespace approxsvm::python {
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr long long largest_exact = 1LL << 53;  // float64 represents all integers up to this
+constexpr long long largest_exact = 1LL << 53;  // float64 represents all integers up to this one
 
 // Reads a row into an array of shape (1, n_columns), or returns None.
 template <class Read>
@@ -138,7 +138,7 @@ bool RowReader::read_value(const Column& column, PyObject* value, double& out) c
         out = PyFloat_AS_DOUBLE(value);
         return !(column.refuses_nan && std::isnan(out));
     }
-    if (PyLong_Check(value)) {  // includes bool
+    if (PyLong_Check(value)) {  // a bool is also an int
         if (!PyLong_CheckExact(value) && !PyBool_Check(value)) return false;
         int beyond = 0;
         const long long whole = PyLong_AsLongLongAndOverflow(value, &beyond);

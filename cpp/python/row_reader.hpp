@@ -1,6 +1,6 @@
-// Converts raw rows of Python values to numbers. Texts are looked up in the artifact without intermediate arrays of
-// objects. Anything but plain numbers, strings and None is left to approxsvm/frames/columns.py, which has the rules for
-// all values: the functions then return false.
+// Converts raw rows of Python values to numbers. Strings are looked up in the artifact without intermediate arrays of
+// objects. The functions return false for values other than plain numbers, strings and None;
+// approxsvm/frames/columns.py then converts the row, because it has the rules for all values.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -20,19 +20,20 @@ class RowReader {
     enum class Role { unused, number, looked_up, text };
 
     // Each column is (name, role, code of a missing value or None if it is rejected, codes that the source rejects). In
-    // columns of numbers, the code of None, or NaN, says that the source tells this value from the missing one.
-    // `by_column`: ignore further names. `has_names`: names come from the source, instead of f0, f1, ...
-    // `needs_real`: leave rows of only integers or bools to Python, because of their dtype.
+    // numeric columns, a code for None or NaN means that the source distinguishes this value from the missing value. If
+    // `by_column`, further names are ignored. If `has_names`, the names come from the source instead of being f0, f1,
+    // ... If `needs_real`, Python code converts rows of only integers or bools, because of their dtype.
     RowReader(std::shared_ptr<PyArtifact> artifact, const pybind11::list& columns, bool by_column, bool has_names,
               bool needs_real);
 
     std::size_t n_columns() const { return columns_.size(); }
-    // Reads a dict, a list or a tuple, of exactly these types, into n_columns() numbers.
+    // Reads a dict, list or tuple (no subclasses) into n_columns() numbers.
     bool read(PyObject* row, double* out) const;
-    // Reads a row of a table, a list with a value per column. With `none_is_null`, None is the source's missing value,
-    // as in tables with a single kind of missing values.
+    // Reads a row of a table: a list with one value per column. With `none_is_null`, None is the source's missing
+    // value, as in tables with a single kind of missing value.
     bool read_row_of_table(const pybind11::list& values, bool none_is_null, double* out) const;
-    // Reads a column of a table, a list or a one-dimensional array of objects; `out` is contiguous and as long.
+    // Reads a column of a table, a list or a one-dimensional array of objects; `out` is contiguous and has the same
+    // length.
     bool fill(std::size_t column, const pybind11::object& values, pybind11::array_t<double> out,
               bool none_is_null) const;
 
@@ -47,7 +48,7 @@ class RowReader {
 
     bool read_sequence(PyObject* const* items, std::size_t n, double* out) const;
     bool read_mapping(PyObject* row, double* out) const;
-    // Whether further keys may be ignored: they must be strings, like column names.
+    // Whether further keys of a dict may be ignored: the keys must be strings, like column names.
     bool further_keys_are_fine(PyObject* row) const;
     bool read_cell(const Column& column, PyObject* value, bool none_is_null, double& out) const;
     bool read_value(const Column& column, PyObject* value, double& out) const;

@@ -1,4 +1,4 @@
-// The C interface: handles, codes and buffers around a model. No exception leaves it.
+// The C interface wraps a model in handles, status codes and buffers. No exception leaves these functions.
 #define APPROXSVM_BUILDING
 #include "approxsvm.h"
 
@@ -27,7 +27,7 @@
 using namespace approxsvm;
 
 struct approxsvm_model {
-    Memory bytes;  // the artifact
+    Memory bytes;  // the bytes of the artifact
     OpenedModel opened;
 };
 
@@ -74,7 +74,7 @@ approxsvm_status succeed(approxsvm_error* error) {
 
 constexpr char no_memory[] = "out of memory";
 
-// Returns the result of act(), with its exceptions turned into codes.
+// Returns the result of act(), or the status code for an exception that act() throws.
 template <class Act>
 approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 #if defined(__cpp_exceptions)
@@ -82,7 +82,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
         return act();
     } catch (const std::bad_alloc&) {
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
-    } catch (const std::length_error&) {  // larger than any vector
+    } catch (const std::length_error&) {  // the size exceeds that of the largest possible vector
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
     } catch (const TargetError& failure) {
         return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
@@ -97,7 +97,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 
 // --- opening
 
-// Opens bytes that were copied or read into a new model.
+// Opens a new model whose bytes were copied or read.
 approxsvm_status open_model(const char* name, std::unique_ptr<approxsvm_model> opened, approxsvm_model** model,
                             approxsvm_error* error) {
     bool out_of_memory = false;
@@ -117,7 +117,7 @@ struct CloseFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-// Opens a file; the path is UTF-8, also on Windows.
+// Opens a file whose path is in UTF-8, also on Windows.
 std::FILE* open_to_read(const char* path) {
 #if defined(_WIN32)
     return ::_wfopen(std::filesystem::u8path(path).c_str(), L"rb");
@@ -126,7 +126,7 @@ std::FILE* open_to_read(const char* path) {
 #endif
 }
 
-// Reads all bytes of a file; false sets errno.
+// Reads all bytes of a file; if it returns false, errno is set.
 bool read_file(const char* path, Memory& bytes) {
     const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(path));
     if (!file) return false;
@@ -140,13 +140,13 @@ bool read_file(const char* path, Memory& bytes) {
     }
 }
 
-// The view for functions that only inspect a model; null counts as an empty model.
+// Returns the view for functions that only inspect a model; a null pointer counts as an empty model.
 const ModelView& view_of(const approxsvm_model* model) {
     static constexpr ModelView nothing{};
     return model == nullptr ? nothing : model->opened.view();
 }
 
-// Copies at most size - 1 bytes and a 0; returns the full length.
+// Copies at most size - 1 bytes of a string and a terminating 0; returns the length of the whole string.
 std::size_t copied(std::string_view whole, char* text, std::size_t size) {
     if (text != nullptr && size > 0) {
         const std::size_t n = whole.size() < size ? whole.size() : size - 1;
@@ -158,7 +158,7 @@ std::size_t copied(std::string_view whole, char* text, std::size_t size) {
 
 // --- rows
 
-// Converts a status other than ok to a code, with the row in the error.
+// Converts a status other than ok to a status code, and stores the faulty row in the error.
 template <class Rows>
 approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const ModelView& model, Status status,
                            const Fault& fault) {
@@ -187,9 +187,9 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
     return code;
 }
 
-// --- answers
+// --- predictions
 
-// Copies the caller's request, which may be shorter than ours, over an empty one.
+// Copies the caller's request into an empty request. The caller's struct may be shorter than this version's.
 bool read_request(const approxsvm_request* given, approxsvm_request& request) {
     // The first version of the struct ends with certified_size.
     constexpr std::size_t first_size = offsetof(approxsvm_request, certified_size) + sizeof(std::size_t);
@@ -200,7 +200,7 @@ bool read_request(const approxsvm_request* given, approxsvm_request& request) {
            request.n_threads >= 0;
 }
 
-// Names the first buffer that is too small, and both sizes.
+// Reports the first buffer that is too small, with its size and the required size.
 approxsvm_status fail_by_size(approxsvm_error* error, const Evaluation& out, const ModelView& model,
                               std::size_t n_rows) {
     approxsvm_status status = APPROXSVM_OK;
@@ -298,7 +298,7 @@ approxsvm_status read_record(const ModelView& model, const approxsvm_field* fiel
         if (!is_unread(row[j])) return wrong_field(error, k, name, "another field has this name");
         const ColumnTexts texts = texts_of(model, j);
         const char* why = read_field(fields[k], texts, texts.ends != nullptr, row[j]);
-        // A column that the model ignores may hold texts; only such columns take infinity.
+        // A column that the model ignores may hold strings; only such columns accept infinity.
         if (why != nullptr && !(fields[k].kind == APPROXSVM_TEXT && takes(model, j, HUGE_VAL)))
             return wrong_field(error, k, name, why);
     }

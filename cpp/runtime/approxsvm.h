@@ -1,4 +1,4 @@
-/* approxsvm for programs in C, and in every language that calls C: predictions of a compiled kernel machine. Opening a
+/* approxsvm for programs in C, and in every language that calls C: predict with a compiled kernel machine. Opening a
  * model chooses the fastest engine that this machine can run.
  *
  *     approxsvm_model *model;
@@ -9,13 +9,13 @@
  *     if (approxsvm_predict_f32(model, rows, rows_size, labels, labels_size, &error) != APPROXSVM_OK) ...
  *     approxsvm_close(model);
  *
- * Rows are in the source model's raw format: an artifact of a pipeline scales and projects them itself. An open model
- * never changes: any number of threads may use it at once. No function throws, exits or prints. Buffers belong to the
- * caller. Each has a size in elements; if one is too small, the call fails before anything is written. After an error
- * the contents of the buffers are undefined. `error` may always be null.
+ * Rows are in the source model's raw format, because a pipeline's artifact scales and projects the rows itself. An open
+ * model never changes, so any number of threads may use the model at once. No function throws, exits or prints. Buffers
+ * belong to the caller. Each buffer has a size in elements; if a buffer is too small, the call fails before anything is
+ * written. After an error the contents of the buffers are undefined. `error` may always be null.
  *
  * An open model takes a few dozen KB in addition to the artifact, and 12 bytes per number of the support vectors. Calls
- * of one thread do not allocate unless another thread is inside a call with the same model.
+ * on one thread do not allocate memory unless another thread is executing a call with the same model.
  *
  * These declarations are stable: a later version may add functions, codes, and fields at the end of approxsvm_request.
  * An incompatible change raises APPROXSVM_ABI_VERSION, which is part of the library's name.
@@ -48,16 +48,17 @@ typedef int32_t approxsvm_status;
 enum {
     APPROXSVM_OK = 0,
 
-    APPROXSVM_INVALID_ARGUMENT = 1, /* a null pointer, or an invalid request */
+    APPROXSVM_INVALID_ARGUMENT = 1, /* an argument is a null pointer, or the request is invalid */
     APPROXSVM_OUT_OF_MEMORY = 2,
     APPROXSVM_UNREADABLE_FILE = 3,
-    APPROXSVM_BAD_TARGET = 4, /* APPROXSVM_TARGET in the environment names a target that cannot run here */
+    APPROXSVM_BAD_TARGET = 4, /* the environment variable APPROXSVM_TARGET names a target that cannot run on this
+                                 machine */
     APPROXSVM_INTERNAL = 5,   /* an internal error of this library */
 
     /* the artifact */
-    APPROXSVM_TRUNCATED = 10,           /* fewer bytes than the header or the section table needs */
-    APPROXSVM_BAD_MAGIC = 11,           /* not an artifact */
-    APPROXSVM_UNSUPPORTED_VERSION = 12, /* of the format */
+    APPROXSVM_TRUNCATED = 10,           /* there are fewer bytes than the header or the section table needs */
+    APPROXSVM_BAD_MAGIC = 11,           /* the bytes are not an artifact */
+    APPROXSVM_UNSUPPORTED_VERSION = 12, /* the version of the format is unsupported */
     APPROXSVM_SIZE_MISMATCH = 13,
     APPROXSVM_CHECKSUM_MISMATCH = 14,
     APPROXSVM_BAD_HEADER = 15,
@@ -65,40 +66,40 @@ enum {
     APPROXSVM_BAD_COEFFICIENT = 17,
     APPROXSVM_BAD_LABELS = 18,
     APPROXSVM_BAD_SUPPORT_VECTORS = 19,
-    APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the one that compiled the model */
+    APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the machine that compiled the model */
 
-    /* a row, whose number is in the error */
-    APPROXSVM_NOT_FINITE = 30,       /* NaN or infinity in a column that the model uses */
-    APPROXSVM_UNSORTED_INDICES = 31, /* columns of a sparse row must ascend strictly */
-    APPROXSVM_MAP_OVERFLOW = 32,     /* scaling goes beyond float64; found: the row's largest number */
-    APPROXSVM_BEYOND_FLOAT64 = 33,   /* the value, or a term of it, exceeds float64 */
+    /* errors in a row; the error's `row` is its number */
+    APPROXSVM_NOT_FINITE = 30,       /* a column that the model uses contains NaN or infinity */
+    APPROXSVM_UNSORTED_INDICES = 31, /* the columns of a sparse row are not strictly increasing */
+    APPROXSVM_MAP_OVERFLOW = 32,     /* scaling overflows float64; found: the row's largest number */
+    APPROXSVM_BEYOND_FLOAT64 = 33,   /* the value, or one of its terms, overflows float64 */
     APPROXSVM_BEYOND_TOLERANCE = 34, /* the bound exceeds the requested tolerance; found: bound, expected: tolerance */
-    APPROXSVM_UNKNOWN_FEATURE = 35,  /* in a sparse row for a pipeline */
-    APPROXSVM_OUTSIDE_DOMAIN = 36,   /* a step of the pipeline rejects a number, such as log(-1);
+    APPROXSVM_UNKNOWN_FEATURE = 35,  /* a sparse row for a pipeline has an unknown column */
+    APPROXSVM_OUTSIDE_DOMAIN = 36,   /* a step of the pipeline rejects a number, as for log(-1);
                                         found: the number, expected: the limit in the message */
 
-    /* the call */
+    /* errors in the call */
     APPROXSVM_BUFFER_TOO_SMALL = 40,
-    APPROXSVM_WRONG_ROW_SIZE = 41, /* the size is not a multiple of n_features */
-    APPROXSVM_BAD_ROW_STARTS = 42, /* do not ascend, or exceed the numbers given */
-    APPROXSVM_NO_LABELS = 43,      /* a regression has none */
-    APPROXSVM_NO_VALUES = 44,      /* ensembles that average probabilities or vote have none */
+    APPROXSVM_WRONG_ROW_SIZE = 41, /* the number of elements is not a multiple of n_features */
+    APPROXSVM_BAD_ROW_STARTS = 42, /* row_starts decreases, or exceeds the number of values */
+    APPROXSVM_NO_LABELS = 43,      /* a regression has no labels */
+    APPROXSVM_NO_VALUES = 44,      /* ensembles that average probabilities or vote have no values */
     APPROXSVM_NO_PROBABILITIES = 45,
-    APPROXSVM_NO_EXACT_VALUES = 46, /* an approximate model has none */
+    APPROXSVM_NO_EXACT_VALUES = 46, /* an approximate model has no exact values */
     APPROXSVM_WRONG_FIELD = 47      /* a record has a field that the model does not take */
 };
 
 typedef struct approxsvm_error {
     approxsvm_status status;
-    int64_t row;            /* the faulty row, from 0; -1 if there is none */
-    double found, expected; /* set by the codes that name them; else 0 */
-    char message[240];      /* a line in lower case, ended by 0 */
+    int64_t row;            /* the index of the faulty row, from 0; -1 if no row is at fault */
+    double found, expected; /* numbers described with the codes; 0 for other codes */
+    char message[240];      /* a line in lower case, terminated by 0 */
 } approxsvm_error;
 
-/* The meaning of a code; never null. */
+/* Returns the meaning of a status code; never null. */
 APPROXSVM_API const char* approxsvm_status_text(approxsvm_status status);
 
-/* The version of the library, such as "0.1.0"; and the APPROXSVM_ABI_VERSION that it was built with. */
+/* Return the library's version, such as "0.1.0", and the APPROXSVM_ABI_VERSION with which the library was built. */
 APPROXSVM_API const char* approxsvm_version(void);
 APPROXSVM_API uint32_t approxsvm_abi_version(void);
 
@@ -106,26 +107,27 @@ APPROXSVM_API uint32_t approxsvm_abi_version(void);
 
 typedef struct approxsvm_model approxsvm_model;
 
-/* Opens an artifact: validates all of its bytes, and replays its check rows on this machine. Afterwards the file may be
- * changed or removed; bytes in memory are copied and may be freed. The path is UTF-8, also on Windows. After an error
- * *model is null. */
+/* Open an artifact: validate all bytes of the artifact, and replay its check rows on this machine. Afterwards the file
+ * may be changed or removed; bytes in memory are copied and may be freed. The path is UTF-8, also on Windows. After an
+ * error *model is null. */
 APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                                     approxsvm_error* error);
-/* Closes a model that no thread uses any longer; ignores null. */
+/* Closes a model that no thread uses any longer; ignores a null pointer. */
 APPROXSVM_API void approxsvm_close(approxsvm_model* model);
 
 enum { APPROXSVM_CLASSIFICATION = 0, APPROXSVM_REGRESSION = 1, APPROXSVM_ONE_CLASS = 2 };
 enum { APPROXSVM_APPROXIMATE = 0, APPROXSVM_CERTIFIED = 1, APPROXSVM_EXACT = 2, APPROXSVM_ENSEMBLE = 3 };
 
-/* A null model has no features, labels or texts: sizes are 0, texts are empty, task and mode are -1. */
+/* A null model has no features, labels or strings: its sizes are 0, its strings are empty, and its task and mode are
+   -1. */
 APPROXSVM_API int32_t approxsvm_task(const approxsvm_model* model);
 APPROXSVM_API int32_t approxsvm_mode(const approxsvm_model* model);
-APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);  /* of a raw row */
-APPROXSVM_API size_t approxsvm_n_labels(const approxsvm_model* model);    /* 0 for a regression */
-APPROXSVM_API size_t approxsvm_n_targets(const approxsvm_model* model);   /* labels of a row: 1 where not of several */
-APPROXSVM_API size_t approxsvm_n_decisions(const approxsvm_model* model); /* values of a row */
-APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* of a row; 0: none */
+APPROXSVM_API size_t approxsvm_n_features(const approxsvm_model* model);      /* number of features of a raw row */
+APPROXSVM_API size_t approxsvm_n_labels(const approxsvm_model* model);        /* number of labels; 0 for a regression */
+APPROXSVM_API size_t approxsvm_n_targets(const approxsvm_model* model);       /* number of labels per row */
+APPROXSVM_API size_t approxsvm_n_decisions(const approxsvm_model* model);     /* number of values per row */
+APPROXSVM_API size_t approxsvm_n_probabilities(const approxsvm_model* model); /* probabilities per row */
 APPROXSVM_API const char* approxsvm_target(const approxsvm_model* model);     /* "avx512", "avx2", "neon", "baseline" */
 
 enum { APPROXSVM_LABEL_NONE = 0, APPROXSVM_LABEL_INT64 = 1, APPROXSVM_LABEL_FLOAT64 = 2, APPROXSVM_LABEL_TEXT = 3 };
@@ -133,79 +135,83 @@ typedef struct approxsvm_label {
     int32_t kind;
     int64_t integer;
     double real;
-    const char* text; /* UTF-8 without a 0 at its end, the model's own; null where the label is a number */
+    const char* text; /* UTF-8 without a terminating 0, in the model's memory; null if the label is a number */
     size_t text_size;
 } approxsvm_label;
 
-/* The label at a position; 1 and -1 for a one-class model. Beyond the last label, kind is APPROXSVM_LABEL_NONE. */
+/* Stores the label at a position; a one-class model has the labels 1 and -1. Beyond the last label, `kind` is
+   APPROXSVM_LABEL_NONE. */
 APPROXSVM_API void approxsvm_label_at(const approxsvm_model* model, size_t position, approxsvm_label* label);
 
-/* The label as text, cut to size - 1 bytes and a 0. Returns the length of the whole text without the 0, as snprintf. */
+/* Writes the label as a string, cut to size - 1 bytes, and a terminating 0. Returns the length of the whole string
+   without the 0, like snprintf. */
 APPROXSVM_API size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size);
 
-/* The code of a text (UTF-8, arbitrary bytes) in a row, for columns of texts, such as categories of a pipeline's
- * encoders. -1 for a text that the model does not know: a row with it is rejected if the source rejects it. A null
- * pointer is a missing value. */
+/* Returns the number that encodes a string (UTF-8, arbitrary bytes) in rows, for string columns, such as categories of
+ * a pipeline's encoders. The code is -1 for a string that the model does not know; a row with this code is rejected if
+ * the source rejects unknown strings. A null pointer is a missing value. */
 APPROXSVM_API double approxsvm_category_code(const approxsvm_model* model, size_t column, const char* text,
                                              size_t text_size);
-/* The text of a code, as approxsvm_label_text; and the number of a column's codes, which start at 0; none if the column
- * holds numbers. */
+/* Write the string of a code, like approxsvm_label_text, and return the number of a column's codes. Codes start at 0; a
+ * numeric column has no codes. */
 APPROXSVM_API size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text,
                                              size_t size);
 APPROXSVM_API size_t approxsvm_n_categories(const approxsvm_model* model, size_t column);
 
-/* The name of a column, as approxsvm_label_text; empty if the source was fitted without names. */
+/* Writes the name of a column, like approxsvm_label_text. The name is empty if the source was fitted without names. */
 APPROXSVM_API size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char* name, size_t size);
 
-/* A field of a record, such as a member of a JSON object. A missing field stands for the source's missing value. */
+/* A field of a record, such as a member of a JSON object. APPROXSVM_MISSING stands for the source's missing value. */
 enum { APPROXSVM_MISSING = 0, APPROXSVM_NUMBER = 1, APPROXSVM_TEXT = 2 };
 typedef struct approxsvm_field {
-    const char* name; /* of a column, UTF-8; null in records whose fields are in the order of the columns */
+    const char* name; /* name of a column in UTF-8; null in records whose fields are in the order of the columns */
     size_t name_size;
     int32_t kind;
     double number;
-    const char* text; /* UTF-8 */
+    const char* text; /* string in UTF-8 */
     size_t text_size;
 } approxsvm_field;
 
 /* Converts a record to a raw row of n_features numbers for approxsvm_evaluate_f64 and approxsvm_predict_f64. Columns
- * without a field hold missing values; evaluation rejects them if the source does. The error APPROXSVM_WRONG_FIELD
- * reports an unknown or repeated name, a text in a column of numbers that the model uses, or a number in a column of
- * texts. */
+ * without a field hold missing values; evaluation rejects missing values if the source does. The error
+ * APPROXSVM_WRONG_FIELD reports an unknown or repeated name, a string in a numeric column that the model uses, or a
+ * number in a string column. */
 APPROXSVM_API approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields,
                                                        size_t n_fields, double* row, size_t row_size,
                                                        approxsvm_error* error);
 
-/* --- answers */
+/* --- predictions */
 
-/* Which values and bounds to compute. Labels do not depend on it. */
+/* The kind of values and bounds to compute. Labels do not depend on this choice. */
 enum {
-    APPROXSVM_PROMISED = 0, /* within the tolerance requested at compilation; else the source model's own */
-    APPROXSVM_SETTLED = 1,  /* of the stage that settled the label: cheap, and only as close as their bounds say */
+    APPROXSVM_PROMISED = 0, /* values within the tolerance requested at compilation; without a tolerance, the source
+                               model's values */
+    APPROXSVM_SETTLED = 1,  /* values of the stage that determined the label: cheap, but no closer to the exact values
+                               than their bounds */
     APPROXSVM_EXACT_VALUES = 2
 };
 
 /* The outputs to compute and their buffers; a null pointer skips an output. Begin with
- * `approxsvm_request request = APPROXSVM_REQUEST;`. A positive value favours the first label of the model, or of a pair
- * of labels (0, 1), (0, 2), ...; |value - exact value| never exceeds its bound. Probabilities are in the order of the
- * labels. */
+ * `approxsvm_request request = APPROXSVM_REQUEST;`. A positive value favours the first label of the model, or the first
+ * label of a pair (0, 1), (0, 2), ...; |value - exact value| never exceeds the value's bound. Probabilities are in the
+ * order of the labels. */
 typedef struct approxsvm_request {
     size_t struct_size; /* sizeof(approxsvm_request) */
     int32_t values_kind;
-    int32_t n_threads; /* most threads to use; 0 and 1: the caller's thread alone */
+    int32_t n_threads; /* maximum number of threads; for 0 and 1, only the caller's thread */
 
     uint32_t* labels; /* positions of labels, n_targets for each row */
     size_t labels_size;
-    double* values; /* n_decisions for each row */
+    double* values; /* values, n_decisions for each row */
     size_t values_size;
     double* bounds;
     size_t bounds_size;
-    double* probabilities; /* n_probabilities for each row */
+    double* probabilities; /* probabilities, n_probabilities for each row */
     size_t probabilities_size;
     double* probability_bounds;
     size_t probability_bounds_size;
-    uint8_t* certified; /* n_targets for each row: 1 where the first stage proves the label, or of a regression keeps
-                           the tolerance; does not depend on the other outputs and values_kind */
+    uint8_t* certified; /* certificates, n_targets for each row: 1 where the first stage proves the label, or keeps the
+                           tolerance of a regression; does not depend on the other outputs and values_kind */
     size_t certified_size;
 } approxsvm_request;
 
@@ -220,8 +226,8 @@ APPROXSVM_API approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* mod
                                                       approxsvm_error* error);
 
 /* Sparse rows (CSR): row i has values[k] in column columns[k], row_starts[i] <= k < row_starts[i + 1], with ascending
- * columns that start at 0; row_starts has n_rows + 1 elements. A column unknown to the model counts as in LIBSVM, but
- * is an error for a pipeline. Indices have 32 or 64 bits. */
+ * columns that start at 0; row_starts has n_rows + 1 elements. A column that the model does not know is treated as in
+ * LIBSVM, but is an error for a pipeline. Indices have 32 or 64 bits. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f32(const approxsvm_model* model, const float* values,
                                                           const int32_t* columns, size_t n_values,
                                                           const int32_t* row_starts, size_t n_rows,
@@ -239,7 +245,7 @@ APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f64_i64(const approxsvm_mo
                                                               const int64_t* row_starts, size_t n_rows,
                                                               const approxsvm_request* request, approxsvm_error* error);
 
-/* Computes only labels, on the caller's thread. */
+/* Compute only labels, on the caller's thread. */
 APPROXSVM_API approxsvm_status approxsvm_predict_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
                                                      uint32_t* labels, size_t labels_size, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_predict_f64(const approxsvm_model* model, const double* rows, size_t rows_size,

@@ -11,21 +11,22 @@
  *     model.close();
  *
  * Rows are in the source model's raw format, before any scaling: arrays of numbers, or a Float32Array or Float64Array
- * with the rows concatenated. Model.rowOfRecord() makes one from named fields, also texts. An error of the library is thrown as an ApproxsvmError with the library's message; it
- * changes nothing, and the model remains usable.
+ * with the rows concatenated. Model.rowOfRecord() makes a row from named fields, including strings. An error of the
+ * library is thrown as an ApproxsvmError with the library's message; a failed call changes nothing, and the model
+ * remains usable.
  */
 
 const TASKS = ["classification", "regression", "one-class"];
 const MODES = ["approximate", "certified", "exact", "ensemble"];
 const VALUES = { promised: 0, settled: 1, exact: 2 };
 
-// Structs of approxsvm.h, in bytes, with pointers and sizes of four.
+// Structs of approxsvm.h, with sizes and offsets in bytes; a pointer and a size_t have four bytes.
 const ERROR = { size: 272, status: 0, row: 8, message: 32 };
 const LABEL = { size: 32, kind: 0, integer: 8, real: 16, text: 24, textSize: 28 };
 const FIELD = { size: 32, name: 0, nameSize: 4, kind: 8, number: 16, text: 24, textSize: 28 };
 const REQUEST = { size: 60, kind: 4, threads: 8, answers: 12 };
 
-// The answers of a request, in order: their array type, and how many numbers a row has.
+// The outputs of a request, in order, each with its array type and its number of elements per row.
 const ANSWERS = {
   labels: [Uint32Array, (model) => model.nTargets],
   values: [Float64Array, (model) => model.nDecisions],
@@ -35,7 +36,7 @@ const ANSWERS = {
   certified: [Uint8Array, (model) => model.nTargets],
 };
 
-/** An error of the library. `code` is its APPROXSVM_... number, `row` the row at fault, or -1. */
+/** An error of the library. `code` is the error's APPROXSVM_... number, and `row` is the faulty row or -1. */
 export class ApproxsvmError extends Error {
   constructor(message, code, row) {
     super(message);
@@ -62,7 +63,7 @@ export async function loadRuntime(source) {
   return new Runtime(exports);
 }
 
-/** The library with its own memory. Models of one runtime share it; each worker needs its own. */
+/** The library with its own memory. Models of one runtime share this memory; each worker needs its own runtime. */
 export class Runtime {
   #library;
 
@@ -85,12 +86,12 @@ export class Runtime {
   }
 }
 
-/** An open model. It holds memory until close(), or the end of its `using` block. */
+/** An open model. A model holds memory until close(), or the end of its `using` block. */
 export class Model {
   #library;
   #handle;
 
-  /** Use Runtime.open(). */
+  /** Internal; use Runtime.open(). */
   constructor(library, bytes) {
     const artifact = ArrayBuffer.isView(bytes) ? bytes : isBuffer(bytes) ? new Uint8Array(bytes) : null;
     if (artifact === null)
@@ -112,22 +113,23 @@ export class Model {
     this.mode = MODES[of("mode")];
     /** Number of values in a row. */
     this.nFeatures = of("n_features");
-    /** Number of labels per row: 1, or one for each of several targets. */
+    /** Number of labels per row: one for each target. */
     this.nTargets = of("n_targets");
-    /** Number of decision values per row: one for each pair of several classes; 0 if probabilities are averaged. */
+    /** Number of decision values per row: one for each pair if there are several classes; 0 if probabilities are
+       averaged. */
     this.nDecisions = of("n_decisions");
-    /** Number of probabilities per row, in the order of `labels`; 0 for none. */
+    /** Number of probabilities per row, in the order of `labels`; 0 if there are none. */
     this.nProbabilities = of("n_probabilities");
     /**
-     * All labels, numbers or strings, in the model's order; 1 and -1 for one-class models, none for regressions. Whole
-     * numbers from 2^53 on are BigInts; if one is beyond int64, all are strings of their digits.
+     * All labels (numbers or strings) in the model's order; 1 and -1 for one-class models, none for regressions.
+     * Integers from 2^53 on are BigInts; if an integer is beyond int64, all labels are strings of digits.
      */
     this.labels = Object.freeze(Array.from({ length: of("n_labels") }, (_, position) => this.#label(position)));
     Object.freeze(this);
   }
 
   /**
-   * The label of each row, nTargets of them; the value of a regression.
+   * The nTargets labels of each row, or the values of a regression.
    * @param {number[][] | Float32Array | Float64Array} rows
    * @returns {(number | string | bigint)[]}
    */
@@ -137,7 +139,8 @@ export class Model {
   }
 
   /**
-   * Decision values, nDecisions for each row, positive for the first of `labels`, or of a pair (0, 1), (0, 2), ...
+   * Decision values, nDecisions for each row; a positive value favours the first of `labels`, or the first label of a
+   * pair (0, 1), (0, 2), ...
    * @returns {Float64Array}
    */
   decisionValues(rows) {
@@ -153,12 +156,13 @@ export class Model {
   }
 
   /**
-   * Several answers at once.
+   * Several outputs at once.
    * @param {number[][] | Float32Array | Float64Array} rows
-   * @param {object} wanted true for each of: labels; values and bounds, |value - exact value| <= bound; probabilities
-   *   and probabilityBounds; certified, 1 for rows whose label the first stage proves, whatever else is wanted. `kind`
-   *   selects the values: "promised", "settled" (cheap, within their bounds) or "exact".
-   * @returns {object} an array for each, with the rows concatenated
+   * @param {object} wanted fields that are true for the wanted outputs: labels; values and bounds, |value - exact
+   *   value| <= bound; probabilities and probabilityBounds; certified, which is 1 for rows whose label the first stage
+   *   proves, regardless of the other outputs. `kind` selects the values: "promised", "settled" (cheap, within their
+   *   bounds) or "exact".
+   * @returns {object} an array for each wanted output, with the rows concatenated
    */
   evaluate(rows, wanted) {
     const { kind = "promised", ...answers } = wanted;
@@ -191,9 +195,9 @@ export class Model {
 
   /**
    * Converts a record, such as a parsed line of JSON, to a raw row for the other functions, as approxsvm_row_of_record
-   * does. Use it for models with columns of texts.
-   * @param {object | Array} record fields by the names of the columns, in any order; an array has all columns, in order.
-   *   A field is a number, a string, or null or undefined for a missing value.
+   * does. Use this function for models with string columns.
+   * @param {object | Array} record the fields by column name, in any order; an array has all columns, in order. A field
+   *   is a number, a string, or null or undefined for a missing value.
    * @returns {Float64Array} nFeatures numbers
    */
   rowOfRecord(record) {
@@ -225,7 +229,7 @@ export class Model {
     });
   }
 
-  /** Frees the memory. The model cannot be used afterwards. */
+  /** Frees the model's memory. The model cannot be used afterwards. */
   close() {
     this.#library.functions.approxsvm_close(this.#handle);
     this.#handle = 0;
@@ -252,7 +256,7 @@ export class Model {
 }
 if (Symbol.dispose) Model.prototype[Symbol.dispose] = Model.prototype.close;
 
-// The type of a value for messages: its class, or "string", "null", ...
+// Returns the type of a value for messages: its class, or "string", "null", ...
 function nameOf(value) {
   return value === null ? "null" : (typeof value === "object" && value.constructor?.name) || typeof value;
 }
@@ -261,7 +265,7 @@ function isBuffer(value) {
   return value instanceof ArrayBuffer || (typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer);
 }
 
-// Concatenates rows.
+// Concatenates rows into one array.
 function flat(rows, nFeatures) {
   if (rows instanceof Float32Array || rows instanceof Float64Array) return rows;
   if (!Array.isArray(rows))
@@ -280,12 +284,12 @@ class Library {
     this.functions = functions;
   }
 
-  // A view of the current memory, which the library's allocations may move.
+  // Returns a view of the current memory; the library's allocations may move the memory.
   view(View, at, length) {
     return new View(this.functions.memory.buffer, at, length);
   }
 
-  // Returns the result of use(take); take(bytes) allocates memory until then.
+  // Returns the result of use(take). take(bytes) allocates memory, which is freed when use() returns.
   borrow(use) {
     const taken = [];
     try {
@@ -300,7 +304,7 @@ class Library {
     }
   }
 
-  // Copies a string as UTF-8; returns its position and number of bytes.
+  // Copies a string as UTF-8; returns the copy's position and number of bytes.
   copy(take, string) {
     const bytes = new TextEncoder().encode(string);
     const at = take(bytes.length);
@@ -319,7 +323,7 @@ class Library {
     });
   }
 
-  // Reads UTF-8, up to a 0 if no size is given.
+  // Reads a UTF-8 string, up to a 0 if no size is given.
   text(at, nBytes) {
     at >>>= 0;
     const bytes = new Uint8Array(this.functions.memory.buffer, at);

@@ -1,4 +1,4 @@
-// approxsvm for C++ programs that link the library: a thin wrapper of approxsvm.h that compiles quickly.
+// approxsvm for C++ programs that link the library: a thin wrapper around approxsvm.h that compiles quickly.
 //
 //     approxsvm::runtime::Model model;
 //     approxsvm::runtime::Error error;
@@ -26,8 +26,8 @@ namespace runtime {
 
 using Error = approxsvm_error;
 
-// Start and number of elements of the caller's memory. Vectors, arrays and std::span convert implicitly; an empty one
-// skips an output.
+// Address and number of elements of the caller's memory. Vectors, arrays and std::span convert implicitly; an empty
+// span skips an output.
 template <class T>
 struct Span {
     T* data = nullptr;
@@ -68,7 +68,7 @@ class Model {
     }
     ~Model() { approxsvm_close(model_); }
 
-    // Closes the model that was open, if any.
+    // Opens a model, and closes the previous one, if any.
     approxsvm_status open(const char* path, Error* error = nullptr) {
         reset();
         return approxsvm_open_file(path, &model_, error);
@@ -89,13 +89,13 @@ class Model {
     std::size_t n_decisions() const { return approxsvm_n_decisions(model_); }
     std::size_t n_probabilities() const { return approxsvm_n_probabilities(model_); }
 
-    // Returns the label at a position, as text.
+    // Returns the label at a position as a string.
     std::string label(std::size_t position) const {
         std::string text(approxsvm_label_text(model_, position, nullptr, 0), '\0');
         approxsvm_label_text(model_, position, &text[0], text.size() + 1);
         return text;
     }
-    // Returns the code of a string in a row, for string columns.
+    // Returns the number that encodes a string in rows, for string columns.
     double category_code(std::size_t column, const std::string& text) const {
         return approxsvm_category_code(model_, column, text.data(), text.size());
     }

@@ -17,7 +17,8 @@ struct TargetError : std::runtime_error {
 
 class OpenedModel {
   public:
-    // The bytes must outlive the model. Throws like Predictor, and TargetError; returns faults of the bytes.
+    // The bytes must outlive the model. Throws TargetError and the exceptions of Predictor; returns a status if the
+    // bytes are faulty.
     Status open(const unsigned char* bytes, std::size_t n_bytes, bool&) {
         const dispatch::TargetTable* kernels;
         try {
@@ -34,7 +35,7 @@ class OpenedModel {
         return Status::ok;
     }
 
-    // Returns the message after open().
+    // Returns the error message of the last open().
     const char* why(Status) const { return failure_.c_str(); }
 
     const ModelView& view() const { return predictor_->model(); }

@@ -1,5 +1,5 @@
-// The model of approxsvm.h without exceptions and threads, as in WebAssembly: kernels of the target that this file is
-// compiled for, on the caller's thread. Only one call at a time may use it.
+// The model of approxsvm.h without exceptions and threads, as in WebAssembly. Kernels of the target for which this file
+// is compiled run on the caller's thread. Only one call at a time may use a model.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -28,7 +28,7 @@ class OpenedModel {
         return prepared == Status::ok ? model_.replay({replay.data(), replay.size()}) : prepared;
     }
 
-    // Returns the message after open().
+    // Returns the error message of the last open().
     const char* why(Status status) const { return message(status); }
 
     const ModelView& view() const { return model_.view(); }

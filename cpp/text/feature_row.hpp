@@ -12,11 +12,11 @@
 #include "number.hpp"
 
 // Parses "index:value index:value ..." up to the end of a line, as in rows of data and support vectors. Everything is
-// inline, as reading a file spends its time in this loop.
+// inline, because reading a file takes most of its time in this loop.
 
 namespace approxsvm::text {
 
-/// One less than the largest int32, so that the number of features still is one.
+/// One less than the largest int32, so that the number of features is still an int32.
 inline constexpr std::int64_t max_feature_index = std::numeric_limits<std::int32_t>::max() - 1;
 
 enum class FeatureFault {
@@ -26,23 +26,23 @@ enum class FeatureFault {
     negative_index,
     /// The index exceeds max_feature_index.
     index_too_large,
-    /// The index is not greater than the one before it.
+    /// The index is not greater than the previous index.
     not_ascending,
-    /// The text after the colon is not a number, or not only a number.
+    /// The characters after the colon are not exactly one number.
     not_a_value,
-    /// inf or nan, with NonFinite::reject.
+    /// The value is inf or nan, and the policy is NonFinite::reject.
     not_finite,
-    /// The number is beyond the range of a double.
+    /// The number overflows a double.
     value_too_large
 };
 
-/// inf and nan spelled out: data may hold them, models may not.
+/// Whether the values inf and nan are accepted: data may contain them, but models may not.
 enum class NonFinite { accept, reject };
 
 struct FeatureParse {
     std::size_t n_features;
     FeatureFault fault;
-    /// Place of the fault; its index, and the index before it on the line.
+    /// Position of the fault; the faulty index, and the previous index on the line.
     const char* at;
     std::int64_t index;
     std::int64_t previous_index;
@@ -57,7 +57,7 @@ inline const char* skip_blanks(const char* p, const char* line_last) {
     return p;
 }
 
-/// The most pairs that a line of n_bytes can hold: "0:1" and a blank are four bytes.
+/// Maximum number of pairs on a line of n_bytes: the shortest pair, "0:1", and a blank take four bytes.
 inline std::size_t max_features(std::size_t n_bytes) {
     return n_bytes / 4 + 1;
 }
@@ -78,8 +78,8 @@ inline FeatureFault non_finite_fault(const char* value, NonFinite policy) {
 }  // namespace detail
 
 /// Reads the pairs of the line [p, line_last) into indices and values, which have room for one pair per colon on the
-/// line. text_last is the end of the readable bytes, line_last or later; a byte at line_last must be white space, which
-/// ends every number.
+/// line. text_last is the end of the readable bytes, line_last or later; a byte at line_last must be white space, so
+/// that every number ends there.
 template <NonFinite policy>
 inline FeatureParse parse_features(const char* p, const char* line_last, const char* text_last, std::int32_t* indices,
                                    double* values) {
@@ -115,7 +115,7 @@ inline FeatureParse parse_features(const char* p, const char* line_last, const c
     return {n, FeatureFault::none, p, previous, previous};
 }
 
-/// Returns the token at p for an error message: quoted, cut to a readable length, with '?' for unprintable bytes.
+/// Returns the token at p for an error message, quoted and cut to a readable length, with '?' for unprintable bytes.
 inline std::string quote_token(const char* p, const char* last) {
     constexpr std::ptrdiff_t max_shown_bytes = 40;
     const char* const end = std::find_if(p, std::min(last, p + std::min(last - p, max_shown_bytes)), [](char c) {
@@ -152,14 +152,15 @@ inline std::string describe(const FeatureParse& parse, const char* line_last) {
     return "unknown fault";
 }
 
-/// Bounds for the arrays that a text fills: a row ends in a line break, and a feature has one colon.
+/// Upper bounds on the array sizes for a parsed text: one row per line break, and one feature per colon.
 struct TextCounts {
     std::size_t n_line_breaks = 0;
     std::size_t n_colons = 0;
 };
 
 inline TextCounts count_line_breaks_and_colons(std::string_view text) {
-    // Blocks short enough for byte-sized counters, which compilers turn into one vector add per vector.
+    // Blocks are short enough for byte-sized counters; compilers then count with one vector addition per vector of
+    // bytes.
     constexpr std::size_t block_bytes = 240;
     TextCounts counts;
     for (std::size_t begin = 0; begin < text.size(); begin += block_bytes) {

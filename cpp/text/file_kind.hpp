@@ -10,9 +10,9 @@
 
 namespace approxsvm::text {
 
-/// A kind of files; empty if it is unknown.
+/// A kind of file; `name` is empty if the kind is unknown.
 struct FileKind {
-    /// "a JSON file".
+    /// Name with an article, such as "a JSON file".
     std::string_view name;
     /// Advice for the user; may be empty.
     std::string_view advice;
@@ -25,10 +25,10 @@ inline constexpr FileKind marked_artifact = {"an approxsvm artifact after a byte
 
 FileKind kind_of(std::string_view bytes);
 
-/// "this is NAME; ADVICE"; `expected`, if it is not empty, is said to be another kind.
+/// Returns "this is NAME; ADVICE". If `expected` is not empty, the message adds that this kind was expected instead.
 std::string described(const FileKind& kind, std::string_view expected = {});
 
-/// Returns the error of a text that could not be read as `libsvm_model` or `libsvm_data`. If its first line is bad and
+/// Returns the error of a text that could not be read as `libsvm_model` or `libsvm_data`. If the first line is bad and
 /// the file is of another known kind, the new error says so.
 TextError explained(const TextError& error, std::string_view bytes, std::string_view expected);
 

@@ -8,10 +8,10 @@
 namespace approxsvm::text {
 namespace {
 
-// Below this, starting a thread costs more than it saves.
+// For smaller chunks, starting a thread costs more time than the thread saves.
 constexpr std::size_t min_chunk_bytes = std::size_t{1} << 16;
 
-/// A piece of the text, and the places of its rows and features in the result.
+/// A piece of the text, and the positions of its rows and features in the result.
 struct Chunk {
     std::string_view text;
     std::size_t first_row = 0;
@@ -22,7 +22,7 @@ struct Chunk {
     std::int32_t max_index = -1;
 };
 
-/// A row is a line, so counting before parsing gives the exact numbers of a valid chunk.
+/// A row is a line, so counting before parsing gives the exact numbers of rows and features in a valid chunk.
 void count_rows_and_features(Chunk& chunk) {
     const TextCounts counts = count_line_breaks_and_colons(chunk.text);
     const bool has_open_line = !chunk.text.empty() && chunk.text.back() != '\n';
@@ -48,7 +48,7 @@ void parse_chunk(Chunk& chunk, LibsvmData& data) {
     }
 }
 
-/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all of them, then throws the exception of
+/// Runs task(chunk) for all chunks, the first one on this thread. Waits for all chunks, then throws the exception of
 /// the first chunk that failed.
 template <class Task>
 void for_each_chunk(std::vector<Chunk>& chunks, Task task) {

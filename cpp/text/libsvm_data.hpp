@@ -10,8 +10,8 @@
 #include "text_error.hpp"
 #include "uninitialized_vector.hpp"
 
-// Rows of "label index:value ...", the format of LIBSVM's training and test files. A row ends in a line break
-// (LF, or CR LF; optional after the last row). Errors are TextErrors "wrong input format: <why>".
+// Rows of "label index:value ...", the format of LIBSVM's training and test files. A row ends with a line break (LF, or
+// CR LF; optional after the last row). Errors are TextErrors "wrong input format: <why>".
 
 namespace approxsvm::text {
 
@@ -23,14 +23,14 @@ struct DataRow {
     std::vector<double> values;
 };
 
-/// Iterates over the rows of a text. Allocates only if a line is longer than all lines before it.
+/// Iterates over the rows of a text. Allocates memory only if a line is longer than all previous lines.
 class DataRowParser {
   public:
-    /// The text must outlive the parser. first_line is the number of its first line, for error messages.
+    /// The text must outlive the parser. `first_line` is the number of the text's first line, for error messages.
     explicit DataRowParser(std::string_view text, std::size_t first_line = 1)
         : next_(text.data()), last_(text.data() + text.size()), line_(first_line) {}
 
-    /// Reads the next row; false at the end of the text.
+    /// Reads the next row; returns false at the end of the text.
     bool next(DataRow& row) {
         if (next_ == last_) return false;
         const char* const line_break = find_line_break();
@@ -43,7 +43,7 @@ class DataRowParser {
         return true;
     }
 
-    /// Reads the next row into arrays of the caller, with space for one feature per colon on the line.
+    /// Reads the next row into the caller's arrays, which have space for one feature per colon on the line.
     bool next(double& label, std::int32_t* indices, double* values, std::size_t& n_features) {
         if (next_ == last_) return false;
         n_features = parse_line(find_line_break(), label, indices, values);
@@ -81,7 +81,7 @@ class DataRowParser {
     std::size_t line_;
 };
 
-/// Cuts a text after line breaks into n_chunks pieces of about equal length, in order. Pieces may be empty.
+/// Splits a text after line breaks into n_chunks pieces of about equal length, in order. Pieces may be empty.
 std::vector<std::string_view> split_at_lines(std::string_view text, std::size_t n_chunks);
 
 /// All rows of a text. Row i has the features indptr[i] to indptr[i + 1] - 1; indices are as in the file.
@@ -90,12 +90,13 @@ struct LibsvmData {
     UninitializedVector<std::int64_t> indptr;
     UninitializedVector<std::int32_t> indices;
     UninitializedVector<double> values;
-    /// Both -1 when no row has a feature.
+    /// The smallest and the largest index; -1 if no row has a feature.
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 };
 
-/// Reads a whole text on at most n_threads threads, fewer if the text is short. Throws the error of the first bad line.
+/// Parses a whole text on at most n_threads threads, or on fewer if the text is short. Throws the error of the first
+/// bad line.
 LibsvmData parse_libsvm_data(std::string_view text, int n_threads = 1);
 
 }  // namespace approxsvm::text

@@ -30,7 +30,7 @@ enum class Key {
     prob_b,
     prob_density_marks,
     nr_sv,
-    scaling,  // Point Cloud Library
+    scaling,  // key of the Point Cloud Library
     support_vectors
 };
 constexpr std::size_t n_keys = 15;
@@ -66,7 +66,7 @@ bool parse_whole(std::string_view token, std::int64_t& value) {
     return parse_index(token.data(), last, value) == last && !token.empty();
 }
 
-/// A text and a position in it. Lines are counted only for an error.
+/// A text and the reading position. Lines are counted only for an error.
 class Reader {
   public:
     explicit Reader(std::string_view text) : first_(text.data()), last_(first_ + text.size()), next_(first_) {}
@@ -91,7 +91,7 @@ class Reader {
         return token;
     }
 
-    /// Takes the rest of the line, without its line break.
+    /// Consumes the rest of the line; returns it without the line break.
     std::string_view take_line() {
         const char* const first = next_;
         const char* const line_break = std::find(first, last_, '\n');
@@ -106,7 +106,7 @@ class Reader {
     const char* next_;
 };
 
-/// Parses the keys up to and including the SV line.
+/// Parses the header: its keys up to and including the SV line.
 class HeaderParser {
   public:
     HeaderParser(Reader& reader, LibsvmModel& model) : reader_(reader), model_(model) {}
@@ -236,8 +236,8 @@ class HeaderParser {
         if (twin != labels.end() && is_classification()) fail("label " + std::to_string(*twin) + " occurs twice");
     }
 
-    /// Takes every number up to the next key, so that a list that is too long is reported as such. Further arguments go
-    /// to check_value.
+    /// Consumes every number up to the next key, so that a list that is too long is reported as such. Further arguments
+    /// are passed to check_value.
     template <class Value, class... Limits>
     void take_list(std::int64_t n_expected, std::vector<Value>& values, Limits... limits) {
         for (;;) {
@@ -262,7 +262,8 @@ class HeaderParser {
         }
     }
 
-    /// Reads "index:value ..." up to the end of the line. No value may be 0, because features are divided by it.
+    /// Reads "index:value ..." up to the end of the line. No value may be 0, because features are divided by these
+    /// values.
     void take_scaling() {
         const std::string_view line = reader_.take_line();
         const char* const last = line.data() + line.size();
@@ -329,7 +330,7 @@ class HeaderParser {
     }
 
     void check_classes() {
-        if (!is_classification()) {  // R's e1071 writes zeros here
+        if (!is_classification()) {  // R's e1071 writes zeros for other tasks
             model_.labels.clear();
             model_.n_sv_per_class.clear();
         }
@@ -368,8 +369,8 @@ class SupportVectorParser {
         const char* const first = reader_.next();
         const TextCounts counts = count_line_breaks_and_colons({first, static_cast<std::size_t>(last_ - first)});
         check_row_count(first == last_ ? 0 : static_cast<std::int64_t>(counts.n_line_breaks) + 1);
-        // total_sv is now the number of existing lines. A coefficient takes two bytes, so the size of the text
-        // limits the claimed number n_sv * n_coef.
+        // total_sv is now the number of existing lines. A coefficient takes two bytes, so the size of the text limits
+        // the declared number n_sv * n_coef.
         const std::int64_t max_coefs = (last_ - first) / 2 + 1;
         model_.coef.reserve(static_cast<std::size_t>(std::min(model_.n_sv * model_.n_coef, max_coefs)));
         model_.indptr.reserve(static_cast<std::size_t>(model_.n_sv) + 1);

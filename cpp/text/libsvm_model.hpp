@@ -17,48 +17,50 @@ namespace approxsvm::text {
 enum class SvmType { c_svc, nu_svc, one_class, epsilon_svr, nu_svr };
 enum class KernelType { linear, polynomial, rbf, sigmoid, precomputed };
 
-/// Name of the type in model files.
+/// Returns the name of the type in model files.
 std::string_view name_of(SvmType type);
 std::string_view name_of(KernelType type);
 
-/// A LIBSVM model file, with the order, units and signs of the file.
+/// The content of a LIBSVM model file, with the order, units and signs of the file.
 struct LibsvmModel {
     SvmType svm_type = SvmType::c_svc;
     KernelType kernel_type = KernelType::rbf;
-    /// Present if the kernel needs them.
+    /// Kernel parameters, present if the kernel needs them.
     std::optional<std::int32_t> degree;
     std::optional<double> gamma;
     std::optional<double> coef0;
 
-    /// 2 for regression and one-class models.
+    /// Number of classes; 2 for regression and one-class models.
     std::int32_t n_classes = 0;
     std::int64_t n_sv = 0;
-    /// Coefficients per support vector: max(1, n_classes - 1).
+    /// Number of coefficients per support vector: max(1, n_classes - 1).
     std::int32_t n_coef = 1;
-    /// One per pair of classes i < j, ordered (0,1), (0,2), ..., (1,2), ....
+    /// One number per pair of classes i < j, in the order (0,1), (0,2), ..., (1,2), ....
     std::vector<double> rho;
-    /// Classification: the label of each class and the number of its support vectors.
+    /// For classification: the label of each class and its number of support vectors.
     std::vector<std::int32_t> labels;
     std::vector<std::int64_t> n_sv_per_class;
-    /// Numbers for svm-predict -b 1, by key of the header; a regression has the Laplace scale.
+    /// Parameters for svm-predict -b 1, by header key; a regression has the scale of a Laplace distribution.
     std::map<std::string, std::vector<double>> probabilities;
-    /// Whether the header has the keys for svm-predict -b 1; for a model with one class their lists are empty.
+    /// Whether the header has the keys for svm-predict -b 1; for a model with one class the lists of these keys are
+    /// empty.
     bool has_probabilities = false;
 
-    /// Shape (n_sv, n_coef), row-major.
+    /// Coefficients, (n_sv, n_coef), row-major.
     std::vector<double> coef;
-    /// Support vector i has the features indptr[i] to indptr[i + 1] - 1, indices as written in the file.
+    /// Support vector i has the features indptr[i] to indptr[i + 1] - 1, with the indices of the file.
     std::vector<std::int64_t> indptr;
     UninitializedVector<std::int32_t> indices;
     UninitializedVector<double> values;
-    /// The Point Cloud Library divides the features of these indices by these numbers, others by 1. LIBSVM has none.
+    /// The Point Cloud Library divides the features with these indices by these numbers, and other features by 1.
+    /// LIBSVM has no such numbers.
     std::vector<std::int32_t> scaled_indices;
     std::vector<double> scales;
-    /// Smallest and largest index in support vectors and scales; both -1 if there are none.
+    /// Smallest and largest index in support vectors and scales; -1 if there are no indices.
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 
-    /// False may mean that the file was cut inside its last row, and deserves a warning.
+    /// Whether the file ends with a line break. If not, the last row may be incomplete, which deserves a warning.
     bool ends_in_line_break = false;
 
     /// Calls visit(name, list) for each list of numbers.
@@ -81,8 +83,8 @@ struct LibsvmModel {
 };
 
 /// Parses the text of a LIBSVM, ThunderSVM or Point Cloud Library model file; lines of the header that begin with # are
-/// comments. Throws TextError if it is incomplete, contradictory or not finite. Memory is limited by the size of the
-/// text, not by the numbers that it claims.
+/// comments. Throws TextError if the model is incomplete, contradictory or not finite. Memory is limited by the size of
+/// the text, not by the dimensions that the text declares.
 LibsvmModel parse_libsvm_model(std::string_view text);
 
 }  // namespace approxsvm::text

@@ -30,8 +30,8 @@ const char* skip_digits(const char* p, const char* last) {
     return p;
 }
 
-/// Reads an exponent, an optional sign and at least one digit, or returns nullptr. Saturates far outside the range of
-/// double, but far enough inside int64 to add a digit count.
+/// Reads an exponent, an optional sign and at least one digit, or returns nullptr. The exponent saturates far outside
+/// the range of double, but far enough inside int64 that a digit count can be added.
 const char* parse_exponent(const char* p, const char* last, std::int64_t& exponent) {
     constexpr std::int64_t limit = std::int64_t{1} << 60;
     const char* const end = parse_index(p, last, exponent);
@@ -59,7 +59,7 @@ unsigned hexadecimal_digit_at(const char* p) {
     return c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10 : 16;
 }
 
-/// Returns mantissa * 2^exponent, rounded once, to nearest even. Dropping the bits here instead of in ldexp avoids a
+/// Returns mantissa * 2^exponent, rounded once, to nearest even. Rounding off the surplus bits before ldexp avoids a
 /// second rounding for denormals.
 double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
     constexpr std::int64_t lowest_exponent = DBL_MIN_EXP - DBL_MANT_DIG;
@@ -79,10 +79,10 @@ double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
     return std::ldexp(static_cast<double>(mantissa), static_cast<int>(std::min(exponent + n_dropped, overflows)));
 }
 
-/// The digits after "0x", and the binary exponent if there is one.
+/// Parses the digits after "0x", and the binary exponent if there is one.
 const char* parse_hexadecimal(const char* p, const char* last, double& magnitude) {
-    // Four more bits still fit above the mantissa. Of the digits that do not fit, only whether any is non-zero matters,
-    // which is kept as the lowest bit.
+    // Below this value, four more bits still fit into the mantissa. Of the digits that do not fit, it only matters
+    // whether any is non-zero; the lowest bit records this.
     constexpr std::uint64_t full = std::uint64_t{1} << 56;
     std::uint64_t mantissa = 0;
     std::int64_t exponent = 0;
@@ -138,7 +138,7 @@ double decimal_from_stream(const char* first, const char* last) {
     stream.imbue(std::locale::classic());
     double magnitude = 0.0;
     stream >> magnitude;
-    // Standard libraries give the largest double or infinity on overflow.
+    // On overflow, standard libraries return the largest double or infinity.
     if (stream.fail() && magnitude == std::numeric_limits<double>::max()) {
         return std::numeric_limits<double>::infinity();
     }
@@ -150,7 +150,8 @@ double decimal_value(const char* first, const char* last) {
 #if defined(__cpp_lib_to_chars)
     double magnitude = 0.0;
     if (std::from_chars(first, last, magnitude).ec == std::errc{}) return magnitude;
-    // Out of range. The standard does not say on which side, and some libraries also report denormals.
+    // The number is out of range. The standard does not say whether it is too large or too small, and some libraries
+    // also report denormals.
 #endif
     return decimal_from_stream(first, last);
 }

@@ -7,9 +7,9 @@
 
 namespace approxsvm::text {
 
-/// Reads the real number at the start of [first, last) as strtod does in the C locale, in any locale of the process. It
-/// is correctly rounded at any length, and may be hexadecimal, inf or nan. An overflow gives +-inf, an underflow a
-/// denormal or +-0. Leading blanks are not skipped.
+/// Reads the real number at the start of [first, last) as strtod does in the C locale, whatever the locale of the
+/// process. The number is correctly rounded at any length, and may be hexadecimal, inf or nan. An overflow gives +-inf,
+/// an underflow a denormal or +-0. Leading blanks are not skipped.
 /// Returns one past the number's last character, or nullptr (value untouched) if there is no number.
 const char* parse_real(const char* first, const char* last, double& value);
 
@@ -23,10 +23,10 @@ namespace detail {
 const char* parse_real_general(const char* first, const char* last, double& value);
 const char* parse_index_general(const char* first, const char* last, std::int64_t& value);
 
-// 10^19 < 2^64: that many digits never overflow the 64-bit accumulator.
+// Because 10^19 < 2^64, this many digits never overflow the 64-bit accumulator.
 inline constexpr std::ptrdiff_t max_fast_digits = 19;
 inline constexpr std::uint64_t max_exact_integer = std::uint64_t{1} << DBL_MANT_DIG;
-// Powers of ten up to 10^22 are exact doubles; the fast path needs them up to max_fast_digits.
+// Powers of ten up to 10^22 are exact doubles; the fast path needs the powers up to max_fast_digits.
 inline constexpr double powers_of_ten[max_fast_digits + 1] = {
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19};
 inline constexpr std::uint64_t block_scales[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
@@ -35,31 +35,32 @@ inline unsigned digit_at(const char* p) {
     return static_cast<unsigned>(static_cast<unsigned char>(*p)) - static_cast<unsigned>('0');
 }
 
-/// Eight bytes with the first one lowest, on any machine; compilers turn this into one load.
+/// Loads eight bytes as an integer whose lowest byte is the first, on any machine; compilers turn this code into one
+/// load.
 inline std::uint64_t load_first_lowest(const char* p) {
     const auto byte = [p](int i) { return std::uint64_t{static_cast<unsigned char>(p[i])} << (8 * i); };
     return byte(0) | byte(1) | byte(2) | byte(3) | byte(4) | byte(5) | byte(6) | byte(7);
 }
 
-/// The number of bytes before the first one that is not a digit, given each byte XOR '0'.
+/// Returns the number of digits before the first byte that is not a digit, given each byte XOR '0'.
 inline unsigned count_leading_digits(std::uint64_t block) {
     constexpr std::uint64_t ones = 0x0101010101010101;
-    // A byte above 9 reaches its top bit when 0x76 is added. It may carry, but only into later bytes.
+    // Adding 0x76 to a byte above 9 sets the byte's top bit or carries, but the carry only reaches later bytes.
     const std::uint64_t stop = (((block + 0x76 * ones) | block) >> 7) & ones;
     const std::uint64_t before_first_stop = (stop - 1) & ~stop;
     return static_cast<unsigned>(((before_first_stop & ones) * ones) >> 56);
 }
 
-/// The value of eight digits, the most significant in the lowest byte: neighbours are joined into pairs, pairs into
-/// fours, fours into the result, by one multiplication each.
+/// Returns the value of eight digits, the most significant in the lowest byte. One multiplication joins neighbours into
+/// pairs, another joins pairs into fours, and a third joins fours into the result.
 inline std::uint64_t join_eight_digits(std::uint64_t digits) {
     digits = ((digits * (1 + (std::uint64_t{10} << 8))) >> 8) & 0x00FF00FF00FF00FF;
     digits = ((digits * (1 + (std::uint64_t{100} << 16))) >> 16) & 0x0000FFFF0000FFFF;
     return (digits * (1 + (std::uint64_t{10000} << 32))) >> 32;
 }
 
-/// Appends the decimal digits at p to mantissa and returns their end. Reads eight at a time, because the length of
-/// fractions varies and a loop over bytes would mispredict every exit.
+/// Appends the decimal digits at p to mantissa and returns their end. Reads eight digits at a time, because the length
+/// of fractions varies and a loop over bytes would mispredict every exit.
 inline const char* append_fraction(const char* p, const char* last, std::uint64_t& mantissa) {
     while (last - p >= 8) {
         const std::uint64_t block = load_first_lowest(p) ^ 0x3030303030303030;
@@ -74,7 +75,7 @@ inline const char* append_fraction(const char* p, const char* last, std::uint64_
     return p;
 }
 
-/// Sets the sign without a branch, as signs in scaled data are nearly random.
+/// Sets the sign without a branch, because signs in scaled data are nearly random.
 inline double with_sign(double magnitude, bool negative) {
     std::uint64_t bits;
     std::memcpy(&bits, &magnitude, sizeof bits);
@@ -87,7 +88,7 @@ inline double with_sign(double magnitude, bool negative) {
 
 /// Most numbers in data files are short. If the digits make an integer of at most 53 bits and the power of ten is also
 /// exact, one IEEE division is correctly rounded (Clinger, How to read floating point numbers accurately, PLDI 1990).
-/// Everything else goes to the general reader.
+/// Other numbers are read by the general parser.
 inline const char* parse_real(const char* first, const char* last, double& value) {
     if (first == last) return nullptr;
     const bool negative = *first == '-';
@@ -105,13 +106,13 @@ inline const char* parse_real(const char* first, const char* last, double& value
         n_digits += n_fraction_digits;
     }
 
-    // Anything but white space may begin an exponent or be the x of a hexadecimal number.
+    // A character other than white space may begin an exponent or be the x of a hexadecimal number.
     const bool ends_here = p == last || static_cast<unsigned char>(*p) <= ' ';
     const bool is_exact =
         FLT_EVAL_METHOD == 0 && n_digits <= detail::max_fast_digits && mantissa <= detail::max_exact_integer;
     if (n_digits == 0 || !ends_here || !is_exact) return detail::parse_real_general(first, last, value);
 
-    // Converts through int64, because converting an unsigned integer costs a branch on x86-64.
+    // Convert through int64, because converting an unsigned integer costs a branch on x86-64.
     const double integer = static_cast<double>(static_cast<std::int64_t>(mantissa));
     value = detail::with_sign(integer / detail::powers_of_ten[n_fraction_digits], negative);
     return p;

@@ -6,12 +6,12 @@
 
 namespace approxsvm::text {
 
-/// A fault of a text and its line. The message is lower case and does not name the file: the caller, who opened it,
-/// prepends "path, line N: ".
+/// A fault in a text, with its line number. The message is in lower case and does not contain the file's path; the
+/// caller, which opened the file, prepends "path, line N: ".
 struct TextError : std::runtime_error {
     TextError(std::size_t line_number, const std::string& message) : std::runtime_error(message), line(line_number) {}
 
-    /// Counted from 1; 0 if the fault is not in a single line.
+    /// Line number from 1; 0 if the fault is not in a single line.
     std::size_t line;
 };
 

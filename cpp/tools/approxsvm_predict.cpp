@@ -1,5 +1,6 @@
-// approxsvm-predict is a faster svm-predict. With the same model file it is tens of times faster, and its output is the
-// same, byte for byte. With a compiled model it is hundreds of times faster, so it must also start fast.
+// approxsvm-predict is a faster svm-predict. With the same model file, approxsvm-predict is tens of times faster than
+// svm-predict, and the outputs are identical byte for byte. With a compiled model, approxsvm-predict is hundreds of
+// times faster, so it must also start fast.
 #include <cstdio>
 #include <new>
 
@@ -13,7 +14,7 @@ namespace approxsvm::tools {
 namespace {
 
 std::size_t default_threads() {
-    return std::max(1u, std::thread::hardware_concurrency());  // 0 if unknown
+    return std::max(1u, std::thread::hardware_concurrency());  // hardware_concurrency() is 0 if unknown
 }
 
 void refuse_to_overwrite(const char* name, const std::string& input, const std::string& output) {
@@ -36,7 +37,7 @@ void predict(const Arguments& arguments) {
         throw text_error(arguments.test_path, text::explained(error, data.bytes(), text::libsvm_data));
     }
 
-    // Open it only now that all of the input has been read and checked.
+    // Open the output only after all of the input has been read and checked.
     OutputFile output(arguments.output_path);
     output.write(formatter.header());
     for (const ChunkResult& result : results) output.write(result.lines);

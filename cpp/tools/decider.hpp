@@ -1,4 +1,4 @@
-// Turns rows into answers, for one thread.
+// Computes predictions for rows, on one thread.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,17 @@
 
 namespace approxsvm::tools {
 
-/// Answers for the rows of a chunk. An answer depends on its own row only.
+/// Predictions for the rows of a chunk. A row's prediction depends only on that row.
 struct Decisions {
-    /// Positions of labels: classification and one-class models (0 is an inlier).
+    /// Positions of labels, for classification and one-class models (0 is an inlier).
     std::vector<std::uint32_t> labels;
-    /// Regression, (n_rows, n_decisions).
+    /// Values of a regression, (n_rows, n_decisions).
     std::vector<double> values;
     /// Probabilities of each class for -b 1 (one-class: inlier and outlier), (n_rows, n_probabilities).
     std::vector<double> probabilities;
 };
 
-/// A rejected row, counted from the first one of the chunk.
+/// A rejected row, counted from the first row of the chunk.
 struct RowError : std::runtime_error {
     RowError(std::size_t row_number, const std::string& why) : std::runtime_error(why), row(row_number) {}
     std::size_t row;
@@ -94,7 +94,7 @@ class Decider {
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
-        constexpr std::size_t many = ~std::size_t{0};  // as part of a large call, because chunk sizes vary
+        constexpr std::size_t many = ~std::size_t{0};  // computes as in a large call, because chunk sizes vary
         Fault fault{};
         Request request{many};
         request.fault = &fault;
@@ -115,7 +115,7 @@ class Decider {
         }
     }
 
-    /// The message for a feature that a pipeline does not know, numbered as in the text.
+    /// Returns the message for a feature that a pipeline does not know, with the feature's number in the text.
     std::string unknown_feature(const CsrRows<double, std::int32_t>& rows, std::size_t i) const {
         const ModelView& model = predictor_->model();
         const std::int64_t first = model.first_index, n = static_cast<std::int64_t>(model.n_raw_features);
@@ -127,7 +127,7 @@ class Decider {
         return message(Status::unknown_feature);
     }
 
-    /// Labels as svm-predict does with -b 1: by the most probable class, not the winner of the votes.
+    /// Assigns the most probable class, as svm-predict does with -b 1, not the winner of the votes.
     void label_by_probability(Decisions& out) const {
         for (std::size_t i = 0; i < out.labels.size(); ++i) {
             const double* shares = out.probabilities.data() + i * n_classes_;
@@ -135,7 +135,7 @@ class Decider {
         }
     }
 
-    /// Repeats the sums of svm-predict if float64 cannot decide the winner: its rounding then does.
+    /// If the float64 bounds do not determine the winner, repeats the sums of svm-predict, whose rounding then decides.
     void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         open_.clear();
         for (std::size_t i = 0; i < rows.n_rows; ++i) {
@@ -146,7 +146,7 @@ class Decider {
 
     // --- LIBSVM's sums
 
-    /// Labels the undecided rows.
+    /// Assigns labels to the undecided rows.
     void settle_by_votes(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         votes_.resize(n_classes_);
         sums_->decide(rows, open_, [&](std::size_t i, const double* values) {
@@ -154,7 +154,7 @@ class Decider {
         });
     }
 
-    /// Probabilities of one row; returns the position of its label, the most probable class.
+    /// Computes the probabilities of one row; returns the position of the most probable class, which is the label.
     std::size_t find_probabilities(const double* values, double* probabilities) {
         const auto& lists = libsvm_->probabilities;
         if (numbers_.empty()) {

@@ -1,4 +1,4 @@
-// Answers as lines, with svm-predict's digits.
+// Formats predictions as lines, with svm-predict's digits.
 #pragma once
 
 #include <algorithm>
@@ -15,19 +15,19 @@
 
 namespace approxsvm::tools {
 
-/// The predictions for one piece of the text, and their figures for the closing lines.
+/// The predictions for one piece of the text, and the counts and values for the closing lines.
 struct ChunkResult {
     std::string lines;
     std::size_t n_rows = 0;
-    /// Classification and one-class: rows whose label in the file is the predicted one.
+    /// For classification and one-class models: number of rows whose label in the file equals the predicted label.
     std::size_t n_correct = 0;
-    /// Regression only; they are summed later, in row order, for any number of threads.
+    /// Predictions, only of a regression. The closing lines sum predictions in row order, for any number of threads.
     std::vector<double> predictions;
     std::vector<double> targets;
 };
 
-/// An answer of a classifier or one-class model: its text, and the number to compare with labels of the data file (NaN,
-/// which equals nothing, for a string label).
+/// A prediction of a classifier or one-class model: its string, and the number to compare with labels of the data file
+/// (for a string label NaN, which equals nothing).
 struct Answer {
     std::string text;
     double number;
@@ -62,7 +62,7 @@ class Formatter {
             lines_.push_back(answers_.back().text + (with_probabilities_ ? "" : "\n"));
             longest_line_ = std::max(longest_line_, lines_.back().size());
         }
-        // svm-predict writes labels with six digits where probabilities follow, but not in the header.
+        // svm-predict writes labels with six digits in lines with probabilities, but not in the header.
         if (with_probabilities_) {
             for (std::size_t k = 0; k < lines_.size(); ++k) {
                 if (answers_[k].number == answers_[k].number) lines_[k] = short_number(answers_[k].number);
@@ -132,10 +132,10 @@ class Formatter {
     }
 
     const bool is_regression_, is_one_class_, with_probabilities_;
-    const std::size_t n_values_;   // for each row of a regression
-    const std::size_t n_targets_;  // labels for each row
+    const std::size_t n_values_;   // number of values per row of a regression
+    const std::size_t n_targets_;  // number of labels per row
     std::vector<Answer> answers_;
-    std::vector<std::string> lines_;  // one per answer; only its beginning if probabilities follow
+    std::vector<std::string> lines_;  // a line per label, or only its start if probabilities follow
     std::size_t longest_line_ = 0;
 };
 

@@ -15,7 +15,7 @@
 
 namespace approxsvm::tools {
 
-/// Makes an error that says "path: why", or "path, line N: why".
+/// Returns an error with the message "path: why", or "path, line N: why".
 inline std::runtime_error text_error(const std::string& path, const text::TextError& error) {
     const std::string line = error.line == 0 ? "" : ", line " + std::to_string(error.line);
     return std::runtime_error(path + line + ": " + error.what());
@@ -23,7 +23,8 @@ inline std::runtime_error text_error(const std::string& path, const text::TextEr
 
 class LoadedModel {
   public:
-    /// Throws std::runtime_error, which names the file and the line, if there is one.
+    /// Loads the model. Throws std::runtime_error, whose message contains the file and, if the fault is in one line,
+    /// the line's number.
     LoadedModel(const std::string& path, bool wants_probabilities)
         : kernels_(dispatch::selected_target()), file_(path) {
         const std::string_view bytes = file_.bytes();
@@ -44,20 +45,21 @@ class LoadedModel {
 
     const ModelView& view() const { return exact_ ? exact_->view() : predictor_->model(); }
     const dispatch::TargetTable& kernels() const { return kernels_; }
-    /// Null if svm-predict's sums must be repeated for every row.
+    /// Returns null if svm-predict's sums must be repeated for every row.
     const dispatch::Predictor* predictor() const { return predictor_ ? &*predictor_ : nullptr; }
-    /// Null if the model is an artifact.
+    /// Returns null if the model is an artifact.
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
     bool has_probabilities() const { return has_probabilities_; }
-    /// Scale of a regression's errors, if the model has it; else null.
+    /// Returns the scale of a regression's errors, or null if the model has no scale.
     const double* sigma() const { return sigma_; }
-    /// Whether rows get probabilities besides their labels; a regression has one number for all rows, or none.
+    /// Whether rows get probabilities in addition to labels; a regression has one number for all rows, or none.
     bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
     std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_labels_of(view()); }
 
   private:
     void open_artifact(std::string_view bytes, bool wants_probabilities) {
-        const bool is_marked = reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 != 0;  // the file's mark was skipped
+        const bool is_marked = reinterpret_cast<std::uintptr_t>(bytes.data()) % 8 != 0;  // a byte order mark was
+                                                                                         // skipped
         if (is_marked) throw UnsupportedModel(text::described(text::marked_artifact));
         predictor_.emplace(bytes.data(), bytes.size(), kernels_);
         if (view().outputs.probability == ProbabilityKind::laplace_noise) sigma_ = view().outputs.numbers;
@@ -67,7 +69,7 @@ class LoadedModel {
         refuse_line_breaks();
     }
 
-    /// The output has one line for each row, and no quotes.
+    /// Rejects line breaks in labels, because the output has one line per row and no quotes.
     void refuse_line_breaks() const {
         for (std::size_t k = 0; k < n_labels_of(view()); ++k) {
             std::string shown;
@@ -93,7 +95,7 @@ class LoadedModel {
         if (exact_->has_engine() && !wants_probabilities) predictor_.emplace(exact_->view(), kernels_);
     }
 
-    static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // spelled as LIBSVM does
+    static constexpr char no_probabilities[] = "Model does not support probabiliy estimates";  // LIBSVM's spelling
     static inline const std::string neither = "neither an approxsvm artifact nor a LIBSVM model";
     static constexpr std::string_view artifact_begins = "\x89\x41";  // images have other second bytes
 

@@ -25,7 +25,7 @@
 namespace approxsvm::tools {
 namespace {
 
-// --- functions of each system; a failure sets errno
+// --- functions of each system, which set errno on failure
 
 constexpr int standard_output = 1;
 
@@ -45,7 +45,7 @@ bool leads_to_standard_output(const std::string&) {
     return false;
 }
 
-// Description of the file at a path.
+// The file at a path; it is replaceable if it is a regular, writable file.
 struct Place {
     bool exists = false, is_replaceable = false;
 
@@ -55,7 +55,7 @@ struct Place {
         exists = type != std::filesystem::file_type::not_found;
         is_replaceable = type == std::filesystem::file_type::regular && ::_waccess(native(path).c_str(), 2) == 0;
     }
-    void give_mode_to(int) const {}  // permissions are the folder's
+    void give_mode_to(int) const {}  // files inherit the folder's permissions
 };
 
 int create(const std::string& path) {
@@ -149,7 +149,7 @@ int process_number() {
 }
 
 void write_all(int fd, std::string_view bytes, const std::string& path) {
-    constexpr std::size_t max_write_bytes = std::size_t{1} << 30;  // some systems refuse more in one call
+    constexpr std::size_t max_write_bytes = std::size_t{1} << 30;  // some systems refuse to write more in one call
     while (!bytes.empty()) {
         const std::ptrdiff_t n_written = write_some(fd, bytes.data(), std::min(bytes.size(), max_write_bytes));
         if (n_written >= 0) {
@@ -185,7 +185,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
         place.give_mode_to(fd_);  // the new file takes the place and mode of the old one
         return;
     }
-    temporary_path_.clear();  // e.g. the directory is not writable, but the file is
+    temporary_path_.clear();  // such as a writable file in a directory that is not writable
     fd_ = open_to_write(path);
     if (fd_ < 0) throw_system_error(path);
 }

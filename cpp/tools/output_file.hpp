@@ -10,28 +10,28 @@ namespace approxsvm::tools {
 /// Writes all bytes or throws std::system_error.
 void write_to_standard_output(std::string_view bytes);
 
-/// Whether both paths lead to one regular file, under whatever names. Paths are UTF-8.
+/// Whether two UTF-8 paths lead to the same regular file, even under different names.
 bool is_same_file(const std::string& path, const std::string& other);
 
 /// A new file, or a regular file of ours, is written under another name in the same directory and renamed by commit().
 /// Everything else is written to directly: devices, pipes, files of other users or with a second name, and symbolic
-/// links, as the target of /dev/fd/3 may be held open. A path to the standard output shares its descriptor, so that
-/// later output follows.
+/// links, because another process may hold the target of /dev/fd/3 open. A path to the standard output shares the
+/// descriptor of the standard output, so that later output follows.
 class OutputFile {
   public:
-    /// Paths are UTF-8. All functions throw std::system_error, which names the path.
+    /// Opens the file at a UTF-8 path. All functions throw std::system_error, whose message contains the path.
     explicit OutputFile(const std::string& path);
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
     ~OutputFile();
 
-    /// Buffers small pieces, as a system call takes as long as copying several kilobytes.
+    /// Buffers small pieces, because a system call takes as long as copying several kilobytes.
     void write(std::string_view bytes) {
         buffer_ += bytes;
         if (buffer_.size() >= flush_bytes) flush();
     }
 
-    /// Makes the complete file appear.
+    /// Completes the file and makes it visible under its name.
     void commit();
 
   private:
@@ -43,7 +43,8 @@ class OutputFile {
     std::string temporary_path_;
     std::string buffer_;
     int fd_ = -1;
-    /// Whether fd_ is the standard output's. The number does not tell: the system reuses that of a closed one.
+    /// Whether fd_ is the descriptor of the standard output. Its number does not show this, because the system reuses
+    /// the numbers of closed descriptors.
     bool is_shared_ = false;
 };
 

@@ -15,7 +15,7 @@
 
 namespace approxsvm::tools {
 
-/// A thread reuses the memory for each chunk.
+/// Parsed rows of a chunk; a thread reuses the memory for its next chunk.
 class ParsedRows {
   public:
     /// `first_index` is LIBSVM's index of column 0.
@@ -41,7 +41,8 @@ class ParsedRows {
     }
 
   private:
-    // Most of this memory is never touched, and then costs nothing: the system provides it page by page.
+    // Most of this memory is never touched and costs nothing, because the system provides memory page by page when it
+    // is used.
     void make_room(std::size_t n_features) {
         if (n_features > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
             throw std::length_error("a line is too long");
@@ -57,9 +58,9 @@ class ParsedRows {
     text::UninitializedVector<double> values_;
 };
 
-/// Throws the TextError of the first bad line, or of the first row with a value that the model does not take. Only
-/// called after a chunk has failed, which may come after another bad one; reading from the top makes the line number
-/// and the choice of the line exact.
+/// Throws the TextError of the first bad line, or of the first row with a value that the model rejects. Only called
+/// after a chunk has failed. Because earlier chunks may also be bad, the text is read from the start, which makes the
+/// line number and the choice of the line exact.
 inline void throw_first_bad_line(std::string_view text, const ModelView& model) {
     std::size_t longest = 0;
     for (std::size_t begin = 0; begin < text.size();) {

@@ -1,5 +1,5 @@
-// Turns the text of a data file into lines of predictions: each piece is parsed, predicted and formatted while it is in
-// the cache of one thread. Nothing as large as the data is stored.
+// Turns the text of a data file into lines of predictions: each piece is parsed, predicted and formatted while the
+// piece is in the cache of one thread. Nothing as large as the data is stored.
 #pragma once
 
 #include <algorithm>
@@ -17,19 +17,19 @@
 
 namespace approxsvm::tools {
 
-/// Returns the minimum size of a chunk. With the expansion alone it takes some 100 microseconds: enough to hide the
-/// start of a thread, little enough to stay in cache. In mode certified, larger chunks fill the blocks of later stages
-/// better. With the exact engine a row costs hundreds of times as much, and small chunks let the threads finish
-/// together.
+/// Returns the minimum size of a chunk. With only the expansion, a chunk of this size takes about 100 microseconds,
+/// long enough to hide the start of a thread, and small enough to stay in cache. In mode certified, larger chunks fill
+/// the blocks of later stages better. With the exact engine a row takes hundreds of times as long, and small chunks let
+/// the threads finish together.
 constexpr std::size_t min_chunk_bytes(Mode mode) {
     return std::size_t{1} << (mode == Mode::approximate ? 16 : mode == Mode::certified ? 18 : 14);
 }
-/// Long rows get larger chunks, so that nearly dense rows still fill the kernel's blocks ...
+/// Long rows get larger chunks, so that nearly dense rows still fill the kernel's blocks.
 inline constexpr std::size_t rows_per_chunk = 192;
-/// ... up to this limit on a thread's buffers.
+/// Upper limit on the size of a chunk, and so on a thread's buffers.
 inline constexpr std::size_t max_chunk_bytes = std::size_t{1} << 24;
 
-/// Turns chunks into results, for one thread.
+/// Computes the results of chunks on one thread.
 class ChunkPredictor {
   public:
     ChunkPredictor(const LoadedModel& model, const Formatter& formatter)
@@ -55,15 +55,15 @@ inline std::vector<std::string_view> cut_into_chunks(std::string_view text, Mode
     return text::split_at_lines(text, text.size() / std::max(wanted, min_chunk_bytes(mode)) + 1);
 }
 
-/// Calls work() on up to n_threads threads, this one included, and returns when all are done. If the system cannot
-/// start a thread, the others do the work.
+/// Calls work() on up to n_threads threads, including the calling one, and returns when all threads are done. If the
+/// system cannot start a thread, the others do the work.
 template <class Work>
 void run_on_threads(std::size_t n_threads, const Work& work) {
     std::vector<std::thread> others;
     others.reserve(n_threads);
     try {
         while (others.size() + 1 < n_threads) others.emplace_back(work);
-    } catch (const std::exception&) {  // no more threads or memory
+    } catch (const std::exception&) {  // no thread or memory is left
     }
     work();
     for (std::thread& other : others) other.join();
@@ -78,7 +78,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const For
     std::atomic<std::size_t> next{0};
     std::mutex failure_mutex;
     std::exception_ptr failure;
-    std::size_t failed = chunks.size();  // the first chunk that failed; earlier ones are in progress or done
+    std::size_t failed = chunks.size();  // the first chunk that failed; earlier chunks are in progress or done
     run_on_threads(std::min(n_threads, chunks.size()), [&] {
         std::size_t i = 0;
         try {
@@ -90,7 +90,7 @@ inline std::vector<ChunkResult> predict_text(const LoadedModel& model, const For
                 failed = i;
                 failure = std::current_exception();
             }
-            next = chunks.size();  // the others stop after their current chunk
+            next = chunks.size();  // the other threads stop after their current chunk
         }
     });
     if (!failure) return results;

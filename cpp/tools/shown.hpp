@@ -1,4 +1,4 @@
-// Numbers as printf writes them, but faster.
+// Formats numbers as printf does, but faster.
 #pragma once
 
 #include <charconv>

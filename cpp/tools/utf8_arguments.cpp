@@ -3,7 +3,7 @@
 #if defined(_WIN32)
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
-// This header needs windows.h before it.
+// This header must be included after windows.h.
 #include <shellapi.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace approxsvm::tools {
 
 std::vector<std::string> utf8_arguments(int argc, char** argv) {
 #if defined(_WIN32)
-    (void)argc, (void)argv;  // in the current code page, which may lack characters
+    (void)argc, (void)argv;  // argv is in the current code page, which may lack characters
     int n = 0;
     std::vector<std::string> arguments;
     if (wchar_t** const words = ::CommandLineToArgvW(::GetCommandLineW(), &n)) {

@@ -1,4 +1,4 @@
-// The arguments of a program as UTF-8, for any encoding of main()'s.
+// A program's arguments in UTF-8, whatever the encoding of the arguments of main().
 #pragma once
 
 #include <string>

@@ -3,12 +3,12 @@
 // Guarantees: header-only C++17; no allocation, no exceptions, no I/O, no global state. Every function returns a Status
 // or cannot fail. Any number of threads may use one model, each with its own workspace. Compile with the instruction
 // set of the target machine (-march=native, -mavx2 -mfma, ...): the fastest kernels that the flags allow are used. An
-// #error rejects -ffast-math and its parts if the compiler reveals them. Contraction of a * b + c (-ffp-contract) is
-// harmless, see simd.hpp.
+// #error rejects -ffast-math and its parts if the compiler reveals these flags. Contraction of a * b + c
+// (-ffp-contract) is harmless (see simd.hpp).
 //
 //     approxsvm::Model model;                              // model.hpp documents all functions
 //     Status status = model.open(bytes);                   // any .asvm file; must outlive the model
-//                                                          // (open(bytes, &fault) names the refused number)
+//                                                          // (open(bytes, &fault) reports the rejected number)
 //     std::vector<unsigned char> memory(model.memory_bytes());
 //     status = model.prepare(memory);                      // must also outlive the model
 //     std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
@@ -24,25 +24,27 @@
 //     std::vector<double> shares(n_rows * model.n_probabilities());
 //     status = model.probabilities(rows, shares, workspace);
 //
-// Pass the rows that the source model takes: an artifact of a pipeline scales and projects them itself. Every buffer
-// carries its size. A buffer that is too small is refused before anything is written: Status::buffer_too_small. So are
-// outputs that the model does not have: labels of a regression, probabilities that the source lacks, values of an
-// ensemble that averages probabilities or counts votes. So are calls before open() and prepare().
+// Pass raw rows as the source model takes them, because a pipeline's artifact scales and projects the rows itself.
+// Every buffer has a size. A buffer that is too small is rejected before anything is written, with
+// Status::buffer_too_small. Outputs that the model does not have are also rejected: labels of a regression,
+// probabilities that the source lacks, and values of an ensemble that averages probabilities or counts votes. Calls
+// before open() and prepare() are rejected, too.
 //
-// Only the requested outputs are computed. Labels alone cost least, because the expansion proves most of them. The
-// values of a certified or exact artifact are the source model's own, computed by the exact engine in float64, unless
-// a tolerance was requested at compilation. evaluate() with Values::settled returns the values of the stage that
-// settled each label; these are cheap, and only as close as their bounds say. One call of evaluate() fills every output
-// that an Evaluation has memory for.
+// Only the requested outputs are computed. Labels alone cost least, because the expansion proves most labels. The
+// values of a certified or exact artifact are the source model's values, computed by the exact engine in float64,
+// unless a tolerance was requested at compilation. evaluate() with Values::settled returns the values of the stage that
+// determined each label; these values are cheap, but no closer to the exact values than their bounds. One call of
+// evaluate() fills every output for which an Evaluation has memory.
 //
 // A value is positive for the model's first label, label(0), or for the first label of a pair. Python's
-// decision_function of two classes has the opposite sign if the first label is the smaller one, because there a
+// decision_function of two classes has the opposite sign if the first label is the smaller label, because in Python a
 // positive value means the larger label. Probabilities come in the order of the model's labels.
 //
-// Memory: the bounds take some 50 KB (more for higher degrees), and the exact engine 12 bytes per support vector and
-// feature. A workspace for calls of up to four rows is small. For more rows, it grows with the machine's vector width,
-// with centers, by which rows are sorted, and with pipelines, probabilities and ensembles, which process rows in
-// chunks. docs/howto/cpp.md has a table. `approxsvm export --c` writes headers for smaller devices.
+// Memory: the bounds take some 50 KB (more for higher degrees), and the exact engine takes 12 bytes per support vector
+// and feature. A workspace for calls of up to four rows is small. For more rows, the size of a workspace depends on the
+// machine's vector width, on the number of centers, by which rows are sorted, and on pipelines, probabilities and
+// ensembles, which process rows in chunks. docs/howto/cpp.md has a table. `approxsvm export --c` writes headers for
+// smaller devices.
 //
 // cpp/examples/embed has a complete program, and models/FORMAT.md describes the artifact's bytes.
 #include "version.hpp"
@@ -51,7 +53,7 @@
 #define APPROXSVM_APPROXSVM_HPP
 
 // Other headers define these names as macros: check (macOS, Unreal), finite (C libraries), read, send and write (lwIP's
-// sockets), Status (X11). The end of this header restores them.
+// sockets), Status (X11). The end of this header restores these macros.
 #pragma push_macro("check")
 #pragma push_macro("finite")
 #pragma push_macro("read")

@@ -10,13 +10,13 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Hands out consecutive pieces of one block, each on its own cache line. Without memory it only counts. On 32-bit
-// systems, a small file may ask for more than half of the address space; that counts as too much.
+// Allocates consecutive pieces of one block, each on a separate cache line. Without memory, an arena only counts bytes.
+// On 32-bit systems, a small file may request more than half of the address space; such a request counts as too large.
 class Arena {
   public:
     explicit Arena(void* memory) : start_(reinterpret_cast<std::uintptr_t>(memory)) {}
 
-    // Returns space for n_items times of_each numbers. The product need not fit in 32 bits.
+    // Returns space for n_items times of_each numbers. The product may exceed 32 bits.
     template <class T>
     T* take(std::size_t n_items, std::size_t of_each = 1) {
         if (has_32_bits && used_ == too_many_bytes) return nullptr;
@@ -28,7 +28,7 @@ class Arena {
         return piece;
     }
 
-    // Number of bytes that suffices for these pieces at any address. If there are too many, the largest size_t.
+    // Number of bytes that suffices for all pieces at any address; the largest size_t if too many bytes are needed.
     std::size_t bytes_anywhere() const {
         const std::size_t before_first = used_ == 0 ? 0 : (0 - start_) % 64;
         return used_ == too_many_bytes ? too_many_bytes : used_ - before_first + 64;

@@ -1,5 +1,5 @@
-// A compiled model for programs: it takes raw rows and returns labels, values, probabilities and their bounds. It
-// allocates nothing; it points to the artifact's bytes and to memory that the caller provides.
+// A compiled model for programs: it takes raw rows and returns labels, values, probabilities and their bounds. The
+// model allocates nothing, and points to the artifact's bytes and to memory that the caller provides.
 #ifndef APPROXSVM_MODEL_HPP
 #define APPROXSVM_MODEL_HPP
 
@@ -12,18 +12,18 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Call open(), then prepare(), then predict from any number of threads, each with its own workspace. Calls in another
-// order return an error status. A copy shares the bytes and the memory, which must outlive it.
+// Call open(), then prepare(), then predict from any number of threads, each thread with its own workspace. Calls in
+// another order return an error status. A copy shares the bytes and the memory, which must outlive the copy.
 //
 // `rows` are contiguous numbers, n_features() per row (anything that converts to Span<const float> or Span<const
 // double>), SparseRows, or DenseRows and CsrRows, whose sizes are not checked. A sparse feature that the model does not
-// know counts as in LIBSVM, but is Status::unknown_feature for a pipeline.
+// know is treated as in LIBSVM, but gives Status::unknown_feature for a pipeline.
 //
-// Buffers may be larger than needed. A buffer that is too small is refused before anything is written. After an error
-// the outputs are undefined; the Fault, if one is passed, names the row that caused it.
+// Buffers may be larger than needed. A buffer that is too small is rejected before anything is written. After an error,
+// the outputs are undefined; the Fault, if one is passed, contains the number of the row that caused the error.
 //
-// `list` names the parts that models may have (parts.hpp). Other parts are not compiled, and a model that needs one is
-// Status::left_out.
+// `list` names the parts that models may have (parts.hpp). Other parts are not compiled, and opening a model that needs
+// such a part returns Status::left_out.
 template <Part... list>
 class ModelOf {
     static constexpr Parts parts = with_implied((Parts{0} | ... | list));
@@ -32,7 +32,7 @@ class ModelOf {
     ModelOf() = default;
 
     // Validates an artifact; every byte is checked. The bytes must begin at a multiple of 8. The ArtifactFault, if one
-    // is passed, names the section, the field, its value and the value expected.
+    // is passed, contains the section, the field, its value and the expected value.
     APPROXSVM_NOINLINE Status open(Span<const unsigned char> bytes, ArtifactFault* fault = nullptr) {
         *this = ModelOf();
         ModelView view{};
@@ -41,12 +41,12 @@ class ModelOf {
         if (status == Status::ok) view_ = view;
         return status;
     }
-    // Returns, after Status::left_out, the list that this artifact needs, as `approxsvm inspect` prints it.
+    // After Status::left_out, returns the list of parts that this artifact needs, as printed by `approxsvm inspect`.
     static ListOfParts list_needed(Span<const unsigned char> bytes) {
         return ListOfParts(parts_at_sight(bytes.data, bytes.size) | batches);
     }
 
-    // Bytes that prepare() needs, at any alignment; 0 before open().
+    // Number of bytes that prepare() needs, at any alignment; 0 before open().
     std::size_t memory_bytes() const {
         if (!is_open()) return 0;
         Arena counter(nullptr);
@@ -66,8 +66,8 @@ class ModelOf {
         return Status::ok;
     }
 
-    // Checks whether this machine computes the values that the artifact's writer computed, in a workspace of
-    // replay_bytes(). Once per process is enough.
+    // Checks, in a workspace of replay_bytes(), whether this machine computes the same values as the artifact's writer.
+    // One check per process is sufficient.
     std::size_t replay_bytes() const { return prepared_ ? approxsvm::replay_bytes<parts>(*prepared_) : 0; }
     Status replay(Span<unsigned char> workspace) const {
         if (!prepared_) return unprepared();
@@ -79,36 +79,36 @@ class ModelOf {
 
     Task task() const { return view_.task; }
     Mode mode() const { return view_.mode; }
-    std::size_t n_features() const { return view_.n_raw_features; }  // of a raw row
+    std::size_t n_features() const { return view_.n_raw_features; }  // number of features of a raw row
     std::size_t n_decisions() const {
         return view_.n_decisions;
-    }  // values per row; 0 if the model averages probabilities
-    // Probabilities per row; 0 if the model has none.
+    }  // number of values per row; 0 if the model averages probabilities
+    // Number of probabilities per row; 0 if the model has no probabilities.
     std::size_t n_probabilities() const { return approxsvm::n_probabilities(view_); }
-    std::size_t n_labels() const { return n_labels_of(view_); }  // 0 for a regression
-    // Labels and certificates per row: 1, or one per target.
+    std::size_t n_labels() const { return n_labels_of(view_); }  // number of labels; 0 for a regression
+    // Number of labels, and of certificates, per row: one for each target.
     std::size_t n_targets() const { return is_open() ? n_targets_of(view_) : 0; }
-    // Returns the label at a position. One-class models have 1 and -1; positions after the last give a Label of
-    // LabelKind::none.
+    // Returns the label at a position. One-class models have the labels 1 and -1. For positions after the last label,
+    // returns a Label of LabelKind::none.
     Label label(std::size_t position) const { return label_at(view_, position); }
 
-    // --- text columns, which rows hold as codes: categories of a pipeline's encoders
+    // --- string columns, such as categories of a pipeline's encoders, which rows contain as codes
 
-    // Number of strings in a column (0 for a numeric column), and the string of a code below that number.
+    // Number of strings in a column (0 for a numeric column), and the string for a code below this number.
     std::size_t n_categories(std::size_t column) const { return texts_of(view_, column).n; }
     std::string_view category(std::size_t column, std::size_t code) const {
         const ColumnTexts texts = texts_of(view_, column);
         return code < texts.n ? texts.text(code) : std::string_view{};
     }
-    // The code of a UTF-8 text, or unknown_category if the model does not know it; rows with that code are refused
-    // whenever the source refuses them. Next, the code of a missing value.
+    // The code of a UTF-8 string, or unknown_category if the model does not know the string; rows with this code are
+    // rejected if the source rejects unknown strings. The next function returns the code of a missing value.
     double category_code(std::size_t column, std::string_view text) const { return texts_of(view_, column).code(text); }
     double missing_code(std::size_t column) const { return texts_of(view_, column).null; }
 
-    // --- answers
+    // --- predictions
 
-    // Bytes of workspace for one thread, for calls of any size or of up to n_rows; 0 before prepare(). Up to four rows
-    // need little.
+    // Number of bytes of workspace for one thread, for calls of any size or of up to n_rows rows; 0 before prepare().
+    // Calls of up to four rows need little.
     std::size_t workspace_bytes() const { return workspace_bytes(any_number_of_rows); }
     std::size_t workspace_bytes(std::size_t n_rows) const {
         return prepared_ ? approxsvm::workspace_bytes<parts>(*prepared_, n_rows) : 0;
@@ -121,8 +121,8 @@ class ModelOf {
         return evaluate_one(rows, &Evaluation::labels, labels, workspace, fault);
     }
 
-    // n_decisions() values per row, and upper bounds of |value - exact value|. Certified and exact models return the
-    // source's values, or values within the tolerance that was requested at compilation.
+    // Write n_decisions() values per row, and upper bounds on |value - exact value|. Certified and exact models compute
+    // the source's values, or values within the tolerance that was requested at compilation.
     template <class Rows>
     Status decision_values(const Rows& rows, Span<double> values, Span<unsigned char> workspace,
                            Fault* fault = nullptr) const {
@@ -149,12 +149,13 @@ class ModelOf {
         return approxsvm::evaluate<parts>(*prepared_, rows, out, workspace, values, fault);
     }
 
-    // The functions that this class calls need it.
+    // Returns the view, which functions of the core need.
     const ModelView& view() const { return view_; }
     const PreparedModel* prepared() const { return prepared_; }
 
   private:
-    // The caller's memory holds a copy of the view, so that the prepared model finds it even if this object moves.
+    // The caller's memory holds a copy of the view, so that the prepared model finds the view even if this object
+    // moves.
     struct Memory {
         ModelView* view;
         unsigned char* prepared;
@@ -166,7 +167,7 @@ class ModelOf {
     bool is_open() const { return view_.n_raw_features > 0; }
     Status unprepared() const { return is_open() ? Status::not_prepared : Status::not_open; }
 
-    // One answer per row. A null span would mean "not wanted" instead of "too small".
+    // Fills one output per row. A null span is rejected as too small, because it would otherwise mean "not wanted".
     template <class T, class Rows>
     Status evaluate_one(const Rows& rows, Span<T> Evaluation::* answer, Span<T> room, Span<unsigned char> workspace,
                         Fault* fault) const {

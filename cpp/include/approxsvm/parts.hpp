@@ -1,9 +1,9 @@
-// The parts of models. A program that lists the parts of its models compiles nothing else:
+// The parts of models. A program that lists the parts of its models compiles only these parts:
 //
 //     approxsvm::ModelOf<approxsvm::rbf, approxsvm::scalers, approxsvm::batches> model;
 //
-// `approxsvm inspect model.asvm` prints this line. No model needs `batches`, which speeds up calls of many rows.
-// Functions that depend on the list have it as a template parameter.
+// `approxsvm inspect model.asvm` prints this line. No model needs `batches`, which speeds up calls with many rows.
+// Functions that depend on the list have the list as a template parameter.
 #ifndef APPROXSVM_PARTS_HPP
 #define APPROXSVM_PARTS_HPP
 
@@ -20,7 +20,7 @@ enum Part : std::uint32_t {
 #include "parts.inc"
 };
 
-// A set of parts, one bit each.
+// A set of parts, with one bit per part.
 using Parts = std::uint32_t;
 constexpr Parts all_parts = 0
 #define APPROXSVM_MODEL_PART(name, bit, words) | name
@@ -31,7 +31,7 @@ constexpr bool has(Parts parts, Part part) {
     return (parts & part) != 0;
 }
 
-// Adds the parts that these parts need.
+// Adds the further parts that these parts need.
 constexpr Parts with_implied(Parts parts) {
     if (has(parts, ensembles)) parts |= probabilities;
     if (has(parts, text_columns)) parts |= pipelines;
@@ -39,7 +39,7 @@ constexpr Parts with_implied(Parts parts) {
     return parts;
 }
 
-// A list as a program writes it: the type of a model with these parts.
+// A list of parts as a program writes it, which is the type of a model with these parts.
 class ListOfParts {
   public:
     explicit ListOfParts(Parts parts) {

@@ -1,4 +1,4 @@
-// Describes faulty rows; all interfaces use these words.
+// Describes faulty rows; all interfaces use these messages.
 #ifndef APPROXSVM_ROW_FAULT_HPP
 #define APPROXSVM_ROW_FAULT_HPP
 
@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_VERSION_NAMESPACE {
 
-// Returns the words of an op's requirement; the message then adds a number.
+// Returns the text of an op's requirement; the message then adds a number.
 inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \
@@ -28,7 +28,7 @@ inline bool is_of_row(Status status) {
            status == Status::beyond_tolerance || status == Status::unknown_feature;
 }
 
-// Returns a lower-case line without the row's number, truncated to the space available.
+// Returns a line in lower case without the row's number, truncated to the available space.
 template <std::size_t Size>
 inline const char* text_of_fault(Status status, const Fault& fault, char (&room)[Size]) {
     if (status == Status::map_overflow) {

@@ -42,7 +42,7 @@ enum Id : std::uint32_t {
 };
 }
 
-// Calls visit(field, number) for each number of a record, in order. Arrays yield their elements in turn.
+// Calls visit(field, number) for each number of a record, in order. Each element of an array is visited.
 #define APPROXSVM_RECORD(Name, tag) \
     template <class Visit>          \
     inline void for_numbers(const Name& record, const Visit& visit) {

@@ -11,7 +11,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 #if defined(APPROXSVM_PORTABLE)
-#define APPROXSVM_PROGRAM inline  // as fast there, and half the code
+#define APPROXSVM_PROGRAM inline  // inlining is not forced: half the code, and as fast
 #else
 #define APPROXSVM_PROGRAM APPROXSVM_INLINE
 #endif
@@ -19,8 +19,8 @@ inline namespace APPROXSVM_TARGET {
 #define APPROXSVM_BOUND double
 #define APPROXSVM_CHECKS 1
 #define APPROXSVM_ROOT std::sqrt
-#define APPROXSVM_EXP std::exp               // LIBSVM's probabilities bit for bit
-#define APPROXSVM_PRODUCT(a, b) ((a) * (b))  // -ffp-contract=off
+#define APPROXSVM_EXP std::exp               // std::exp gives LIBSVM's probabilities bit for bit
+#define APPROXSVM_PRODUCT(a, b) ((a) * (b))  // requires -ffp-contract=off
 #define APPROXSVM_COUNT(number) static_cast<int>(approxsvm_bits_of_double(number))
 #include "program/ball.h"
 

@@ -1,5 +1,6 @@
 // Counts of the words or characters of documents and of their n-grams, as scikit-learn's vectorizers count them
-// (approxsvm/frames/ngrams.py). Texts are prepared in Python: decoded, lowercased, without accents.
+// (approxsvm/frames/ngrams.py). Documents are prepared in Python code, which decodes them, converts them to lower case
+// and strips accents.
 #pragma once
 
 #include <Python.h>
@@ -33,7 +34,7 @@ inline std::uint32_t murmur3(std::string_view key) {
     return h ^ h >> 16;
 }
 
-// A set of keys and their positions; open addressing.
+// A hash table of terms and their positions, with open addressing.
 class Vocabulary {
   public:
     static constexpr std::uint32_t unknown = 0xffffffffu;
@@ -45,7 +46,7 @@ class Vocabulary {
         ends_.push_back(0);
     }
 
-    // False if the term is a duplicate, or more terms collide than is plausible by chance.
+    // Adds a term; returns false if it is a duplicate, or if more terms collide than is plausible by chance.
     bool add(std::string_view term) {
         const std::uint32_t hash = murmur3(term);
         std::size_t slot = hash & (slots_.size() - 1);
@@ -82,10 +83,10 @@ class Vocabulary {
 
     std::vector<Slot> slots_;
     std::string bytes_;
-    std::vector<std::size_t> ends_;  // end of each term in bytes_, after a leading 0
+    std::vector<std::size_t> ends_;  // the end of each term in bytes_, after a leading 0
 };
 
-// Characters of a str, classified by Python's own tables, as its `re` does.
+// Characters of a str, classified with Python's own tables, as in Python's module `re`.
 class Characters {
   public:
     explicit Characters(PyObject* text)
@@ -94,14 +95,14 @@ class Characters {
     Py_ssize_t size() const { return size_; }
     Py_UCS4 operator[](Py_ssize_t i) const { return PyUnicode_READ(kind_, data_, i); }
 
-    bool is_word(Py_ssize_t i) const {  // \w
+    bool is_word(Py_ssize_t i) const {  // matched by \w
         const Py_UCS4 c = (*this)[i];
         if (c >= 128) return Py_UNICODE_ISALNUM(c) != 0;
         return (c | 32) - 'a' < 26 || c - '0' < 10 || c == '_';
     }
-    bool is_space(Py_ssize_t i) const { return Py_UNICODE_ISSPACE((*this)[i]) != 0; }  // \s, and str.split()
+    bool is_space(Py_ssize_t i) const { return Py_UNICODE_ISSPACE((*this)[i]) != 0; }  // \s, also for str.split()
 
-    // Appends as UTF-8; half a surrogate pair takes three bytes, like other characters.
+    // Appends a character in UTF-8; half a surrogate pair takes three bytes, like other characters in its range.
     void append(Py_ssize_t i, std::string& bytes) const {
         const Py_UCS4 c = (*this)[i];
         const auto put = [&](Py_UCS4 byte) { bytes.push_back(static_cast<char>(byte)); };
@@ -134,7 +135,7 @@ struct NgramOptions {
     Py_ssize_t min_token_size;  // minimum length of a word, a run of \w
 };
 
-// The n-grams of a document: consecutive units, which are words or characters, in UTF-8, with a space between words.
+// The n-grams of a document: consecutive words, with a space in between, or consecutive characters, in UTF-8.
 class Ngrams {
   public:
     Ngrams(const NgramOptions& options, const Vocabulary& stop_words) : options_(options), stop_words_(stop_words) {}
@@ -152,7 +153,7 @@ class Ngrams {
         } else if (options_.analyzer == Analyzer::char_) {
             for (Py_ssize_t i = 0, end; i < text.size(); i = end) {
                 for (end = i; end < text.size() && text.is_space(end);) ++end;
-                if (end > i + 1) {  // white space becomes one space
+                if (end > i + 1) {  // a run of white space becomes one space
                     add_space();
                 } else {
                     add_character(text, i);
@@ -189,7 +190,7 @@ class Ngrams {
         bytes_.push_back(' ');
     }
 
-    // `whole_once`: fewer than n units make one n-gram, which is the last.
+    // If `whole_once`, fewer than n units make one n-gram, which is the last.
     template <class Take>
     void take_all(const Take& take, bool whole_once) {
         const std::size_t n_units = starts_.size(), gap = options_.analyzer == Analyzer::word ? 1 : 0;
@@ -217,7 +218,7 @@ class Ngrams {
     const NgramOptions options_;
     const Vocabulary& stop_words_;
     std::string bytes_;
-    std::vector<std::size_t> starts_;  // start of each unit, and the end of the last one
+    std::vector<std::size_t> starts_;  // the start of each unit, and the end of the last unit
 };
 
 }  // namespace approxsvm::python

@@ -12,7 +12,7 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-// Returns UTF-8, with half surrogate pairs as `Characters` writes them; `memory` may hold it.
+// Returns a str in UTF-8, with half surrogate pairs as `Characters` writes them; the result may be stored in `memory`.
 std::string_view utf8_of(PyObject* text, std::string& memory) {
     const Characters characters(text);
     memory.clear();
@@ -20,7 +20,7 @@ std::string_view utf8_of(PyObject* text, std::string& memory) {
     return memory;
 }
 
-// A fitted vectorizer and its options; counts the terms of documents.
+// Counts the terms of documents, as a fitted vectorizer with its options does.
 class TermCounter {
   public:
     TermCounter(const NgramOptions& options, const std::vector<py::str>& stop_words, const std::vector<py::str>& terms,
@@ -37,11 +37,11 @@ class TermCounter {
         }
     }
 
-    // Takes a document, or a list of tokens, for each row; returns counts, columns and indptr of CSR rows. Columns
-    // ascend.
+    // Takes a document or a list of tokens for each row; returns counts, columns and indptr of CSR rows. The columns of
+    // a row ascend.
     py::tuple count(const py::list& texts) const {
         Ngrams ngrams(options_, stop_words_);
-        std::vector<std::uint32_t> found;  // a column per occurrence, with its sign in the last bit
+        std::vector<std::uint32_t> found;  // the column of each occurrence, with the sign in the last bit
         std::vector<std::int32_t> columns, indptr{0};
         std::vector<double> counts;
         const auto take = [&](std::string_view term) {
@@ -82,7 +82,7 @@ class TermCounter {
     }
 
   private:
-    // Returns the column of |hash|, as in FeatureHasher, and the sign.
+    // Returns the column for |hash|, as FeatureHasher chooses it, and the sign.
     std::uint32_t hashed(std::string_view term) const {
         const std::uint32_t hash = murmur3(term);
         const bool is_negative = hash >> 31;
@@ -96,7 +96,7 @@ class TermCounter {
     bool alternate_sign_;
 };
 
-// Divides each CSR row by its norm in place, with the operations of scikit-learn's `normalize`, in their order.
+// Divides each CSR row by its norm in place, with the operations of scikit-learn's `normalize` in the same order.
 template <class T>
 void normalize_rows(const py::array_t<std::int32_t>& indptr, py::array_t<T, py::array::c_style>& values, bool squares) {
     const auto starts = indptr.unchecked<1>();

@@ -1,4 +1,4 @@
-// A LIBSVM model file, ready to predict without compilation: a view for the exact engines, built in memory.
+// Predicts with a LIBSVM model file without compilation, by a view for the exact engines that is built in memory.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +15,17 @@
 
 namespace approxsvm::tools {
 
-/// A model that svm-predict supports and this program does not.
+/// A model that svm-predict supports but this program does not.
 struct UnsupportedModel : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// The engine stores the support vectors in float32 and float64, densely unless nearly all values are zero, and some
-/// rows of the same width for each thread. Larger and wider models are left to LibsvmSums.
+/// Limit on the memory of the engine, which stores the support vectors in float32 and float64, densely unless nearly
+/// all values are zero, and some rows of the same width for each thread. Larger and wider models are evaluated by
+/// LibsvmSums.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
-/// The engines keep values and bounds of all pairs of classes for a block of rows in each thread.
+/// In each thread, the engines store values and bounds of all pairs of classes for a block of rows.
 inline constexpr std::int32_t max_engine_classes = 256;
 
 class ExactModel {
@@ -38,14 +39,14 @@ class ExactModel {
     ExactModel(const ExactModel&) = delete;
     ExactModel& operator=(const ExactModel&) = delete;
 
-    /// Mode, task and labels; if has_engine(), also everything that the exact engine needs.
+    /// The view has the mode, the task and the labels; if has_engine(), also everything that the exact engine needs.
     const ModelView& view() const { return view_; }
-    /// Whether the exact engine can compute labels. It never computes values: svm-predict prints all their digits,
-    /// which depend on the order of its sums.
+    /// Whether the exact engine can compute labels. The engine never computes values, because svm-predict prints all
+    /// their digits, which depend on the order of its sums.
     bool has_engine() const { return has_engine_; }
-    /// The support vectors; indices are columns, which count from view().first_index.
+    /// Returns the LIBSVM model. A support vector's indices are numbers of columns, counted from view().first_index.
     const text::LibsvmModel& libsvm() const { return model_; }
-    /// The class of each support vector, 0 where there is one decision function only.
+    /// Returns the class of each support vector; 0 if there is only one decision function.
     std::vector<std::uint32_t> classes_of_vectors() const {
         std::vector<std::uint32_t> classes;
         for (std::size_t c = 0; c < model_.n_sv_per_class.size(); ++c) {
@@ -56,7 +57,7 @@ class ExactModel {
         if (model_.n_classes == 2) std::fill(classes.begin(), classes.end(), 0);
         return classes;
     }
-    /// The pair that coefficient m of a support vector of class c belongs to.
+    /// Returns the pair of classes to which coefficient m of a support vector of class c belongs.
     std::size_t pair_of(std::size_t c, std::size_t m) const {
         const std::size_t n_classes = static_cast<std::size_t>(model_.n_classes);
         return m < c ? pair_position(n_classes, m, c) : pair_position(n_classes, c, m + 1);
@@ -105,7 +106,7 @@ class ExactModel {
         view_.packed.n_values = model_.values.size();
     }
 
-    /// One decision function per pair of classes. The engines read the coefficients column by column.
+    /// Describes one decision function per pair of classes. The engines read the coefficients column by column.
     void describe_decisions() {
         for (const double rho : model_.rho) decisions_.push_back({-rho, 0.0, 0.0, 0.0});
         view_.decisions = decisions_.data();
@@ -121,21 +122,23 @@ class ExactModel {
             decisions_[pair_of(classes[k / n_coef], k % n_coef)].sum_moduli += std::fabs(model_.coef[k]);
         }
         for (DecisionNumbers& decision : decisions_) {
-            decision.sum_moduli *= 1.0 + 0x1p-20;  // not below the true sum, for up to 2^31 terms
+            decision.sum_moduli *= 1.0 + 0x1p-20;  // now not below the exact sum, for up to 2^31 terms
             decision.value_error = libsvm_rounding() * decision.sum_moduli;
         }
         for (const std::int64_t n : model_.n_sv_per_class) class_counts_.push_back(static_cast<std::uint32_t>(n));
         view_.class_counts = class_counts_.data();
     }
 
-    /// Bound on the rounding of LIBSVM's own sums relative to the absolute sum: the terms of a distance plus the
-    /// terms of a value. Labels within it are left to LibsvmSums.
+    /// Returns a bound on the rounding of LIBSVM's own sums relative to the sum of absolute values. The bound grows
+    /// with the number of terms of a distance plus the number of terms of a value. LibsvmSums determines labels of
+    /// values within this bound.
     double libsvm_rounding() const {
-        const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // also unseen features
+        const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // covers unseen features
         return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));
     }
 
-    /// Sets the scale as well: the power of two just below sqrt(2 gamma), as in approxsvm/artifact/writer.py.
+    /// Whether the engine can hold the model. Also sets the scale to the power of two just below sqrt(2 gamma), as in
+    /// approxsvm/artifact/writer.py.
     bool engine_can_hold() {
         if (!(view_.gamma >= 0x1p-200 && view_.gamma <= 0x1p200)) return false;
         for (const DecisionNumbers& decision : decisions_) {
@@ -149,7 +152,8 @@ class ExactModel {
         return true;
     }
 
-    /// The center is the mean of the support vectors; false if it overflows float32 or a norm overflows float64.
+    /// Sets the center to the mean of the support vectors; false if the center overflows float32 or a norm overflows
+    /// float64.
     bool place_center() {
         std::vector<double> vector(view_.n_features);
         for (std::size_t k = 0; k < model_.values.size(); ++k) {
@@ -180,7 +184,7 @@ class ExactModel {
     }
 
     bool engine_fits() const {
-        constexpr std::size_t least_entry_bytes = sizeof(float) + sizeof(double);  // and no product may overflow
+        constexpr std::size_t least_entry_bytes = sizeof(float) + sizeof(double);  // avoids overflow in products
         if (!by_columns(view_) && view_.n_sv > max_engine_bytes / least_entry_bytes / view_.n_features) return false;
         return engine_bytes<float>(view_) + engine_bytes<double>(view_) <= 2 * max_engine_bytes;
     }

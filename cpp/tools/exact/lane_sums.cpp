@@ -1,5 +1,5 @@
-// Compiled once per target, with that target's flags and its name in APPROXSVM_LANES. Nothing here may be shared with
-// other targets: no standard library, everything in a namespace without a name.
+// This file is compiled once per target, with the target's flags and its name in APPROXSVM_LANES. No code may be shared
+// with other targets, so everything is in an unnamed namespace and nothing uses the standard library.
 #include "lane_sums.hpp"
 
 #define APPROXSVM_JOIN_OF(a, b) a##b
@@ -19,7 +19,7 @@ typedef double Vector __attribute__((vector_size(width * sizeof(double))));
 // A vector at any place in an array of doubles.
 typedef double StoredVector __attribute__((vector_size(width * sizeof(double)), aligned(8), may_alias));
 
-// V vectors of lanes; V is a constant so that they live in registers.
+// V vectors of lanes; V is a constant so that the compiler keeps the vectors in registers.
 template <std::size_t V>
 struct Lanes {
     Vector vector[V] = {};
@@ -45,7 +45,7 @@ struct Lanes {
     static Vector at(const double* z, std::size_t v) { return *reinterpret_cast<const StoredVector*>(z + v * width); }
 };
 
-// A feature that only the row or only the support vector has also counts as a difference.
+// A feature that is present only in the row, or only in the support vector, also adds to the distance.
 template <std::size_t V>
 struct SqDistance {
     static void run(const LaneBlock& block, const LaneVectors& x, std::size_t i, double* out) {

@@ -4,9 +4,9 @@
 //     f_ij(z) = ((a_1 K_1 + a_2 K_2) + ...) - rho_ij,   K_i = exp(-gamma ((d_1^2 + d_2^2) + ...)),
 //
 // over the support vectors of class i and then of class j, d_1, d_2, ... over the features that z or x_i has,
-// ascending. A feature that neither has may be added as well, as d = 0 changes nothing; so rows with different features
-// can share a block. Support vectors are grouped by class, so one pass over them, in which each adds to the sums of all
-// its pairs, adds up every pair in LIBSVM's order.
+// ascending. A feature that z and x_i both lack may be added as well, because d = 0 changes nothing; so rows with
+// different features can share a block. Support vectors are grouped by class. In one pass, each support vector is added
+// to the sums of all its pairs, so every pair is summed in LIBSVM's order.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline const LaneSums& lane_sums_of(std::string_view target) {
     return lane_sums_baseline;
 }
 
-/// Computes a product of squares, as LIBSVM's powi does.
+/// Computes a power as a product of repeated squares, as LIBSVM's powi does.
 inline double integer_power(double base, std::int32_t times) {
     double square = base, power = 1.0;
     for (; times > 0; times /= 2, square *= square) {
@@ -55,13 +55,14 @@ class LibsvmSums {
         find_panels(model);
     }
 
-    /// Calls visit(i, values), values (n_decisions,), for the rows i in `which`. Columns ascend.
+    /// Calls visit(i, values), with `values` of shape (n_decisions,), for the rows i in `which`. A row's columns must
+    /// be in ascending order.
     template <class Visit>
     void decide(const CsrRows<double, std::int32_t>& rows, const std::vector<std::size_t>& which, const Visit& visit) {
         const std::size_t n_vectors = (which.size() + lane_sums_.width - 1) / lane_sums_.width;
         const std::size_t n_blocks = (n_vectors + vectors_per_block(rows) - 1) / vectors_per_block(rows);
         const std::size_t rows_per_block =
-            n_blocks == 0 ? 0 : (n_vectors + n_blocks - 1) / n_blocks * lane_sums_.width;  // about equal blocks
+            n_blocks == 0 ? 0 : (n_vectors + n_blocks - 1) / n_blocks * lane_sums_.width;  // nearly equal blocks
         for (std::size_t first = 0; first < which.size(); first += rows_per_block) {
             const std::size_t n = std::min(rows_per_block, which.size() - first);
             load_block(rows, &which[first], n);
@@ -74,7 +75,7 @@ class LibsvmSums {
     }
 
   private:
-    /// Support vectors of one class, few enough for their kernel values to stay in cache.
+    /// Some support vectors of one class, few enough for their kernel values to stay in cache.
     struct Panel {
         std::size_t first, last, place;
     };
@@ -99,7 +100,8 @@ class LibsvmSums {
 
     std::size_t n_lanes() const { return n_vectors_ * lane_sums_.width; }
 
-    /// Returns as many as fit in registers, unless the features or sums of so many rows exceed the cache.
+    /// Returns the number of vectors that fit in registers, or fewer if the features or sums of so many rows exceed the
+    /// cache.
     std::size_t vectors_per_block(const CsrRows<double, std::int32_t>& rows) const {
         const std::size_t n_features = static_cast<std::size_t>(rows.row_starts[rows.n_rows]);
         const std::size_t per_row = n_features / std::max<std::size_t>(rows.n_rows, 1) + 1;
@@ -129,7 +131,7 @@ class LibsvmSums {
         }
     }
 
-    /// Adds a row's columns to those of the block; most rows have no new ones.
+    /// Adds a row's columns to the block's columns; most rows have no new columns.
     void join_columns(const std::int32_t* first, const std::int32_t* last) {
         if (std::includes(columns_.begin(), columns_.end(), first, last)) return;
         joined_.clear();
@@ -178,8 +180,9 @@ class LibsvmSums {
     const std::size_t n_coef_, n_sums_;
     std::vector<double> row_;  // the values of one row
     std::vector<Panel> panels_;
-    std::vector<std::uint32_t> places_;  // sums that each class's vectors add to, concatenated
-    // The columns that any row of the block has, ascending, and the rows' values there, a lane each.
+    std::vector<std::uint32_t> places_;  // sums to which each class's vectors are added, concatenated
+    // The columns that any row of the block has, in ascending order, and the values of the rows in these columns, one
+    // lane per row.
     std::vector<std::int32_t> columns_, joined_;
     std::vector<double> values_;
     std::size_t n_vectors_ = 0;

@@ -14,23 +14,23 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct Section {
-    std::size_t offset, bytes;  // both are 0 if absent
+    std::size_t offset, bytes;  // both are 0 if the section is absent
 };
 
-// The sections of one artifact by their identifiers.
+// The sections of one artifact, by identifier.
 struct SectionTable {
     const unsigned char* bytes;
     Section entries[max_sections + 1];
 
     const Section& operator[](section::Id id) const { return entries[id]; }
-    // Null if absent.
+    // Returns the start of a section, or null if the section is absent.
     const unsigned char* at(section::Id id) const {
         return entries[id].offset != 0 ? bytes + entries[id].offset : nullptr;
     }
 };
 
-// CRC-32 as in zlib and PNG, eight bytes at a time: entry[k] is the remainder of a half-byte followed by k half-bytes
-// of zeros.
+// CRC-32 as in zlib and PNG, computed eight bytes at a time: entry[k] is the remainder of a half-byte followed by k
+// half-bytes of zeros.
 inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint32_t crc = 0) {
     struct Table {
         std::uint32_t entry[16][16];
@@ -58,7 +58,7 @@ inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint3
     return ~crc;
 }
 
-// The checksum of a whole artifact; its own four bytes count as zeros.
+// The checksum of a whole artifact; the four bytes of the checksum itself count as zeros.
 inline std::uint32_t artifact_checksum(const unsigned char* bytes, std::size_t n_bytes) {
     const unsigned char zeros[4] = {};
     const std::uint32_t head = crc32(zeros, 4, crc32(bytes, checksum_offset));
@@ -127,7 +127,8 @@ APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size
     return check.status();
 }
 
-// Returns the rules for the numbers of a record. Numbers that are not named here are bounds: finite and not negative.
+// Returns the constraint on a number of a record. Numbers that are not listed are bounds, which are finite and not
+// negative.
 inline Expected may_be(field::Id number) {
     switch (number) {
         case field::decisions_intercept:
@@ -147,13 +148,13 @@ inline Expected may_be(field::Id number) {
     }
 }
 
-// Checks the numbers of the record at a position against these rules.
+// Checks the numbers of the record at a position against the constraints of may_be().
 template <class Record>
 APPROXSVM_COLD inline void check_record(Check& check, const Record& record, std::size_t position) {
     for_numbers(record, [&](field::Id field, double number) { check(field, number, may_be(field), position); });
 }
 
-// Checks that a section is present if and only if it is wanted.
+// Checks that a section is present if `wanted` is true, and absent otherwise.
 APPROXSVM_COLD inline bool is_where_wanted(Check& check, const Section& section, const ModelView& model, bool wanted) {
     if ((section.offset != 0) == wanted) return check.status() == Status::ok;
     const Rule rule = wanted ? Rule::needed_in_mode : Rule::none_in_mode;

@@ -1,5 +1,6 @@
 // Faults found by artifact readers: the number and section that are wrong, and the value expected. Names are numbers of
-// artifact/schema.inc, so that programs without text output carry no text; dispatch/fault_text.hpp has the words.
+// artifact/schema.inc, so that programs without text output contain no strings; dispatch/fault_text.hpp writes the
+// messages.
 #ifndef APPROXSVM_ARTIFACT_FAULT_HPP
 #define APPROXSVM_ARTIFACT_FAULT_HPP
 
@@ -14,7 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_VERSION_NAMESPACE {
 
-// A number as it is stored; integers may exceed 2^53.
+// A number as stored in an artifact; integers may exceed 2^53.
 class StoredNumber {
   public:
     constexpr StoredNumber() : real_(0.0), is_whole_(false) {}
@@ -25,7 +26,7 @@ class StoredNumber {
     constexpr double real() const { return is_whole_ ? static_cast<double>(whole_) : real_; }
     constexpr std::uint64_t whole() const { return is_whole_ ? whole_ : 0; }
 
-    // Holds either kind in one register.
+    // Returns the bits of an integer or real number, which fit in one register.
     APPROXSVM_INLINE std::uint64_t bits() const {
         std::uint64_t bits = whole();
         if (!is_whole_) std::memcpy(&bits, &real_, sizeof bits);
@@ -48,27 +49,27 @@ class StoredNumber {
 
 // The meaning of `low` and `high` of an Expected.
 enum class Rule : std::uint8_t {
-    equal,            // low
-    not_equal,        // low
-    from_to,          // from low to high
-    from_below,       // from low to below high
-    at_least,         // low
-    above,            // low
+    equal,            // the number `low`
+    not_equal,        // not the number `low`
+    from_to,          // a number from `low` to `high`
+    from_below,       // a number from `low` to below `high`
+    at_least,         // a number of at least `low`
+    above,            // a number above `low`
     finite,           // any finite number
-    finite_at_least,  // low
+    finite_at_least,  // a finite number of at least `low`
     not_nan,
-    power_of_two,            // from low to high
-    zero_or_modulus,         // 0, or a modulus from low to high
-    multiple_of,             // low
-    none_in_mode,            // absent in mode `low` with kernel `high`
-    needed_in_mode,          // present in mode `low` with kernel `high`
-    one_sign,                // the same sign as the preceding numbers of its list, such as low
-    ascends,                 // above the number before it in its list, from low to high
+    power_of_two,            // a power of two from `low` to `high`
+    zero_or_modulus,         // 0, or an absolute value from `low` to `high`
+    multiple_of,             // a multiple of `low`
+    none_in_mode,            // a section that is not allowed in mode `low` with kernel `high`
+    needed_in_mode,          // a section that is required in mode `low` with kernel `high`
+    one_sign,                // a number with the sign of the preceding numbers of the list, such as `low`
+    ascends,                 // a number above the preceding number of the list, from `low` to `high`
     utf8,                    // a byte of valid UTF-8
-    text_above,              // after text number `low`, byte by byte
-    distinct,                // different from label number `low`
+    text_above,              // a string after string number `low`, compared byte by byte
+    distinct,                // a label other than label number `low`
     some_label_of_ensemble,  // any label of the ensemble
-    newer_format,            // version low; release `high` is the first that reads the file
+    newer_format,            // version `low`; the first release that reads the file is `high`
 };
 
 struct Expected {
@@ -80,21 +81,21 @@ constexpr std::uint64_t no_index = ~std::uint64_t{0};
 constexpr std::uint32_t no_member = ~std::uint32_t{0};
 
 struct ArtifactFault {
-    section::Id section = section::none;  // none: the header or the section table
-    field::Id field = field::none;        // none if the status alone explains the fault
-    std::uint64_t index = no_index;       // of an array
+    section::Id section = section::none;  // section of the fault; none for the header and the section table
+    field::Id field = field::none;        // field of the fault; none if the status is sufficient explanation
+    std::uint64_t index = no_index;       // index in an array
     StoredNumber found{};
     Expected expected{};
-    std::uint32_t member = no_member;    // of an ensemble, if the fault is in a member
-    bool in_subspace_expansion = false;  // of the artifact, or of this member
+    std::uint32_t member = no_member;    // number of an ensemble's member, if the fault is in a member
+    bool in_subspace_expansion = false;  // whether the fault is in section subspace_expansion
 };
 
 }  // namespace APPROXSVM_VERSION_NAMESPACE
 
 inline namespace APPROXSVM_TARGET {
 
-// The size that a file's claims imply, in 64 bits on every machine: a 32-bit size_t may overflow before the product of
-// claims is compared with the actual bytes.
+// The size implied by the dimensions that a file declares, in 64 bits on every machine: with a 32-bit size_t, the
+// product of dimensions could overflow before it is compared with the actual size.
 using ClaimedSize = std::uint64_t;
 
 template <class T>
@@ -140,13 +141,13 @@ template <class Enumeration>
 constexpr std::uint32_t number_of(Enumeration e) {
     return static_cast<std::uint32_t>(e);
 }
-// Requires an enumerator of at most the last one.
+// Requires an enumerator that is not above the last one.
 template <class Enumeration>
 constexpr Expected up_to(Enumeration last) {
     return from_to(0u, number_of(last));
 }
 
-// Whether a number is as expected; only for rules that need nothing but the number.
+// Whether a number is as expected; only for constraints that need no other information.
 inline bool holds(const Expected& expected, const StoredNumber& found) {
     const double x = found.real(), low = expected.low.real(), high = expected.high.real();
     switch (expected.rule) {
@@ -180,22 +181,22 @@ inline bool holds(const Expected& expected, const StoredNumber& found) {
     }
 }
 
-// Checks the numbers of one section and keeps the first fault. After it, all checks fail.
+// Checks the numbers of one section and keeps the first fault. After a fault, all checks fail.
 class Check {
   public:
-    // The first fault fills `fault`, which may be null; status() then returns `refusal`.
+    // The first fault is stored in `fault`, which may be null; afterwards status() returns `refusal`.
     Check(ArtifactFault* fault, section::Id section, Status refusal)
         : fault_(fault), section_(section), refusal_(refusal) {}
 
     Status status() const { return status_; }
-    // Changes what status() returns after later faults.
+    // Changes the status that status() returns after later faults.
     Check& as(Status refusal) {
         refusal_ = refusal;
         return *this;
     }
     section::Id section() const { return section_; }
 
-    // Arguments go in registers, because artifact readers consist of such calls.
+    // Arguments are passed in registers, because artifact readers consist of such calls.
     template <class Number>
     APPROXSVM_INLINE bool operator()(field::Id field, Number found, const Expected& expected,
                                      std::uint64_t index = no_index) {
@@ -218,7 +219,7 @@ class Check {
         return status_ == Status::ok;
     }
 
-    // Checks many real numbers, which are finite or whose absolute values have a limit.
+    // Checks that many real numbers are finite, or that their absolute values are within limits.
     template <class Real>
     bool within(field::Id field, const Real* numbers, std::size_t n, const Expected& expected) {
         const Real most = expected.rule == Rule::finite ? (std::numeric_limits<Real>::max)()
@@ -240,7 +241,7 @@ class Check {
         return status_ == Status::ok;
     }
 
-    // Requires zero bytes from `first` to before `last` of the section.
+    // Requires zero bytes of the section from byte `first` up to, but not including, byte `last`.
     APPROXSVM_COLD bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
         for (; first < last; ++first) {
             if (section[first] != 0) return refuse(field::any_padding, section[first], equal_to(0), first);
@@ -249,7 +250,7 @@ class Check {
     }
 
   private:
-    // A field, the value expected, and which of the three numbers are integers.
+    // A field, the expected value, and which of the three numbers are integers.
     using Named = std::uint32_t;
     static constexpr int of_rule = 16, of_found = 24, of_low = 25, of_high = 26;
     APPROXSVM_INLINE static Named named(field::Id field, const StoredNumber& found, const Expected& expected) {

@@ -1,4 +1,4 @@
-// Checks the header of an artifact: each field on its own, against other fields, and against the kind of kernel.
+// Checks the header of an artifact: each field separately, against other fields, and against the kind of kernel.
 #ifndef APPROXSVM_ARTIFACT_HEADER_HPP
 #define APPROXSVM_ARTIFACT_HEADER_HPP
 
@@ -28,7 +28,7 @@ APPROXSVM_COLD inline Status read_header(const unsigned char* bytes, ModelView& 
     check(field::header_first_remainder_degree, header.first_remainder_degree,
           expanded ? from_to(header.degree + 1, last_norm_degree + 1) : equal_to(0));
     if (!kind.expands) check(field::header_center_kind, header.center_kind, equal_to(0));
-    // The functions of an ensemble are counted together with its members.
+    // The functions of an ensemble are counted when its members are read.
     check(field::header_n_labels, header.n_labels, from_to(0, max_n_labels));
     check(field::header_n_features, header.n_features, from_to(1, max_n_features));
     check(field::header_n_raw_features, header.n_raw_features, from_to(1, max_n_features));
@@ -39,7 +39,7 @@ APPROXSVM_COLD inline Status read_header(const unsigned char* bytes, ModelView& 
     check(field::header_input_scale, header.input_scale,
           Expected{Rule::power_of_two, stored(1.0 / max_input_scale), stored(max_input_scale)});
     if (!kind.expands || ensemble) check(field::header_input_scale, header.input_scale, equal_to(1.0));
-    const double gamma = header.gamma + 0.0;  // turns -0 into 0, so that distances do not get its sign
+    const double gamma = header.gamma + 0.0;  // turns -0 into 0, so that distances do not become -0
     const double theta = 2.0 * gamma / header.input_scale / header.input_scale;
     if (kind.expands && header.gamma > 0.0)
         check(field::header_theta, theta, Expected{Rule::from_below, stored(1.0), stored(4.0)});

@@ -1,5 +1,5 @@
-// The kinds of kernels in the format. To add one, add its record here, its number to schema.inc, and its evaluator to
-// exact/kinds.hpp.
+// The kinds of kernels in the format. To add a kind, add its record in this file, its number to schema.inc, and its
+// evaluator to exact/kinds.hpp.
 #ifndef APPROXSVM_ARTIFACT_KINDS_HPP
 #define APPROXSVM_ARTIFACT_KINDS_HPP
 
@@ -8,17 +8,17 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The format's rules for a kind of kernel.
+// The format's constraints for a kind of kernel.
 struct KindRules {
-    bool expands;                      // around centers, except in mode exact
-    bool only_exact;                   // mode exact is the only mode
-    bool has_support_vectors;          // except in mode approximate
-    int max_degree, max_exact_degree;  // for the modes approximate and certified, and for mode exact; 0 for none
+    bool expands;                      // models are expanded around centers, except in mode exact
+    bool only_exact;                   // models exist only in mode exact
+    bool has_support_vectors;          // models contain support vectors, except in mode approximate
+    int max_degree, max_exact_degree;  // degrees in modes approximate and certified, and in mode exact; 0 if none
     Expected gamma;
-    Part part;  // that its programs need
+    Part part;  // the part of a program that the kind needs
 };
 
-// Indexed by KernelKind.
+// The constraints of all kinds, indexed by KernelKind.
 constexpr KindRules kinds[] = {{true, false, true, max_degree, 0, finite_from_0, rbf},
                                {false, false, true, max_form_degree, max_kernel_degree, finite_number, polynomials},
                                {false, true, false, 0, 0, equal_to(0.0), cosines},
@@ -26,7 +26,7 @@ constexpr KindRules kinds[] = {{true, false, true, max_degree, 0, finite_from_0,
 constexpr std::uint32_t n_kinds = sizeof kinds / sizeof kinds[0];
 static_assert(n_kinds == number_of(KernelKind::sigmoid) + 1, "a record for each number up to the last");
 
-// Returns the rules of a kind, or of the first kind if the number is unknown, which the reader refuses.
+// Returns the constraints of a kind, or of the first kind if the number is unknown; the reader rejects unknown kinds.
 constexpr const KindRules& rules_of(std::uint32_t kernel) {
     return kinds[kernel < n_kinds ? kernel : 0];
 }

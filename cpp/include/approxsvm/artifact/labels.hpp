@@ -1,4 +1,4 @@
-// The labels of a model, of any kind, in a printable form.
+// The labels of a model, of any type, as printable strings.
 #ifndef APPROXSVM_ARTIFACT_LABELS_HPP
 #define APPROXSVM_ARTIFACT_LABELS_HPP
 
@@ -12,7 +12,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One label; a string points into the artifact's bytes. Kind none means that there is no such label.
+// One label; a string points into the artifact's bytes. The kind `none` means that the label does not exist.
 struct Label {
     LabelKind kind = LabelKind::none;
     std::int64_t integer = 0;
@@ -20,10 +20,10 @@ struct Label {
     std::string_view text{};
 };
 
-// Space for any number as text.
+// Number of bytes that suffices for any number as a string.
 constexpr std::size_t label_digits = 32;
 
-// Returns the fewest digits that read back as `number`, at most 17.
+// Returns `number` with the fewest digits, at most 17, from which parsing restores it exactly.
 inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #if defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L
     return {room, static_cast<std::size_t>(std::to_chars(room, room + label_digits, number).ptr - room)};
@@ -37,7 +37,7 @@ inline std::string_view digits_of(double number, char (&room)[label_digits]) {
 #endif
 }
 
-// The label as text; numbers are written into `room`. Empty if there is no label.
+// Returns the label as a string; numbers are written into `room`. The string is empty if there is no label.
 inline std::string_view text_of(const Label& label, char (&room)[label_digits]) {
     switch (label.kind) {
         case LabelKind::int64:
@@ -61,13 +61,13 @@ inline auto operator<<(Stream& stream, const Label& label) -> decltype(stream.wr
     return stream;
 }
 
-// Number of labels that a model may predict; 0 for a regression.
+// Returns the number of labels that a model may predict; 0 for a regression.
 inline std::size_t n_labels_of(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.task == Task::classification ? model.n_labels : 0;
 }
 
-// The label at a position that evaluate() returned: 1 or -1 for a one-class model; none for a regression and after the
-// last label.
+// Returns the label at a position that evaluate() returned: 1 or -1 for a one-class model, and the kind `none` for a
+// regression and after the last label.
 inline Label label_at(const ModelView& model, std::size_t position) {
     Label label;
     if (position >= n_labels_of(model)) return label;

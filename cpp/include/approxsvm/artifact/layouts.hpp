@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// A model with several labels has a group of subspaces for each, with a form for each of the others.
+// A model with several labels has a group of subspaces for each label, with a quadratic form for each other label.
 inline std::size_t n_subspace_forms(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} - 1 : 1;
 }
@@ -19,10 +19,10 @@ inline std::size_t n_subspace_groups(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 1;
 }
 
-// The names that expressions of the tables use, and the tables as functions.
+// The names available in expressions of the tables, and the tables as functions.
 class Layouts {
   public:
-    // Of a model whose header and section outputs have been read.
+    // Layouts of a model whose header and section outputs have been read.
     Layouts(const ModelView& model, bool has_subspaces, bool has_subspace_expansion)
         : single(model.mode != Mode::ensemble),
           approximate(model.mode == Mode::approximate),
@@ -50,11 +50,11 @@ class Layouts {
           n_varying(model.n_features) {}
     Layouts(const ModelView& model, const SectionTable& sections)
         : Layouts(model, sections.at(section::subspaces), sections.at(section::subspace_expansion)) {}
-    // Of a validated model.
+    // Layouts of a validated model.
     explicit Layouts(const ModelView& model)
         : Layouts(model, model.sections[section::subspaces], model.sections[section::subspace_expansion]) {}
 
-    // Checks that all sections are there that the model must have, and no section that it must not have.
+    // Checks that all required sections are present, and that no other sections are present than the model may have.
     APPROXSVM_COLD Status check_presence(const SectionTable& sections, const ModelView& model,
                                          ArtifactFault* fault) const {
         static_assert(max_sections < 64, "one bit for each section");
@@ -71,7 +71,7 @@ class Layouts {
         return Status::ok;
     }
 
-    // Reads all sections that have a layout, in its order.
+    // Reads all sections that have a layout, in the order of the table.
     template <Parts parts, class AnyWalk>
     APPROXSVM_COLD void read(AnyWalk& walk, ModelView& model) {
 #define APPROXSVM_LAYOUT(tag, part, view)                                 \
@@ -108,7 +108,7 @@ class Layouts {
 #define APPROXSVM_END_LAYOUT }
 #include "schema.inc"
 
-    // Terms of the exact sum: support vectors, or what the section of a kind has in their place.
+    // Terms of the exact sum: support vectors, or the terms in the section of another kind.
     std::size_t n_exact_terms() const { return static_cast<std::size_t>((n_sv + n_terms).n()); }
 
   private:
@@ -130,7 +130,7 @@ class Layouts {
     const KernelKind kernel;
     const int degree;
     const Count n_features, n_labels, n_decisions, n_centers, n_all_forms, n_coef_rows, n_own_forms, n_subspace_groups;
-    // Counts that sections say by their size are known after these sections.
+    // Counts that follow from the sizes of sections; each is known after its section has been read.
     Count n_varying, n_sv = 0, n_terms = 0, n_check_rows = 0, n_exact_check_rows = 0;
 };
 

@@ -1,6 +1,7 @@
-// Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into it is
-// returned; nothing is copied or allocated; and no byte sequence makes it read outside [bytes, bytes + n_bytes). Python
-// also opens artifacts with this reader, and checks only the labels' data types itself, since it alone uses them.
+// Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into the artifact
+// is returned; nothing is copied or allocated; and no byte sequence makes the reader read outside [bytes, bytes +
+// n_bytes). Python also opens artifacts with this reader. Python code itself checks only the labels' data types,
+// because only Python code uses them.
 #ifndef APPROXSVM_ARTIFACT_READER_HPP
 #define APPROXSVM_ARTIFACT_READER_HPP
 
@@ -24,15 +25,15 @@ template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault);
 
-// Notes the parts that the model needs, and refuses the model if the list leaves one out.
+// Notes the parts that the model needs, and rejects the model if the list leaves out a needed part.
 template <Parts parts>
 APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     model.needed |= needed;
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
 
-// Checks an expansion in the coordinates of a subspace. It is a whole artifact: a regression with one center at the
-// origin.
+// Checks an expansion in the coordinates of a subspace. The expansion is a whole artifact: a regression with one center
+// at the origin.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
                                                       const ModelView& outer, ArtifactFault* fault) {
@@ -60,7 +61,7 @@ APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes
     return center.status();
 }
 
-// Reads the sections that are arrays, and checks the rules for several of their numbers.
+// Reads the sections that are arrays, and checks the relations between their numbers.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_arrays(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Layouts layouts(model, sections);
@@ -78,7 +79,7 @@ APPROXSVM_COLD inline Status read_arrays(const SectionTable& sections, ModelView
     return parser.parse(model.n_sv, model.n_features, model.packed);
 }
 
-// Checks the rules for several numbers of a section, and the artifact in section subspace_expansion.
+// Checks the relations between several numbers of a section, and the artifact in section subspace_expansion.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_relations(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (has(parts, rbf)) {
@@ -97,7 +98,7 @@ APPROXSVM_COLD inline Status check_relations(const SectionTable& sections, Model
     return status;
 }
 
-// Reads how values become outputs.
+// Reads the section outputs, which describes how values become outputs.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
                                               ArtifactFault* fault) {
@@ -109,7 +110,7 @@ APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, cons
     return status;
 }
 
-// Reads how raw rows become the model's rows.
+// Reads the sections that describe how raw rows become the model's rows.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::input_map);
@@ -148,7 +149,7 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
 
 // --- members of an ensemble
 
-// Calls visit(member) for each member in turn while it returns ok. The members have been validated.
+// Calls visit(member) for one member after another while visit() returns ok. The members have been validated.
 template <class Visit>
 inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     const unsigned char* bytes = ensemble.members;
@@ -163,7 +164,7 @@ inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     return Status::ok;
 }
 
-// Counts the columns of the members.
+// Checks a member of an ensemble, and counts its columns.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_t n_bytes, ModelView& ensemble,
                                           std::size_t& n_columns, ArtifactFault* fault) {
@@ -177,7 +178,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
     const bool classifies = member.task == Task::classification, has_labels = is_of_targets(ensemble);
-    // A vote is a classifier's. A regression's values are columns of any ensemble, or signs, which give two labels.
+    // Only classifiers vote. A regression's values may be columns of any ensemble, and their signs give two labels.
     same(field::header_task, number_of(member.task),
          ensemble.task != Task::classification            ? equal_to(number_of(Task::regression))
          : ensemble.combination.columns == Columns::votes ? equal_to(number_of(Task::classification))
@@ -187,7 +188,7 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     if (same.status() != Status::ok || (classifies && has_labels && !labels_are_among(labels, member, ensemble)))
         return Status::bad_labels;
     n_columns += n_columns_of(ensemble, member);
-    // Probabilities, or else scores of several labels, which have no mean.
+    // A member has probabilities, or else scores of several labels; scores cannot be averaged.
     const bool has_scores = member.n_labels > 2 && member.outputs.probability == ProbabilityKind::none &&
                             ensemble.outputs.probability != ProbabilityKind::members_mean;
     if (classifies && ensemble.combination.columns == Columns::numbers && !has_scores &&
@@ -197,7 +198,8 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     return outputs.status();
 }
 
-// Number of members by the sizes in their headers, which have not been checked; 0 if the sizes are wrong.
+// Returns the number of members, computed from the sizes in their headers, which have not been checked; 0 if the sizes
+// are wrong.
 APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std::size_t n_bytes) {
     std::size_t n = 0;
     for (std::size_t at = 0; at < n_bytes; ++n) {
@@ -209,7 +211,8 @@ APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std:
     return n;
 }
 
-// Consecutive whole artifacts that are not ensembles and take the same raw columns, and how they are combined.
+// Reads the members, which are consecutive whole artifacts that are not ensembles and take the same raw columns, and
+// the section that combines them.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Status status = read_combination(sections, model, fault);
@@ -261,7 +264,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     return header.status();
 }
 
-// Checks everything after the header's checksum. The bytes form a whole artifact.
+// Checks all bytes after the header's checksum. The bytes form a whole artifact.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault) {
@@ -285,8 +288,8 @@ APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::
     return status;
 }
 
-// Validates an artifact and describes it. `fault`, if not null, reports the fault. `bytes` must stay alive and
-// unchanged while `model` is used. After Status::left_out, model.needed has the parts.
+// Validates an artifact and describes it. If `fault` is not null, a fault is stored there. The memory at `bytes` must
+// remain valid and unchanged while `model` is used. After Status::left_out, model.needed contains the needed parts.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes, ModelView& model,
                                            ArtifactFault* fault = nullptr) {
@@ -299,7 +302,7 @@ APPROXSVM_COLD inline Status open_artifact(const void* data, std::size_t n_bytes
 
 // --- check rows
 
-// Returns the next 64-bit random number of Steele, Lea and Flood (SplitMix64).
+// Returns the next 64-bit random number of the generator SplitMix64 (Steele, Lea and Flood).
 inline std::uint64_t splitmix64(std::uint64_t& state) {
     std::uint64_t x = state += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -307,8 +310,8 @@ inline std::uint64_t splitmix64(std::uint64_t& state) {
     return x ^ (x >> 31);
 }
 
-// Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128
-// in float32.
+// Makes check row k as the format defines it: center_j + amplitude / input_scale * (integer in [-128, 127]) / 128 in
+// float32.
 inline void make_check_row(const ModelView& model, const float* center, const CheckRecord* records, std::size_t k,
                            float* row) {
     const double amplitude = records[k].amplitude;
@@ -320,7 +323,7 @@ inline void make_check_row(const ModelView& model, const float* center, const Ch
 }
 
 // Check row k of n_rows belongs to one of the centers and one of the decision functions; the rows are spread over all
-// of them.
+// pairs of a center and a function.
 constexpr std::size_t check_row_position(std::size_t n_all, std::size_t k, std::size_t n_rows) {
     return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
 }

@@ -1,5 +1,5 @@
-// Support vectors as the artifact stores them (models/FORMAT.md, "support_vectors"): narrow, dense or compressed. The
-// reader returns their exact values, one vector at a time.
+// Support vectors as the artifact stores them (models/FORMAT.md, "support_vectors"): in narrow number types, dense or
+// compressed. The reader returns their exact values, one vector at a time.
 #ifndef APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP
 #define APPROXSVM_ARTIFACT_SUPPORT_VECTORS_HPP
 
@@ -20,7 +20,7 @@ APPROXSVM_INLINE std::size_t read_unsigned(const unsigned char* bytes, std::size
     }
 }
 
-// Returns value number i of the section.
+// Returns stored value number i of the section.
 APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i) {
     switch (packed.value_kind) {
         case 0:
@@ -35,12 +35,12 @@ APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i)
     }
 }
 
-// Number j of the reference row, to which compressed support vectors are relative.
+// Returns number j of the reference row, to which compressed support vectors are relative.
 APPROXSVM_INLINE double reference_value(const PackedVectors& packed, std::size_t j) {
     return packed.reference ? read_at<double>(packed.reference, 8 * j) : 0.0;
 }
 
-// Walks over the support vectors in order.
+// Reads the support vectors in order.
 class SupportVectorReader {
   public:
     explicit SupportVectorReader(const ModelView& model)
@@ -56,8 +56,8 @@ class SupportVectorReader {
         next_stored([&](std::size_t j, double value) { vector[j] = value; });
     }
 
-    // Calls visit(feature, value) for each stored value of the next compressed support vector. These are all features
-    // that may differ from the reference, in ascending order.
+    // Calls visit(feature, value) for each stored value of the next compressed support vector. The stored features are
+    // all features that may differ from the reference, in ascending order.
     template <class Visit>
     void next_stored(const Visit& visit) {
         for (std::size_t left = read_unsigned(packed_.counts, packed_.index_bytes, next_vector_++); left > 0; --left) {
@@ -73,7 +73,7 @@ class SupportVectorReader {
     std::size_t next_value_;
 };
 
-// Splits the section into its arrays and checks everything that `next` relies on.
+// Splits the section into its arrays and checks everything on which next() relies.
 class PackedVectorsParser {
   public:
     PackedVectorsParser(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault)
@@ -122,9 +122,9 @@ class PackedVectorsParser {
                take(n_values_, width, packed.values) && check_(field::any_size, n_bytes_, equal_to(offset_));
     }
 
-    // Takes the next array, padded with zero bytes to a multiple of eight.
+    // Reads the next array, padded with zero bytes to a multiple of eight.
     bool take(std::uint64_t count, std::size_t width, const unsigned char*& array) {
-        // The size of more numbers may exceed 64 bits.
+        // The size in bytes of more numbers might exceed 64 bits.
         if (width != 0 && count > n_bytes_) return check_(field::support_vectors_n_values, count, from_to(0, n_bytes_));
         array = bytes_ + offset_;
         const std::uint64_t end = offset_ + count * width, padded = (end + 7) / 8 * 8;

@@ -1,4 +1,4 @@
-// Texts of an artifact, and labels of any kind.
+// The strings of an artifact, and labels of any kind.
 #ifndef APPROXSVM_ARTIFACT_TEXTS_HPP
 #define APPROXSVM_ARTIFACT_TEXTS_HPP
 
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Position of the first byte that is not part of a valid UTF-8 character; n if all are.
+// Returns the position of the first byte that is not part of a valid UTF-8 character; n if the string is valid.
 inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
     std::size_t i = 0;
     while (i < n) {
@@ -23,10 +23,10 @@ inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
         for (std::size_t k = 1; k <= more; ++k) {
             if ((p[i + k] & 0xC0) != 0x80) return i;
         }
-        if (c == 0xE0 && p[i + 1] < 0xA0) return i;  // overlong
-        if (c == 0xED && p[i + 1] > 0x9F) return i;  // surrogates
-        if (c == 0xF0 && p[i + 1] < 0x90) return i;  // overlong
-        if (c == 0xF4 && p[i + 1] > 0x8F) return i;  // past U+10FFFF
+        if (c == 0xE0 && p[i + 1] < 0xA0) return i;  // an overlong encoding
+        if (c == 0xED && p[i + 1] > 0x9F) return i;  // a surrogate
+        if (c == 0xF0 && p[i + 1] < 0x90) return i;  // an overlong encoding
+        if (c == 0xF4 && p[i + 1] > 0x8F) return i;  // a character past U+10FFFF
         i += more + 1;
     }
     return n;
@@ -73,7 +73,7 @@ class TextReader {
     const unsigned char *lengths_, *text_;
 };
 
-// Returns text number k of a valid list.
+// Returns string number k of a valid list.
 inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
     TextReader reader(list, n);
     for (std::size_t i = 0; i < k; ++i) reader.next();
@@ -96,7 +96,7 @@ inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     }
 }
 
-// The list must be readable. Lists are short.
+// Checks that no two labels are equal. The list must be readable. Every pair is compared, because lists are short.
 APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& model) {
     const unsigned char* p = model.labels;
     const std::size_t n = model.n_labels;
@@ -117,7 +117,7 @@ APPROXSVM_COLD inline bool labels_are_distinct(Check& check, const ModelView& mo
     return check.status() == Status::ok;
 }
 
-// Labels, names of raw columns, the plan, and data for programs that turn documents into rows.
+// Reads labels, names of raw columns, the plan, and data for programs that turn documents into rows.
 APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections, ModelView& model,
                                                    ArtifactFault* fault) {
     const Section& section = sections[section::labels];
@@ -149,8 +149,8 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     return Status::ok;
 }
 
-// The position of a member's label k in the ensemble, which has the same kind of labels; the number of labels if it is
-// missing.
+// Returns the position in the ensemble of a member's label k, which has the same type; the number of labels if the
+// ensemble does not have this label.
 inline std::size_t position_in(const ModelView& ensemble, const ModelView& member, std::size_t k) {
     const bool by_text = member.label_kind == LabelKind::text;
     const Text own = by_text ? text_at(member.labels, member.n_labels, k) : Text{};
@@ -162,7 +162,7 @@ inline std::size_t position_in(const ModelView& ensemble, const ModelView& membe
     return at;
 }
 
-// Whether the ensemble has all labels of a member, whose labels are one of the ensemble's targets.
+// Whether the ensemble has all labels of a member; the member predicts one of the ensemble's targets.
 APPROXSVM_COLD inline bool labels_are_among(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))))
         return false;

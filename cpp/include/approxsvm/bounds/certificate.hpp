@@ -1,7 +1,8 @@
 // Upper bounds on |computed - exact| for a row, from norms that the compiler computed
 // (approxsvm/expansion/certificate.py) and from the rounding of prediction. All bounds are rounded up.
 //
-// phi_k(s) = exp(-s/2) sqrt(s^k / k!) is the square root of a Poisson probability: at most 1, rising up to s = k.
+// phi_k(s) = exp(-s/2) sqrt(s^k / k!) is the square root of a Poisson probability; phi_k is at most 1, and increasing
+// up to s = k.
 #ifndef APPROXSVM_BOUNDS_CERTIFICATE_HPP
 #define APPROXSVM_BOUNDS_CERTIFICATE_HPP
 
@@ -19,12 +20,12 @@ constexpr double infinity = HUGE_VAL;
 // --- cells of s
 
 // The bound depends on a row only through s and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
-// 2^7, one cell below, one open cell above. The cell number is read off the bits of half_s.
+// 2^7, one cell below this range and one open cell above. The cell number consists of bits of half_s.
 constexpr int first_octave = -21, end_octave = 7, cells_per_octave = 32;
 constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of mantissa
 constexpr std::size_t n_cells = std::size_t{end_octave - first_octave} * cells_per_octave + 2;
 
-// NaN and infinity land in the last cell.
+// Returns the cell of half_s; NaN and infinity are in the last cell.
 APPROXSVM_INLINE std::size_t cell_of(float half_s) {
     if (!(half_s < 128.0f)) return n_cells - 1;
     std::uint32_t bits;
@@ -50,18 +51,18 @@ inline double phi(int k, double s) {
     return std::sqrt(square);
 }
 
-// Returns the largest value of phi_k on [low, high]: at s = k if that lies inside, else at the nearer end.
+// Returns the largest value of phi_k on [low, high], which is at s = k if k lies inside, else at the end nearer to k.
 inline double max_phi(int k, double low, double high) {
     return phi(k, k < low ? low : k > high ? high : k);
 }
 
-// The largest values of phi_0, phi_1, ..., each computed from its predecessor.
+// The largest values of phi_0, phi_1, ..., each computed from the previous function.
 constexpr int n_phis = last_norm_degree + 3;
 struct MaxPhis {
     double values[n_phis];
 
     APPROXSVM_COLD MaxPhis(double low, double high) {
-        double at_low = std::exp(-low), at_high = std::exp(-high);  // squares of phi_k at both ends
+        double at_low = std::exp(-low), at_high = std::exp(-high);  // squares of phi_k at both ends of the interval
         for (int k = 0; k < n_phis; ++k) {
             if (k > 0) at_low *= low / k, at_high *= high / k;
             values[k] = k < low ? std::sqrt(at_low) : k > high ? std::sqrt(at_high) : phi(k, k);
@@ -73,8 +74,8 @@ struct MaxPhis {
 };
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of its predecessor. The result is rounded up by more than the omitted terms, and for s > 40 by more
-// than its difference from 1.
+// positive multiple of its predecessor. The omitted terms are less than the amount that rounded_up() adds to every
+// result. For s > 40, the result is the upper bound 1.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
     const double first = phi(n, s);
@@ -88,8 +89,9 @@ inline double poisson_tail(int n, double s) {
 
 // --- the bound of an expansion
 
-// Summation depths in quadratic.hpp and polynomial.hpp: a product of a form goes through at most n_features additions
-// along its matrix row and n_features over the rows, and as many for every further degree; ||u||^2 has n_features.
+// Summation depths in quadratic.hpp and polynomial.hpp: a product of a quadratic form goes through at most n_features
+// additions along its matrix row and n_features additions over the rows, and through n_features more for every further
+// degree; a square of ||u||^2 goes through n_features additions.
 constexpr double form_depth(std::size_t n_features, int degree) {
     return (degree > 2 ? degree : 2) * (static_cast<double>(n_features) + 1.0);
 }
@@ -97,7 +99,7 @@ constexpr double norm_depth(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
 }
 
-// Twice the relative error of the computed s; cells are widened by it. For sparse rows the error may be 2^-12
+// Twice the relative error of the computed s; cells are widened by this number. For sparse rows the error may be 2^-12
 // (expansions.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_depth(n_features) + 8.0) * unit32;
@@ -105,44 +107,44 @@ inline double s_error(std::size_t n_features) {
 }
 
 // A bound is a sum of norms times functions of s. The functions are tabulated once per model, with a table row for each
-// cell of s; the norms are weights of the expansion. In order: N_0 ... N_8, the remainder for each theta, W, and the
-// part that does not depend on s.
+// cell of s; the norms are weights of the expansion. The terms are, in this order, N_0 ... N_8, the remainder for each
+// theta, W, and the part that does not depend on s.
 constexpr int n_contractions = 4;
 namespace term {
 constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + n_contractions, fixed = total + 1;
 }
-constexpr std::size_t n_bound_terms = 16;  // one of them unused
+constexpr std::size_t n_bound_terms = 16;  // one term is unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
-// Rows with at least this s may get the intercept alone (exp_min_argument), without the kept terms.
+// For rows with at least this s, the value may be only the intercept, without the kept terms (exp_min_argument).
 constexpr double bare_from_s = 174.0;
-// All parts together are at most W, which replaces a remainder before its factor overflows.
+// The sum of all parts is at most W, which replaces a remainder before the remainder's factor overflows.
 constexpr double most_remainder_factor = 0x1p60;
 
 inline float rounded_up(double x) {
-    if (x == 0.0) return 0.0f;                                // avoid denormal, slow products of a tiny number
-    return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // exceeds all rounding in this file
+    if (x == 0.0) return 0.0f;                                // avoid slow denormal products of tiny numbers
+    return static_cast<float>(x * (1.0 + 1e-6)) + 0x1p-126f;  // exceeds all rounding errors in this file
 }
 
 // The parts of degree `first` and more have a sum of at most T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)),
-// which rises with s.
+// which is increasing in s.
 inline double remainder_factor(int first, double theta, double s) {
     return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
 }
 
-// Roundings of an expansion, in units of `unit`: of every product of a form, the constant and their factor; and half of
-// the roundings of s, which change the exponent.
+// The numbers of roundings in an expansion, each of size `unit`: the roundings of every product of a form, of the
+// constant, and of their common factor; and half of the roundings of s, which change the exponent.
 struct ExpansionArithmetic {
     double unit, form, half_norm;
 };
-// Roundings in float32: a product goes through the form, the narrowing of its coefficient, exp and the products after
-// it (docs/derivation.md, Prediction).
+// Roundings in float32: a product goes through the form, the narrowing of its coefficient, exp and the subsequent
+// products (docs/derivation.md, Prediction).
 inline ExpansionArithmetic float32_arithmetic(std::size_t n_features, int degree) {
     return {unit32, form_depth(n_features, degree) + 11.0, 0.5 * (norm_depth(n_features) + 4.0)};
 }
 
-// Error of the arithmetic per unit of N_k, k <= degree, for s up to `high`. The combined relative error of a part is at
-// most e^x - 1 <= x e^x, where x is its sum to first order.
+// The rounding error per unit of N_k, k <= degree, for s up to `high`. The combined relative error of a part is at most
+// e^x - 1 <= x e^x, where x is the sum of the errors to first order.
 struct RoundingFactors {
     ExpansionArithmetic roundings;
     double growth;
@@ -154,7 +156,7 @@ struct RoundingFactors {
     }
 };
 
-// Whether any expansion has a remainder. A model trained as a polynomial has none, and its bounds do not use W.
+// Whether any expansion has a remainder. A model trained as a polynomial has no remainder, and its bounds do not use W.
 inline bool has_remainders(const ModelView& model) {
     const std::size_t n_expansions = model.n_centers * model.n_forms;
     for (std::size_t e = 0; e < n_expansions; ++e) {
@@ -163,14 +165,14 @@ inline bool has_remainders(const ModelView& model) {
     return false;
 }
 
-// Factors of a bound for s in [low, high] that all degrees of truncation share. A remainder whose factor is infinite
-// is replaced by W.
+// The factors of a bound for s in [low, high] that do not depend on the degree of truncation. A remainder whose factor
+// is infinite is replaced by W.
 struct BasisCell {
     double low, high;
     MaxPhis phis;
     double remainders[n_contractions];
 
-    // `cut`: there are remainders, of this degree and more.
+    // If `cut`, there are remainders, which begin at first_remainder_degree.
     BasisCell(bool cut, int first_remainder_degree, double low_, double high_)
         : low(low_), high(high_), phis(low_, high_) {
         for (int t = 0; t < n_contractions; ++t) {
@@ -190,8 +192,8 @@ struct BasisCell {
     }
 };
 
-// Fills a table row for an expansion truncated after `degree`. One infinite remainder replaces all: the row is for
-// every contraction.
+// Fills a table row for an expansion truncated after `degree`. If one remainder is infinite, all remainders are
+// replaced, because the row serves every contraction.
 APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
     const RoundingFactors rounding(float32_arithmetic(model.n_features, degree), cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
@@ -207,7 +209,7 @@ APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, co
     for (std::size_t t = term::fixed + 1; t < n_bound_terms; ++t) row[t] = 0.0f;
 }
 
-// Both ends of cell k < n_cells - 1 in s, widened by the error of the computed s.
+// Computes both ends in s of cell k < n_cells - 1, widened by the error of the computed s.
 inline void cell_ends(std::size_t k, std::size_t n_features, double& low, double& high) {
     const double widen = s_error(n_features);
     low = cell_begin(k) * (1.0 - widen);
@@ -229,10 +231,10 @@ APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int las
     }
     for (int degree = first; degree <= last; ++degree) {
         float* end = tables + static_cast<std::size_t>(degree - first) * table_size + (n_cells - 1) * n_bound_terms;
-        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // if the value is the intercept alone
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // bounds if the value is only the intercept
             end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
         }
-        if (model.gamma == 0.0) end[term::fixed] = static_cast<float>(infinity);  // the source may have NaN
+        if (model.gamma == 0.0) end[term::fixed] = static_cast<float>(infinity);  // the source's value may be NaN
     }
 }
 
@@ -248,8 +250,8 @@ inline void fill_weights(const ExpansionNumbers& expansion, const DecisionNumber
         rounded_up(expansion.coefficient_error + 0x1p-48 * (std::fabs(decision.intercept) + decision.total));
 }
 
-// Returns the bound as a sum of 16 nonnegative products, rounded up once. A norm beyond float32 makes it infinite, or
-// NaN if its factor is zero.
+// Returns the bound, given the sum of 16 nonnegative products, rounded up once. If a norm exceeds float32, the bound is
+// infinite, or NaN if the norm's factor is zero.
 APPROXSVM_INLINE double finished_bound(float sum) {
     const double bound = 1.00001 * static_cast<double>(sum) + 0x1p-120;
     return bound == bound ? bound : infinity;
@@ -264,7 +266,7 @@ APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
 
 // The bound's term for the squared distance of a row to the slice, in scaled coordinates: f changes by at most W times
 // the distance of two points in the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares
-// has a depth of norm_depth() additions; its underflow is less than 2^-50 of distance.
+// has a depth of norm_depth() additions; underflow changes the distance by less than 2^-50.
 inline double slice_slack(const ModelView& model, const DecisionNumbers& decision, float off_sq) {
     if (!model.varying) return 0.0;
     const double theta = 2.0 * static_cast<double>(model.half_theta);
@@ -273,21 +275,22 @@ inline double slice_slack(const ModelView& model, const DecisionNumbers& decisio
     return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
 }
 
-// The part of a row's bound that is not rounding: the distance between the source's function and this one, and the
-// effect of the row's error, at most A1 because kernels are between 0 and 1. `slope` is PreparedModel::slope.
+// The part of a row's bound that is not rounding: the distance between the source's function and the model's function,
+// and the effect of the row's error, which is at most A1 because kernels are between 0 and 1. `slope` is
+// PreparedModel::slope.
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
-    if (row_error == 0.0) return decision.value_error;  // NaN goes on
+    if (row_error == 0.0) return decision.value_error;  // NaN must propagate
     const double moved = slope * row_error;
     return 1.0001 * (decision.value_error + decision.sum_moduli * (moved < 1.0 ? moved : 1.0));
 }
-// Whether a value and its bound are within float64. A bound that is infinite only because of the row's error counts as
-// within.
+// Whether a value and its bound do not overflow float64. A bound that is infinite only because of the row's error does
+// not count as overflow.
 inline bool is_within_float64(double value, double bound, double row_error) {
     return bound < HUGE_VAL || (is_finite(value) && !(row_error < HUGE_VAL));
 }
 
-// A bound for rows further from the center than any support vector, for which |f - intercept| and the expansion are
-// small.
+// Returns a bound for rows farther from the center than any support vector, for which |f - intercept| and the expansion
+// are small.
 inline double far_bound(const ModelView& model, const ExpansionNumbers& expansion, const DecisionNumbers& decision,
                         float half_s) {
     const double widen = s_error(model.n_features), h = static_cast<double>(half_s);

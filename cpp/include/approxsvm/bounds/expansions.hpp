@@ -1,4 +1,4 @@
-// Bounds of expansions that the table (certificate.hpp) does not have.
+// Bounds of expansions that are not in the table of certificate.hpp.
 #ifndef APPROXSVM_BOUNDS_EXPANSIONS_HPP
 #define APPROXSVM_BOUNDS_EXPANSIONS_HPP
 
@@ -23,7 +23,8 @@ inline double direction_bound(const ModelView& model, const ExpansionNumbers& nu
     return 1.000001 * gaussian * s * std::sqrt((computed + rounding * s) * sum / 6.0);
 }
 
-// The float64 rounding error of a sparse row (docs/derivation.md, Prediction); infinite if s itself is too uncertain.
+// Bounds the float64 rounding error for a sparse row (docs/derivation.md, Prediction); infinite if s itself is too
+// uncertain.
 inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& folded, const SparseValue& row,
                                     std::size_t n_nonzero) {
     const double n = static_cast<double>(n_nonzero), scaled_norm = model.input_scale * row.row_norm;
@@ -31,7 +32,7 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     const double s_uncertainty = 4.0 * model.gamma * (n + 5.0) * unit64 * reach * reach;
     const double s = 2.0 * row.half_s;
     if (!(s_uncertainty <= 0x1p-12 * (s > 0x1p-20 ? s : 0x1p-20))) return infinity;
-    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the intercept alone: the table covers it
+    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the table covers such rows
     const double moduli = std::fabs(folded.constant) + folded.linear_norm * row.row_norm +
                           folded.quadratic_norm * scaled_norm * scaled_norm;
     double kept = 0.0;

@@ -1,4 +1,4 @@
-// Bounds of the rounding errors of kernel sums: in the exact engines, over lists of support vectors, and on a grid.
+// Bounds on the rounding errors of kernel sums: in the exact engines, over lists of support vectors, and on a grid.
 #ifndef APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 #define APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 
@@ -9,24 +9,26 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// An exact engine in one precision, and the distance of its support vectors from the model's. Besides a_i K_i it
-// sums the weighted moduli |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of several functions.
+// An exact engine in one precision, and the distance of its support vectors from the model's. In addition to a_i K_i it
+// sums the weighted absolute values |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of several
+// functions.
 template <class Real>
 struct Engine {
     KernelSums<Real> sums;
-    double typical_half_sq_norm;  // of the support vectors; h_i = gamma ||x_i - center||^2
-    // bound the change by rounding the support vectors to Real: (n_decisions,), or (n_classes,), which a pair adds up
+    double typical_half_sq_norm;  // a typical h_i = gamma ||x_i - center||^2 of the support vectors
+    // bounds on the effect of rounding the support vectors to Real: (n_decisions,), or (n_classes,), of which a pair
+    // adds two
     const double* narrowing_errors;
 };
 
-// --- in an engine
+// --- sums in an engine
 
 template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
-// Upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates, and of the norm of
-// a support vector, which may have many more non-zeros. Norms are computed in float64, so in float32 their error is
-// negligible.
+// An upper bound on the summation depth of an inner product with a row of n_terms non-zero coordinates, and of the
+// squared norm of a support vector, which may have many more non-zeros. Norms are computed in float64, so for a float32
+// engine the error of norms is negligible.
 template <class Real>
 inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_terms) {
     const bool by_columns = e.columns.n_lanes > 0;
@@ -43,12 +45,13 @@ inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_te
 // center||^2 = half_sq_norm. Infinite if the cancellation in a distance may be harmful.
 //
 // The argument of exp for support vector i has the error d_i = u (depth + 8) (sqrt(h_i) + sqrt(h))^2 <= 2 u (depth + 8)
-// (h_i + h). While d_i <= 2^-5, the kernel value has the relative error 1.05 (2.125 d_i + 6.1 u) at most. Summed over
-// |a_i| K_i this is 1.05 (2.125 * 2 u (depth + 8) (H + h S) + 6.1 u S) with S = sum |a_i| K_i and H = sum |a_i| h_i
-// K_i. The engine computes Q = t S + H, t a typical h_i, so that S <= Q / t and H + h S <= max(1, h / t) Q.
+// (h_i + h). While d_i <= 2^-5, the kernel value has a relative error of at most 1.05 (2.125 d_i + 6.1 u). The sum of
+// these errors, each times |a_i| K_i, is at most 1.05 (2.125 * 2 u (depth + 8) (H + h S) + 6.1 u S) with S = sum |a_i|
+// K_i and H = sum |a_i| h_i K_i. The engine computes Q = t S + H, where t is a typical h_i, so that S <= Q / t and H +
+// h S <= max(1, h / t) Q.
 struct RowRounding {
     double of_reached, most_reached, row_share, of_all_moduli;
-    double underflow;  // infinite if there is no bound
+    double underflow;  // all numbers are infinite if there is no bound
 };
 template <class Real>
 class EngineBound {
@@ -62,19 +65,19 @@ class EngineBound {
           root_of_furthest_(std::sqrt(furthest_)),
           of_moduli_(1.05 * 6.1 * unit_of<Real> + 1.01 * (static_cast<double>(e.n_sv) + 8.0) * unit64) {}
 
-    // Returns the row's part in the bounds of all decision functions.
+    // Returns the part of the bounds that depends only on the row, for all decision functions.
     APPROXSVM_NOINLINE RowRounding of_row(double half_sq_norm, std::size_t n_terms) const {
         constexpr double u = unit_of<Real>;
         const double per_reach = 1.01 * u * (static_cast<double>(products_depth(engine_, n_terms)) + 8.0);
         const double reach = root_of_furthest_ + std::sqrt(half_sq_norm);
-        // Rounding moves the row by u times its distance to the center, and changes f by at most sqrt(2 gamma / e) A1
-        // times that.
+        // Rounding moves the row by at most u times its distance from the center, and changes f by at most sqrt(2 gamma
+        // / e) A1 times this movement.
         const double moved = 1.01 * 0.61 * 2.0 * u * std::sqrt(2.0 * half_sq_norm);
         return {1.05 * 4.25 * per_reach, furthest_ + half_sq_norm, half_sq_norm > t_ ? half_sq_norm * inverse_t_ : 1.0,
                 moved + 0x1p-120, per_reach * reach * reach <= 0x1p-5 ? 0x1p-1040 : infinity};
     }
 
-    // weighted_moduli is Q.
+    // Returns the bound of one function's sum. The argument weighted_moduli is Q.
     APPROXSVM_INLINE double of(const RowRounding& row, double weighted_moduli, double narrowing_error,
                                const DecisionNumbers& decision) const {
         const double a1 = decision.sum_moduli;
@@ -92,30 +95,33 @@ class EngineBound {
     const double t_, furthest_, inverse_t_, root_of_furthest_, of_moduli_;
 };
 
-// --- over lists
+// --- sums over lists
 
-// The error of a row's sums over lists is a multiple of the absolute sums plus a multiple of A1; these are the factors.
+// The error of a row's sums over lists is at most one factor times the sum of absolute values plus another factor times
+// A1. These are the factors.
 struct ListedErrors {
     double of_moduli, of_all_moduli;
 };
 
-// Support vectors farther from the center than the row by more than this, in units of 1 / sqrt(gamma), count as this
-// far.
+// The largest difference, in units of 1 / sqrt(gamma), between the distances of a support vector and of the row from
+// the center; support vectors farther away count as this far.
 constexpr double far_beyond = 4.0;
 
 // Rounding errors of kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
 // distances of row and support vector from the center in units of 1 / sqrt(gamma). As EngineBound derives, the argument
-// of exp has the error d_i = p (r_i + r)^2, p = u (depth + 8), and K_i the relative error 1.05 (2.125 d_i + 6.1 u).
+// of exp has the error d_i = p (r_i + r)^2 with p = u (depth + 8), and K_i has the relative error 1.05 (2.125 d_i + 6.1
+// u).
 //
-// Up to r_i = r + g, g = far_beyond, that is at most what it is there, or at the furthest support vector: a factor of
-// the moduli. Beyond, with r_i = r + g + t, K_i <= exp(-(g + t)^2) is next to nothing, and so is the rest,
+// Up to r_i = r + g, g = far_beyond, the relative error is at most its value at r_i = r + g, or at the farthest support
+// vector; this value is the factor of the sum of absolute values. Beyond, with r_i = r + g + t, K_i <= exp(-(g + t)^2)
+// is tiny, and so is the rest of the error,
 //     p ((r_i + r)^2 - (2 r + g)^2) K_i = p t (4 r + 2 g + t) K_i
 //         <= p exp(-g^2) (t (4 r + 2 g) + t^2) exp(-2 g t) <= p exp(-g^2) ((2 r / g + 1) / e + 1 / (g e)^2),
-// as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Rounding of the norms moves g by less than 2^-12,
-// as d_i <= 2^-5, and the rest by less than a hundredth.
+// as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Because d_i <= 2^-5, rounding of the norms
+// changes g by less than 2^-12, and the rest of the error by less than a hundredth.
 //
-// The sums add listed_depth roundings in float32; what underflows is below 2^-60 of each coefficient. Infinite if the
-// cancellation in a distance may be harmful.
+// The sums add listed_depth roundings in float32; the effect of underflow is below 2^-60 of each coefficient. Infinite
+// if the cancellation in a distance may be harmful.
 APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelVectors<float>& e, double half_sq_norm) {
     const double per_reach = 1.01 * unit32 * (static_cast<double>(inner_product_depth(e.n_features)) + 8.0);
     const double furthest = std::sqrt(static_cast<double>(e.max_half_sq_norm)), own = std::sqrt(half_sq_norm);

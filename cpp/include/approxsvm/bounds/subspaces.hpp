@@ -1,4 +1,4 @@
-// Bounds the difference between kernel sums in few coordinates (exact/rbf_subspace.hpp) and the model.
+// Bounds the difference between kernel sums over a few coordinates (exact/rbf_subspace.hpp) and the model's functions.
 #ifndef APPROXSVM_BOUNDS_SUBSPACES_HPP
 #define APPROXSVM_BOUNDS_SUBSPACES_HPP
 
@@ -8,25 +8,26 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The row's part in the bounds of all functions.
+// The part of the bounds that depends only on the row, for all functions.
 struct ResidualOfRow {
-    bool is_known;       // false if there is no bound
+    bool is_known;       // whether there is a bound
     double gaussian;     // exp(-gamma ||residual||^2), as computed
-    double widened;      // upper bound of the true one
+    double widened;      // upper bound on the exact exp(-gamma ||residual||^2)
     double of_value;     // relative error of the product with `gaussian`
-    double of_total;     // factor of W: how far rounding moves the coordinates
+    double of_total;     // factor of W: distance by which rounding moves the coordinates
     double of_norms;     // factor of the norms of the residual parts
     const float* table;  // the table row of the residual's cell
 };
 
-// half_s = gamma ||z - center||^2 is computed from the features; half_s_in, its part within the subspace, from the
-// coordinates.
+// half_s = gamma ||z - center||^2 is computed from the features; half_s_in, the part of half_s within the subspace, is
+// computed from the coordinates.
 //
 // Rounding moves the coordinates, in units of 1 / sqrt(2 gamma), by at most `moved`: sqrt(2 half_s) times the errors of
 // the row, of inner products with vectors of length 1, and of the skew of the basis. The sum changes by at most W
-// moved, because the function on the subspace has no larger norm than the whole function. half_s_in changes as well, in
-// addition to the rounding of its own sum. The exact gamma ||residual||^2 is within `off` of the computed one. The
-// functions in the table therefore change by at most a factor exp(2 off) from the end of their cell.
+// moved, because the function on the subspace has no larger norm than the whole function. This movement also changes
+// half_s_in, in addition to the rounding of its sum. The exact gamma ||residual||^2 differs from the computed one by at
+// most `off`. At the exact s, the functions of the table are therefore at most exp(2 off) times their values at the end
+// of the cell.
 inline ResidualOfRow residual_of_row(const SubspaceSums& sums, const float* table, std::size_t n_features,
                                      double half_s, double half_s_in) {
     const double depth = static_cast<double>(inner_product_depth(n_features)) + 4.0,

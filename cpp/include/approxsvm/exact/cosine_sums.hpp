@@ -2,23 +2,24 @@
 //
 //     f(z) = intercept + sum_j c_j cos(omega_j.z + beta_j),
 //
-// as a linear model on random Fourier features computes them. Several such functions share their cosines. An engine
-// adds them up in Real = float or double, for a block of rows, a single row or sparse rows. It computes inner products
-// first, with the panels of vectors.hpp; the sums of c_j cos are float64. Angles are in turns: the engine stores w_j =
-// omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
+// as computed by a linear model on random Fourier features. Several functions share their cosines. An engine computes
+// the sums in Real = float or double, for a block of rows, a single row or sparse rows. The engine computes inner
+// products first, with the panels of vectors.hpp; the sums of c_j cos are float64. Angles are in turns: the engine
+// stores w_j = omega_j / (2 pi) and p_j = beta_j / (2 pi), rounded.
 //
 // Rounding errors, with u the unit roundoff of Real, N >= ||z|| and W_j = ||w_j||. The error of the angle t_j = w_j.z +
 // p_j is at most
 //
 //     u W_j N              w_j, rounded to Real (division by 2 pi: 2 roundings of float64)
 //     u W_j N              z, rounded to Real
-//     depth u W_j N         the sum of products, by inner_product_depth; moduli add up to W_j N at most (Cauchy)
-//     3 u                  p_j: within half a turn after its whole turns are gone
+//     depth u W_j N         the sum of products, by inner_product_depth; the sum of absolute values is at most W_j N
+//                           (Cauchy)
+//     3 u                  p_j: at most half a turn after subtracting whole turns
 //     u (W_j N + 1)        the last addition
 //
 // plus underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. The error of a cosine is 2
-// pi times that, plus cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum |c_j|, the error of the
-// sum is at most
+// pi times the error of its angle, plus cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum
+// |c_j|, the error of the sum is at most
 //
 //     (depth + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
@@ -46,8 +47,8 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Real>
 struct CosineSum {
-    KernelSums<Real> sums;  // of w_j and c_j; the last function's coefficients take the place of weights
-    const Real* phases;     // (n_panels * panel_width,): p_j
+    KernelSums<Real> sums;  // sums of w_j and c_j; the last function's coefficients replace the weights
+    const Real* phases;     // p_j, (n_panels * panel_width,)
     double largest_norm;    // max W_j, rounded up
 };
 
@@ -77,7 +78,7 @@ struct CosinePieces {
 template <class Real>
 APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view,
                                                       unsigned char* memory, Real* phases, double* vector) {
-    constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
+    constexpr double one = 1.0;  // half_theta, which makes the engine's half_sq_norm ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
     const std::size_t d = model.n_features;
     KernelSumsWriter<Real> writer(memory, {nullptr, view.n_terms, 1, model.n_decisions}, d, one);
@@ -90,7 +91,7 @@ APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, co
         const double norm = norm_above(vector, d) * (1.0 + 0x1p-50);
         if (!(norm <= largest)) largest = norm;
         writer.add_support_vector({vector, nullptr, d}, view.coef + j, stride, last[j]);
-        const double turns = view.phases[j] * inverse_two_pi;  // bounded by max_phase: less than two
+        const double turns = view.phases[j] * inverse_two_pi;  // less than two, because phases are at most max_phase
         phases[j] = static_cast<Real>(turns - std::nearbyint(turns));
     }
     for (std::size_t j = view.n_terms; j < lanes_for<Real>(view.n_terms); ++j) phases[j] = Real{0};
@@ -106,21 +107,22 @@ APPROXSVM_COLD inline void lay_out(const ModelView& model, const CosinePieces& p
 
 // --- bounds
 
-// Bounds the change of f if the exact row is at most row_error away.
+// Bounds the change of f if the distance between the row and the exact row is at most row_error.
 inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
-    if (row_error == 0.0) return 0.0;  // NaN goes on
+    if (row_error == 0.0) return 0.0;  // NaN must propagate
     const double moved = row_error * decision.total, most = 2.0 * decision.sum_moduli;
     return 1.0001 * (moved < most ? moved : most);
 }
 
 // Bounds the rounding error of an engine's sums at a row with ||z||^2 = sq_norm, as the engine computed it, and n_terms
-// non-zero coordinates. Infinite if the range reduction cannot handle the angles.
+// non-zero coordinates. The bound is infinite if the range reduction cannot handle the angles.
 template <class Real>
 class CosineRounding {
   public:
     APPROXSVM_NOINLINE CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm,
                                       std::size_t n_terms) {
-        // A norm misses numbers whose squares underflow: up to 2^20 of 2^-149, or of 2^-1074.
+        // A norm may lack the contribution of numbers whose squares underflow: up to 2^20 squares, each below 2^-149 or
+        // 2^-1074.
         constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
         const double depth = static_cast<double>(inner_product_depth(n_terms));
         const double norm = std::sqrt(static_cast<double>(sq_norm)) * (1.0 + (depth + 8.0) * u) + tiny_norm;
@@ -143,7 +145,7 @@ class CosineRounding {
     bool is_known_;
 };
 
-// The term of kernel_sums.hpp.
+// The term for kernel_sums.hpp.
 template <class R>
 struct CosineTerm {
     using Real = R;
@@ -175,9 +177,10 @@ struct CosineTerm {
 
 // Evaluates all functions at the row z, (n_features,), with angles as if in twice the precision (Ogita, Rump and Oishi
 // 2005, Dot2). The error of high + low is at most 2 (d + 4)^2 u^2 ||omega_j|| N, and cos(high + low) comes from the
-// cosines and sines of both parts. The C library's functions are trusted to be within 4 units; with the products and
-// their sum that makes 20. The sum is also computed as if in twice the precision. The bounds cover rounding only, and
-// are infinite if an angle is beyond float64. `values`, `bounds` and `lost` are (n_decisions,) each.
+// cosines and sines of both parts. The errors of the C library's functions are assumed to be within 4 units; with the
+// products and their sum, the error is 20 units. The sum over j is also computed as if in twice the precision. The
+// bounds cover only rounding, and are infinite if an angle overflows float64. `values`, `bounds` and `lost` are
+// (n_decisions,) each.
 inline void cosines_by_definition(const ModelView& model, const CosineSums& sums, const double* z, double* values,
                                   double* bounds, double* lost) {
     const std::size_t d = model.n_features, n_functions = model.n_decisions;
@@ -213,7 +216,7 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         const double most = 2.0 * a1;
         bounds[k] = 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +
                     0x1p-960 * a1 + 0x1p-1040;
-        // The limit is in turns. Products with larger numbers may overflow.
+        // The limit is in turns. Products of larger numbers may overflow.
         if (!(sums.in64.largest_norm * norm <= 0x1p900)) bounds[k] = infinity;
     }
 }

@@ -13,7 +13,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// inner[i] = exp(theta inner[i] + minus_half_sq_norms[i]). A positive argument, which only rounding can cause, becomes
+// Sets inner[i] to exp(theta inner[i] + minus_half_sq_norms[i]). A positive argument, which only rounding can cause,
+// becomes
 // 0. NaN, which only rows of infinite norm cause, becomes a finite number.
 template <int N, class Register>
 APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], const Register (&minus_half_sq_norms)[N],
@@ -24,7 +25,7 @@ APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], con
     exp_nonpositive(inner);
 }
 
-// K for a tile and register v of a block's rows, from inner products; half_sq holds the tile's half_sq_norms.
+// Computes K for a tile and register v of a block's rows, from inner products; half_sq holds the tile's half_sq_norms.
 template <int Registers, class Real>
 APPROXSVM_INLINE void tile_kernels(Real theta_, const Real* half_sq,
                                    const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers], int v,
@@ -56,7 +57,7 @@ APPROXSVM_INLINE void panel_kernels(const KernelVectors<Real>& expansion, std::s
     to_kernel_values(theta, total, minus_half_sq_norms, nought);
 }
 
-// The term of kernel_sums.hpp.
+// The term for kernel_sums.hpp.
 template <class R>
 struct GaussianTerm {
     using Real = R;
@@ -75,7 +76,7 @@ struct GaussianTerm {
                                  Register (&total)[Panels * panel_registers]) const {
         panel_kernels<Panels>(vectors, first_panel, half_sq_norm, total);
     }
-    // If a row's norm is infinite or overflows Real, its kernel sums are exactly 0.
+    // If a row's norm is infinite or overflows Real, the row's kernel sums are exactly 0.
     APPROXSVM_INLINE void finish(const Real* half_sq_norm, std::size_t n_lanes, std::size_t n_sums,
                                  double* sums) const {
         for (std::size_t r = 0; r < n_lanes; ++r) {

@@ -1,29 +1,29 @@
-// Sums of terms at support vectors, for a block of rows, a single row or sparse rows. Every function that shares the
-// support vectors also shares its terms, so each term is computed once, in Real = float or double. Terms stay in
-// registers or in the second-level cache; no matrix of rows by support vectors is stored. Sums are float64.
+// Sums of terms at support vectors, for a block of rows, a single row or sparse rows. Functions that share the support
+// vectors also share the terms, so each term is computed once, in Real = float or double. Terms stay in registers or in
+// the second-level cache; no matrix of rows by support vectors is stored. Sums are float64.
 //
-// LIBSVM keeps n_classes - 1 coefficients per support vector; in the function of the pair (i, j), i < j, the support
-// vectors of class i use number j - 1 and those of class j number i. With
+// LIBSVM stores n_classes - 1 coefficients per support vector; in the function of the pair (i, j), i < j, the support
+// vectors of class i use coefficient j - 1, and the support vectors of class j use coefficient i. With
 //
 //     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
 //
-// the pair's value is P[i][j - 1] + P[j][i] + intercept. Error bounds use M[c] = sum of weight[s] K(x_s, z). The weight
-// is the largest |coef[r][s]|, or another number that the caller gives for the support vector; it is the same in every
-// pair.
+// the value of the pair is P[i][j - 1] + P[j][i] + intercept. Error bounds use M[c] = sum of weight[s] K(x_s, z). The
+// weight is the largest |coef[r][s]|, or another number that the caller gives for the support vector; the weight is the
+// same in every pair.
 //
 // The sums of a class are P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 per row. One
-// function, or several functions of all support vectors, are one class with one number per function, and M[0]. Each
-// support vector's product is rounded at most once, and the summation depth of a class is at most its number of support
-// vectors.
+// function, or several functions of all support vectors, are treated as one class with one number per function, and
+// M[0]. Each support vector's product is rounded at most once, and the summation depth of a class is at most its number
+// of support vectors.
 //
-// Storage order: panels as in vectors.hpp. Every class starts a new panel, so that a panel belongs to one class. For
-// each panel, leading numbers that are zero for all of its support vectors are skipped. Zeros with zero coefficients
-// and weight fill the panels; kernel values are finite for every row.
+// Storage order: panels as in vectors.hpp. Every class starts a new panel, so that a panel belongs to one class. In
+// each panel, leading coefficients that are zero for all support vectors of the panel are skipped. Panels are padded
+// with zero vectors whose coefficients and weights are zero; kernel values are finite for every row.
 //
 // A term, such as GaussianTerm, computes K from inner products:
 //     tile(first, inner, v, half_sq_norm, kernel)  in register v of a block's rows, for tile_rows support vectors
 //     panels<N>(first_panel, half_sq_norm, total)  for one row and N panels, in place
-//     finish(half_sq_norm, n_lanes, n_sums, sums)  corrects the sums of rows out of range
+//     finish(half_sq_norm, n_lanes, n_sums, sums)  corrects the sums of rows that are out of range
 //     counts_unseen                                whether features unknown to the model contribute to half_sq_norm
 #ifndef APPROXSVM_EXACT_KERNEL_SUMS_HPP
 #define APPROXSVM_EXACT_KERNEL_SUMS_HPP
@@ -37,26 +37,27 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Real>
 struct KernelSums {
-    KernelVectors<Real> vectors;  // of all classes, one after another
+    KernelVectors<Real> vectors;  // the support vectors of all classes, one class after another
     std::size_t n_classes;
-    std::size_t n_numbers;                // per class: rows of coefficients and, last, the weights
-    const std::uint32_t* class_of_panel;  // (n_panels,), ascending
-    // (n_panels,): the first number that is not zero for the whole panel, or the last number
+    std::size_t n_numbers;                // numbers per class: rows of coefficients and, last, the weights
+    const std::uint32_t* class_of_panel;  // class of each panel, (n_panels,), ascending
+    // First coefficient of each panel that is not zero for the whole panel, or its last number, (n_panels,).
     const std::uint32_t* first_of_panel;
-    const double* coef;  // (n_panels, n_numbers, panel_width)
+    const double* coef;  // coefficients and weights, (n_panels, n_numbers, panel_width)
 
     std::size_t n_sums() const { return n_classes * n_numbers; }
 };
 
-// Support vectors by class, or of a single class, and the numbers per support vector: its coefficients and a weight.
+// The number of support vectors of each class, or of a single class, and the number of coefficients per support vector,
+// with the weight.
 struct ClassSizes {
-    const std::uint32_t* n_sv_of_class;  // null if there is one class
+    const std::uint32_t* n_sv_of_class;  // number of support vectors of each class; null if there is one class
     std::size_t n_sv_of_one, n_classes, n_numbers;
 
     std::size_t n_sv(std::size_t c) const { return n_sv_of_class ? n_sv_of_class[c] : n_sv_of_one; }
 };
 
-// Number of panels for this many support vectors.
+// Number of panels for this number of support vectors.
 template <class Real>
 inline std::size_t panels_for(const ClassSizes& sizes) {
     std::size_t n_panels = 0;
@@ -78,7 +79,7 @@ struct KernelSumsMemory {
           vectors(n_panels * panel_width<Real>, n_features, n_values, arena) {}
 };
 
-// Bytes of memory that a KernelSums points into.
+// Size in bytes of the memory into which a KernelSums points.
 template <class Real>
 inline std::size_t kernel_sums_bytes(const ClassSizes& sizes, std::size_t n_features,
                                      std::size_t n_values = in_panels) {
@@ -92,17 +93,17 @@ inline std::size_t kernel_sums_bytes(const ClassSizes& sizes, std::size_t n_feat
 template <class Real>
 class KernelSumsWriter {
   public:
-    // half_theta = gamma / input_scale^2. The counts must outlive the writer.
+    // The argument half_theta is gamma / input_scale^2. The counts must outlive the writer.
     KernelSumsWriter(void* memory, const ClassSizes& sizes, std::size_t n_features, double half_theta,
                      std::size_t n_values = in_panels)
         : KernelSumsWriter(Arena(memory), sizes, n_features, half_theta, n_values) {}
 
-    // See VectorWriter.
+    // Counts a value of a feature for storage by columns (VectorWriter).
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 
-    // Adds the next support vector: xh_i, its n_numbers - 1 coefficients, `stride` apart, and its weight. Called once
-    // per support vector, class after class.
+    // Adds the next support vector: xh_i, n_numbers - 1 coefficients that are `stride` numbers apart, and the weight.
+    // Must be called once per support vector, one class after another.
     void add_support_vector(const Coordinates& scaled, const double* coefficients, std::ptrdiff_t stride,
                             double weight) {
         while (n_added_ == sizes_.n_sv(class_)) {
@@ -115,7 +116,7 @@ class KernelSumsWriter {
         set_coefficients(next_lane_++, coefficients, stride, weight);
     }
 
-    // The result is complete after all calls of add_support_vector.
+    // Returns the sums, which are complete after all calls of add_support_vector.
     KernelSums<Real> expansion() const {
         KernelSums<Real> result{{n_sv_,
                                  n_features_,
@@ -161,7 +162,7 @@ class KernelSumsWriter {
         }
     }
 
-    // `coefficients` may be null, for zeros.
+    // If `coefficients` is null, all coefficients are zero.
     APPROXSVM_COLD void set_coefficients(std::size_t i, const double* coefficients, std::ptrdiff_t stride,
                                          double weight) {
         double* const coef = memory_.coef + i / width * sizes_.n_numbers * width + i % width;
@@ -182,7 +183,7 @@ class KernelSumsWriter {
     std::size_t n_sv_ = 0, class_ = 0, n_added_ = 0, next_lane_ = 0;
 };
 
-// max_r |coef[r]|: with this weight, a support vector counts fully in every pair.
+// Returns max_r |coef[r]|. With this weight, the sums M bound the sum of absolute values of every pair.
 inline double largest_modulus(const double* coefficients, std::size_t n, std::ptrdiff_t stride) {
     double largest = 0.0;
     for (std::size_t r = 0; r < n; ++r) {
@@ -194,8 +195,8 @@ inline double largest_modulus(const double* coefficients, std::size_t n, std::pt
 
 // --- the sums of a pair
 
-// f - intercept of the pair (i, j), i < j, and the sum of the weights of its support vectors, from the sums of a row;
-// `stride` is 1, or the number of lanes of a block.
+// Return f - intercept of the pair (i, j), i < j, and the weighted sum for this pair, from the sums of a row; `stride`
+// is 1, or the number of lanes of a block.
 APPROXSVM_INLINE double pair_sum(const double* sums, std::size_t n_classes, std::size_t stride, std::size_t i,
                                  std::size_t j) {
     return sums[(i * n_classes + j - 1) * stride] + sums[(j * n_classes + i) * stride];
@@ -207,7 +208,7 @@ APPROXSVM_INLINE double pair_moduli(const double* sums, std::size_t n_classes, s
 
 // --- kernel values
 
-// Lanes [half lanes64, (half + 1) lanes64) of a register of kernel values, in float64.
+// Returns the lanes [half lanes64, (half + 1) lanes64) of a register of kernel values, in float64.
 template <int Half>
 APPROXSVM_INLINE f64v widened(f32v kernel) {
     if constexpr (Half == 0) {
@@ -241,11 +242,11 @@ APPROXSVM_INLINE double sum_of_lanes(f64v x) {
 
 // --- a block of rows, one SIMD lane per row
 
-// Number of sums that advance together: their accumulators and the kernel values of a tile share the registers.
+// Number of sums that are computed together: their accumulators and the kernel values of a tile must fit in registers.
 template <class Real>
 constexpr int sums_together = sizeof(Real) == 4 ? (tile_rows == 8 ? 5 : 3) : 5;
 
-// sums[f * stride ..] += the products of `kernel` with the coefficients of Sums functions.
+// Adds the products of `kernel` with the coefficients of Sums functions f to sums[f * stride ..].
 template <int Sums, int Halves>
 APPROXSVM_INLINE void add_tile_sums(const f64v (&kernel)[tile_rows][Halves], const double* coef,
                                     std::size_t coef_stride, double* sums, std::size_t stride) {
@@ -268,7 +269,7 @@ APPROXSVM_INLINE void add_tile_sums(const f64v (&kernel)[tile_rows][Halves], con
     }
 }
 
-// Calls add(Number<Sums>, first) for n sums: Sums at a time, then the rest at once.
+// Calls add(Number<Sums>, first) for n sums: for Sums sums at a time, then for all remaining sums at once.
 template <int Sums, class Add>
 APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add) {
     constexpr std::size_t step = static_cast<std::size_t>(Sums);
@@ -276,8 +277,8 @@ APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add)
     if constexpr (Sums > 1) for_sums<Sums - 1>(first, n, add);
 }
 
-// Adds the tile_rows support vectors at `lane` of a panel to the sums of their class, from their inner products.
-// Numbers is the number of sums of a class, or 0 if it is not known at compile time.
+// Adds the terms of the tile_rows support vectors at `lane` of a panel to the sums of their class, given the inner
+// products. Numbers is the number of sums of a class, or 0 if this number is not known at compile time.
 template <int Numbers, int Registers, class Term, class Real>
 APPROXSVM_INLINE void add_tile(const KernelSums<Real>& sums_of, const Term& term, std::size_t panel, std::size_t lane,
                                const typename RegisterOf<Real>::type (&inner)[tile_rows][Registers],
@@ -330,7 +331,7 @@ inline void sums_of_block(const KernelSums<Real>& sums_of, const Term& term, con
 // --- rows, dense or sparse: one SIMD lane per support vector
 
 // Entries of rows: row r has values[k], starts[r] <= k < starts[r + 1], at the features columns[k], or at all features
-// in order if columns is null. `products`, if not null, holds the inner products of the only row.
+// in order if `columns` is null. If `products` is not null, it holds the inner products of the only row.
 template <class Real>
 struct RowsOfTerms {
     const Real* values;
@@ -344,18 +345,18 @@ struct RowsOfTerms {
     }
 };
 
-// Number of sparse rows that are multiplied with a group of panels while the cache holds it.
+// Number of sparse rows that are multiplied with a group of panels while the group is in cache.
 constexpr std::size_t sparse_block_rows = 256;
 
-// A fixed number of sums, of one class. All rows, n_rows <= sparse_block_rows, pass over a group of panels while the
-// cache holds it. The sums are (n_rows, Numbers).
+// Computes a fixed number of sums of one class, (n_rows, Numbers). All rows, n_rows <= sparse_block_rows, are
+// multiplied with a group of panels while the group is in cache.
 template <int Numbers, class Term, class Real>
 APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_of, const Term& term,
                                                   const RowsOfTerms<Real>& rows, std::size_t n_rows,
                                                   const Real* half_sq_norm, double* sums) {
     constexpr int halves = lanes_of<Real> / lanes64;
     constexpr std::size_t width = panel_width<Real>;
-    alignas(cache_line_bytes) double partial[sparse_block_rows][Numbers][lanes64];  // by lanes
+    alignas(cache_line_bytes) double partial[sparse_block_rows][Numbers][lanes64];  // sums by lane
     for (std::size_t r = 0; r < n_rows; ++r) {
         APPROXSVM_UNROLL for (int f = 0; f < Numbers; ++f) store(partial[r][f], zero64());
     }
@@ -393,25 +394,26 @@ APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_o
 
 constexpr std::size_t max_chunk_panels = 32;
 
-// Number of panels whose float64 kernel values are kept until they are added up. With many panels, classes are rarely
-// split; but they must stay in the second-level cache for all sparse rows.
+// Number of panels whose float64 kernel values are stored until they are added up. With many panels, classes are rarely
+// split; but the kernel values of all sparse rows must stay in the second-level cache.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
     constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
     return n < group ? group : n > max_chunk_panels ? max_chunk_panels : n;
 }
 
-// Computes the kernel values of a chunk.
+// Computes the kernel values of a chunk of panels.
 template <class Real>
 constexpr std::size_t chunk_lanes = max_chunk_panels * panel_width<Real>;
 
-// Number of sparse rows that share the coefficients while these are in registers, and of sums that advance together for
-// each row.
+// Number of sparse rows that use the coefficients while they are in registers, and number of sums that are computed
+// together for each row.
 constexpr int rows_together = tile_rows == 8 ? 4 : 2;
 constexpr int row_sums_together = 5;
 
-// Computes terms of a row with the support vectors of n_panels panels, in float64. Not inlined: inside the surrounding
-// loops, compilers run out of registers for the addresses in the innermost loop (12 % slower at 784 features).
+// Computes terms of a row with the support vectors of n_panels panels, in float64. This function is not inlined,
+// because inside the surrounding loops compilers run out of registers for the addresses in the innermost loop (12 %
+// slower at 784 features).
 template <class Term, class Real>
 APPROXSVM_NOINLINE inline void chunk_kernels(const KernelVectors<Real>& vectors, const Term& term,
                                              std::size_t first_panel, std::size_t n_panels, const RowTerms<Real>& row,
@@ -425,7 +427,7 @@ APPROXSVM_NOINLINE inline void chunk_kernels(const KernelVectors<Real>& vectors,
 }
 
 // Adds the products of n_panels panels of kernel values with the coefficients of Sums functions to the sums of Rows
-// rows. The kernel values of row r start at kernel + r chunk_lanes, its sums at sums + r n_sums.
+// rows. The kernel values of row r start at kernel + r chunk_lanes, and the sums of row r at sums + r n_sums.
 template <int Sums, int Rows, class Real>
 APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
                                      std::size_t coef_stride, double* sums, std::size_t n_sums) {
@@ -453,23 +455,23 @@ APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels,
     }
 }
 
-// Adds the products for n_numbers functions. If first numbers are given, function f skips the panels whose first number
-// is greater than f.
+// Adds the products for n_numbers functions to the sums. If first_of_panel is given, function f skips the panels whose
+// first number is greater than f.
 template <int Rows, class Real>
 APPROXSVM_NOINLINE inline void add_sums_of_panels(const double* kernel, std::size_t n_panels, const double* coef,
                                                   std::size_t n_numbers, const std::uint32_t* first_of_panel,
                                                   double* sums, std::size_t n_sums) {
     constexpr std::size_t width = panel_width<Real>;
     for_sums<row_sums_together>(0, n_numbers, [&](auto n, std::size_t first) {
-        std::size_t last = n_panels;  // for the triangle that classes against the rest form
+        std::size_t last = n_panels;  // coefficients of classes against the rest form a triangle
         while (first_of_panel && last > 0 && first_of_panel[last - 1] >= first + n.value) --last;
         add_panel_sums<n.value, Rows, Real>(kernel, last, coef + first * width, n_numbers * width, sums + first,
                                             n_sums);
     });
 }
 
-// Adds a chunk's support vectors to the sums of Rows rows, (Rows, n_classes, n_numbers), from kernel values, (Rows,
-// chunk_lanes).
+// Adds the terms of a chunk's support vectors to the sums of Rows rows, (Rows, n_classes, n_numbers), given the kernel
+// values, (Rows, chunk_lanes).
 template <int Rows, class Real>
 APPROXSVM_INLINE void add_chunk_sums(const KernelSums<Real>& expansion, std::size_t first_panel, std::size_t n_panels,
                                      const double* kernel, double* sums) {
@@ -486,7 +488,7 @@ APPROXSVM_INLINE void add_chunk_sums(const KernelSums<Real>& expansion, std::siz
     }
 }
 
-// Computes the sums of n_rows rows, a multiple of Rows, (n_rows, n_classes, n_numbers).
+// Computes the sums, (n_rows, n_classes, n_numbers), of n_rows rows, a multiple of Rows.
 template <int Rows, class Term, class Real>
 APPROXSVM_NOINLINE inline void sums_of_rows(const KernelSums<Real>& sums_of, const Term& term,
                                             const RowsOfTerms<Real>& rows, std::size_t n_rows, const Real* half_sq_norm,
@@ -512,8 +514,8 @@ APPROXSVM_NOINLINE inline void sums_of_rows(const KernelSums<Real>& sums_of, con
 
 // --- the interface of predict/stages/engine.hpp
 
-// The sums of all functions or classes. Numbers is the number of sums of the only class, or 0 for any numbers of
-// classes and sums.
+// Evaluates the sums of all functions or classes. Numbers is the number of sums of the only class, or 0 for any number
+// of classes and sums.
 template <class Term, int Numbers>
 struct TermSums {
     using Real = typename Term::Real;
@@ -521,7 +523,7 @@ struct TermSums {
 
     const KernelSums<Real>& sums_of;
     const Term term;
-    Real* const products;  // by columns: space for the inner products of a row with all lanes
+    Real* const products;  // space for a row's inner products with all lanes, if stored by columns
     const KernelVectors<Real>& vectors = sums_of.vectors;
     std::size_t n_sums() const { return Numbers > 0 ? std::size_t{Numbers} : sums_of.n_sums(); }
 

@@ -1,5 +1,5 @@
-// Kinds of kernels that are not Gaussian, each with its parts; the first part is its evaluator. A kind whose evaluator
-// needs no layout has no parts, and a lay_out_as() that returns null.
+// Kinds of kernels that are not Gaussian, each with its parts; the first part of a kind is its evaluator. A kind whose
+// evaluator needs no layout has no parts, and a lay_out_as() that returns null.
 #ifndef APPROXSVM_EXACT_KINDS_HPP
 #define APPROXSVM_EXACT_KINDS_HPP
 
@@ -14,7 +14,7 @@ struct ProductKernels {
     using Pieces = PolynomialPieces;
 };
 
-// Calls call(kind) for the model's kind, if the parts include it.
+// Calls call(kind) for the model's kind, if the parts include this kind.
 template <Parts parts, class Call>
 inline auto with_kind(const ModelView& model, const Call& call) {
     constexpr Parts listed = parts & (rbf | polynomials | cosines);
@@ -39,7 +39,7 @@ inline const void* lay_out_as(GaussianKernels, const ModelView&, Arena&, bool) {
     return nullptr;
 }
 
-// Takes memory and fills it, unless the arena only counts. Does nothing for a Gaussian kernel.
+// Takes memory from the arena and, unless the arena only counts, fills this memory. Does nothing for a Gaussian kernel.
 template <Parts parts>
 inline const void* lay_out_kind(const ModelView& view, Arena& arena, bool only_counts) {
     return with_kind<parts>(view, [&](auto kind) { return lay_out_as(kind, view, arena, only_counts); });

@@ -1,12 +1,12 @@
-// Polynomial kernels, the linear one among them:
+// Polynomial kernels, including the linear kernel:
 //
 //     f(z) = intercept + sum_i a_i K_i,   K_i = b_i^p,   b_i = gamma x_i.z + coef0,   p = 1 ... 6,
 //
 // and the sigmoid kernel, K_i = tanh(b_i), which uses the same engine and has degree 0.
 //
-// The engine computes this sum in float64 for rows in any form, inner products first (products.hpp), with the
-// coefficients of all pairs of classes at once (kernel_sums.hpp). If p is 1 or 2, the artifact may contain the whole
-// sum as a form (expansion/form.hpp).
+// The engine computes this sum in float64 for dense and sparse rows. Inner products come first (products.hpp), then the
+// sums of all pairs of classes at once (kernel_sums.hpp). If p is 1 or 2, the artifact may contain the whole sum as a
+// quadratic form (expansion/form.hpp).
 #ifndef APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 #define APPROXSVM_EXACT_POLYNOMIAL_KERNEL_HPP
 
@@ -35,31 +35,31 @@ inline bool has_engines(const ModelView& model) {
 
 // --- bounds of sums over support vectors
 
-// M of program/terms.h, with t_i = b_i.
+// The polynomial M of program/terms.h, with t_i = b_i.
 struct PolynomialMoments {
-    int power;     // 0 of a sigmoid kernel
+    int power;     // power p; 0 for a sigmoid kernel
     double coef0;  // |coef0|
     double reach;
-    const double* moments;  // (n_decisions, n_moments)
+    const double* moments;  // moments of each function, (n_decisions, n_moments)
     double longest;         // max ||x_i||
 
     static std::size_t n_moments(int power) { return static_cast<std::size_t>(approxsvm_moduli_degree(power)) + 1; }
 };
 
-// How b_i was computed: the number of roundings, and the largest effect of underflow, times 2^-1000.
+// The number of roundings in b_i, and the largest effect of underflow, in units of 2^-1000.
 struct ProductDepth {
     double roundings;
     double underflow;
 };
 
-// Bounds the error of a sum over all support vectors at a row of this norm. The exact row may be up to row_error away,
-// and its norm is not larger.
+// Bounds the error of a sum over all support vectors at a row of this norm. The distance from the row to the exact row
+// is at most row_error, and the norm of the exact row is not larger.
 //
-// b_i has the error u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
-// x_i. Underflow adds less than u times 2^-1000 (1 + ||z||), or |gamma| times as much if gamma is multiplied last; it
-// counts as one more rounding, with B_i made larger by it. A power takes p - 1 roundings, and tanh has an error of its
-// own. Each product with a_i goes through at most n_sv + 16 additions and roundings. The coefficients themselves have
-// the relative error coef_error.
+// The error of b_i is u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
+// x_i. Underflow adds less than u times 2^-1000 (1 + ||z||), or |gamma| times as much if gamma is multiplied last;
+// underflow counts as one more rounding, with B_i increased by its effect. A power takes p - 1 roundings, and tanh has
+// the error tanh_error_units. Each product with a_i goes through at most n_sv + 16 additions and roundings. The
+// coefficients themselves have the relative error coef_error.
 inline double polynomial_bound(const ModelView& model, const PolynomialMoments& kernel, std::size_t decision,
                                const ProductDepth& depth, double norm, double row_error) {
     const DecisionNumbers& numbers = model.decisions[decision];
@@ -74,7 +74,7 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
     if (is_bounded && !(moduli < infinity)) return infinity;
     const double of_arguments = 1.02 * unit64 * (depth.roundings + 5.0);
     const double of_terms = 1.02 * unit64 * (n_sv + 16.0 + (is_bounded ? tanh_error_units : 0.0)) + model.coef_error;
-    // A sum without support vectors has no moduli; avoid 0 times infinity.
+    // Without support vectors, the sum of absolute values is 0; avoid 0 times infinity.
     const double moved = row_error != 0.0 ? row_error * moduli_at(1) : 0.0, most = (2.0 + of_terms) * a1;
     const double error = approxsvm_sum_error(kernel.power, of_arguments, of_terms, moduli, a1) + moved;
     return 1.0001 * ((is_bounded && error > most ? most : error) + numbers.value_error) +
@@ -85,16 +85,16 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
 
 struct PolynomialKernel {
     PolynomialMoments moments;
-    const FormNorms* form_norms;  // (n_decisions,), if there is a form
-    KernelSums<double> engine;    // in a model of mode exact; a single class unless there are pairs of classes
+    const FormNorms* form_norms;  // norms of each form, (n_decisions,), if there are forms
+    KernelSums<double> engine;    // engine in mode exact; a single class unless there are pairs of classes
     double coef0;
     int degree;
-    // A row whose norm, or for a form alone whose bound, exceeds these is rejected: in the source, a term or a sum of
-    // terms may overflow, although the function itself does not.
+    // A row is rejected if its norm exceeds most_norm, or, if there is only a form, if its bound exceeds most_bound: in
+    // the source, a term or a sum of terms may overflow, although the function itself does not.
     double most_norm = infinity, most_bound = infinity;
 
-    // Returns an upper bound of the summation depth of an inner product with a row of n_terms non-zero coordinates. By
-    // columns, common terms are added one after another.
+    // Returns an upper bound on the summation depth of an inner product with a row of n_terms non-zero coordinates. If
+    // stored by columns, common terms are added one after another.
     std::size_t product_depth(std::size_t n_terms) const {
         const std::size_t most = engine.vectors.columns.max_values, in_common = n_terms < most ? n_terms : most;
         const std::size_t depth = inner_product_depth(n_terms);
@@ -113,8 +113,8 @@ inline bool products_by_columns(const ModelView& view) {
     return has_polynomial_engine(view) && has_sparse_products(view) &&
            are_few(view.packed.n_values, view.n_sv, view.n_features);
 }
-// The weights of pairs of classes are zero. All functions of other models belong to one class; the coefficients of the
-// last one are stored as weights.
+// The weights of pairs of classes are zero. In other models, all functions belong to one class; the coefficients of the
+// last function are stored as weights.
 inline ClassSizes sizes_of_classes(const ModelView& view) {
     return {view.class_counts, 0, view.n_labels, view.n_labels};
 }
@@ -132,7 +132,7 @@ inline std::size_t polynomial_engine_bytes(const ModelView& view) {
 struct PolynomialPieces {
     PolynomialKernel* prepared;
     double *moments, *vector;
-    std::uint32_t* features;  // of the values of `vector`
+    std::uint32_t* features;  // features of the values of `vector`
     FormNorms* form_norms;
     unsigned char* engine;
 
@@ -147,7 +147,7 @@ struct PolynomialPieces {
     }
 };
 
-// The support vectors in order, by their non-zeros if only these are stored.
+// Reads the support vectors in order, as non-zeros if only non-zeros are stored.
 class ProductVectors {
   public:
     ProductVectors(const ModelView& view, const PolynomialPieces& pieces)
@@ -209,7 +209,7 @@ APPROXSVM_INLINE void for_support_vectors(const ModelView& view, const Visit& vi
 APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, const PolynomialPieces& pieces) {
     const std::size_t n_moments = PolynomialMoments::n_moments(view.degree);
     double longest = 0.0;
-    const auto next_norm = [&](ProductVectors& vectors) {  // of gamma x_i
+    const auto next_norm = [&](ProductVectors& vectors) {  // norm of gamma x_i
         const Coordinates x = vectors.next(1.0);
         const double length = norm_above(x.values, x.n), norm = std::fabs(view.gamma) * length * (1.0 + 0x1p-50);
         if (length > longest) longest = length;
@@ -235,9 +235,9 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
     return {view.degree, std::fabs(view.coef0), reach, pieces.moments, longest};
 }
 
-// Lays out the support vectors times gamma.
+// Lays out the support vectors, multiplied by gamma.
 APPROXSVM_COLD inline KernelSums<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
-    constexpr double one = 1.0;  // half_theta: the engine's half_sq_norm of a row is ||z||^2
+    constexpr double one = 1.0;  // half_theta, which makes the engine's half_sq_norm ||z||^2
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     const bool by_columns = products_by_columns(view);
     KernelSumsWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one,
@@ -265,7 +265,7 @@ APPROXSVM_COLD inline double norm_without_overflow(const ModelView& view, const 
     }
     const double most = 0x1p1020 / a1, base = view.degree > 0 ? std::pow(most, 1.0 / view.degree) : 0x1p1020,
                  of_kernel = (base - kernel.coef0) / kernel.reach, of_product = 0x1p1020 / kernel.longest;
-    return 0.999 * (of_kernel < of_product ? of_kernel : of_product);  // infinite without support vectors
+    return 0.999 * (of_kernel < of_product ? of_kernel : of_product);  // no limit without support vectors
 }
 
 APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces& pieces) {
@@ -276,7 +276,7 @@ APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces
         kernel.moments = find_moments(view, pieces);
         kernel.most_norm = norm_without_overflow(view, kernel.moments);
     } else {
-        // The bound is at least 20 u sum |a_i K_i|: this suffices for |a_i| and |gamma| down to 2^-100.
+        // The bound is at least 20 u sum |a_i K_i|, so this limit suffices for |a_i| and |gamma| down to 2^-100.
         kernel.most_bound = 0x1p770;
     }
     if (has_polynomial_engine(view)) kernel.engine = lay_out_engine(view, pieces);
@@ -286,9 +286,9 @@ APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces
     kernel.form_norms = pieces.form_norms;
 }
 
-// --- a row by its form
+// --- evaluation of the quadratic form at a row
 
-// Returns sum_j a_j z_j, with features dealt out to the lanes in turn.
+// Returns sum_j a_j z_j, with features distributed to the lanes in turn.
 APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::size_t n) {
     constexpr std::size_t width = lanes64, step = 4 * width;
     f64v sum[4] = {zero64(), zero64(), zero64(), zero64()};
@@ -303,9 +303,10 @@ APPROXSVM_INLINE double inner_product(const double* a, const double* z, std::siz
     return total;
 }
 
-// Returns sum_{i <= j} triangle_ij z_i z_j, one lane per matrix row of a panel; like quadratic_row, in float64.
+// Returns sum_{i <= j} triangle_ij z_i z_j, with one lane per matrix row of a panel, like quadratic_row of
+// expansion/quadratic.hpp but in float64.
 inline double quadratic_row(const double* triangle, std::size_t n, const double* z) {
-    // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next one.
+    // Eight ones, then zeros: a window of this array masks entries that belong to the next column of the triangle.
     alignas(64) static constexpr double mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
     constexpr std::size_t width = lanes64, n_registers = panel_rows / width;
     f64v total[n_registers];
@@ -341,7 +342,7 @@ inline double quadratic_row(const double* triangle, std::size_t n, const double*
     }
     double result = 0.0;
     APPROXSVM_UNROLL for (std::size_t r = 0; r < n_registers; ++r) result += sum_of_lanes(total[r]);
-    for (std::size_t i = first; i < n; ++i) {  // the last, short panel
+    for (std::size_t i = first; i < n; ++i) {  // rows of the last, short panel
         double sum = 0.0;
         for (std::size_t j = i; j < n; ++j) {
             const std::size_t k = j - first;
@@ -358,7 +359,7 @@ inline double form_row(const PolynomialForm& form, std::size_t n_features, const
     return form.triangle ? linear + quadratic_row(form.triangle, n_features, z) : linear;
 }
 
-// Computes the form from a row's non-zeros.
+// Computes the quadratic form from a row's non-zeros.
 inline double form_sparse(const PolynomialForm& form, std::size_t n_features, const double* values,
                           const std::int32_t* columns, std::size_t n_nonzero) {
     double total = 0.0;
@@ -369,8 +370,8 @@ inline double form_sparse(const PolynomialForm& form, std::size_t n_features, co
 
 // --- the engine
 
-// Works in place on a multiple of `together` registers. One function serves all forms of rows: it is long, and slow
-// anyway.
+// Computes tanh in place for a multiple of `together` registers. Blocks, single rows and sparse rows call the same
+// function, because the code is long and tanh is slow anyway.
 template <int together>
 APPROXSVM_NOINLINE inline void hyperbolic_tangents(f64v* x, int n) {
     for (int first = 0; first < n; first += together) {
@@ -390,7 +391,7 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     }
     switch (kernel.degree) {
         case 0: {
-            f64v in_memory[N];  // x stays in registers
+            f64v in_memory[N];  // a copy, so that x stays in registers
             APPROXSVM_UNROLL for (int i = 0; i < N; ++i) in_memory[i] = x[i];
             hyperbolic_tangents<N % 4 == 0 ? 4 : 1>(in_memory, N);
             APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = in_memory[i];
@@ -424,7 +425,7 @@ APPROXSVM_INLINE void raise(const PolynomialKernel& kernel, f64v (&x)[N]) {
     }
 }
 
-// The term of kernel_sums.hpp.
+// The term for kernel_sums.hpp.
 struct PolynomialTerm {
     using Real = double;
     static constexpr bool counts_unseen = false;

@@ -10,23 +10,24 @@ inline namespace APPROXSVM_TARGET {
 
 // --- a block of rows, one SIMD lane per row
 
-// Number of panels whose inner products are computed together, so that a chunk of the block is read once from the
-// second-level cache for all of them.
+// Number of panels whose inner products are computed together, so that a chunk of the block is read from the
+// second-level cache once for all these panels.
 constexpr std::size_t block_panels = 4;
 
-// Where the tile_rows support vectors of a tile are: feature j of vector i is at at(i)[j * panel_width].
+// Addresses of the tile_rows support vectors of a tile: feature j of vector i is at(i)[j * panel_width].
 template <class Real>
-struct AdjacentVectors {  // adjacent lanes of a panel
+struct AdjacentVectors {  // vectors in adjacent lanes of a panel
     const Real* panel;
     APPROXSVM_INLINE const Real* at(int i) const { return panel + i; }
 };
 template <class Real>
-struct ListedVectors {  // arbitrary positions
+struct ListedVectors {  // vectors at arbitrary positions
     const Real* vectors[tile_rows];
     APPROXSVM_INLINE const Real* at(int i) const { return vectors[i]; }
 };
 
-// Sets total to, or adds to it, the products of n features with the tile_rows support vectors of a tile, for all rows.
+// For all rows, sets `total` to, or adds to `total`, the products of n features with the tile_rows support vectors of a
+// tile.
 template <int Registers, class Real, class Vectors>
 APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block, std::size_t n, bool is_first,
                                          typename RegisterOf<Real>::type (&total)[tile_rows][Registers]) {
@@ -58,7 +59,7 @@ APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block,
 }
 
 // Computes inner products of one block with the support vectors of n_tiles tiles. tile(t) gives the addresses of tile
-// t's features that start `offset` numbers into a panel.
+// t's features, from `offset` numbers into a panel on.
 template <int Registers, class Real, class TileAt>
 APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_tiles, const TileAt& tile,
                                         const Real* block,
@@ -122,11 +123,12 @@ inline void half_sq_norms_block(const KernelVectors<Real>& kernels, const Real* 
 
 // --- one row, dense or sparse: one SIMD lane per support vector
 
-// Number of panels that are evaluated together, eight registers: enough independent sums to keep the multiply-add units
-// busy, few enough to stay in registers.
+// Number of panels that are evaluated together, in eight registers: enough independent sums to keep the multiply-add
+// units busy, but few enough to stay in registers.
 constexpr int group_panels = 8 / panel_registers;
 
-// Calls add(Number<Panels>, panel) for the panels [first, end): group_panels at a time, then the rest one by one.
+// Calls add(Number<Panels>, panel) for the panels [first, end): for group_panels panels at a time, then for the
+// remaining panels one by one.
 template <class Add>
 APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& add) {
     std::size_t panel = first;
@@ -164,8 +166,8 @@ APPROXSVM_INLINE void panel_products(const KernelVectors<Real>& expansion, std::
     } while (k < n_terms);
 }
 
-// A row in the engines' form: n entries values[k] at the features columns[k], or at k if columns is null, and zeros
-// elsewhere. `products`, if not null, holds its inner products with all lanes.
+// A row as the engines take it: n entries values[k] at the features columns[k], or at the features k if `columns` is
+// null, and zeros elsewhere. If `products` is not null, it holds the row's inner products with all lanes.
 template <class Real>
 struct RowTerms {
     const Real* values;
@@ -174,8 +176,8 @@ struct RowTerms {
     const Real* products = nullptr;
 };
 
-// Computes inner products of a row in any form (dense only if may_be_dense) with the support vectors of Panels panels.
-// One function serves all forms, because the code after the products is the larger part.
+// Computes inner products of a dense or sparse row (dense only if may_be_dense) with the support vectors of Panels
+// panels. One function serves dense and sparse rows, because the code after the products is the larger part.
 template <int Panels, bool may_be_dense = true, class Real>
 APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
@@ -188,7 +190,7 @@ APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::si
         APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
     } else if constexpr (!may_be_dense) {
         add_up(listed);
-    } else if constexpr (Panels == 1) {  // for the last panels, latency of their sums dominates
+    } else if constexpr (Panels == 1) {  // the latency of the last panels' sums dominates
         add_up([&](std::size_t k) { return row.columns ? listed(k) : k; });
     } else if (row.columns) {
         add_up(listed);
@@ -197,7 +199,7 @@ APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::si
     }
 }
 
-// half_theta ||u||^2 of one row, from its n_terms non-zero entries (or from all entries).
+// Returns half_theta ||u||^2 of one row, computed from its n_terms non-zero entries (or from all entries).
 template <class Real>
 inline Real half_sq_norm_row(const KernelVectors<Real>& expansion, const Real* values, std::size_t n_terms) {
     return static_cast<Real>(static_cast<double>(expansion.half_theta) * sq_norm(values, n_terms));

@@ -1,9 +1,10 @@
-// The sums of rbf_winner.hpp and rbf_subspace.hpp for a single row, with one SIMD lane per support vector: a block of
-// one row would leave most lanes empty.
+// The sums of rbf_winner.hpp and rbf_subspace.hpp for a single row, with one SIMD lane per support vector, because a
+// block of one row would leave most lanes empty.
 //
-// Kernel values of whole panels come first, then the lists pick theirs. Inner products and kernel values go through the
-// same roundings as in a block. Coefficients are float32, as in a block, but their products are added up in float64, so
-// the bound of a block's sums (listed_errors) covers these.
+// The kernel values of whole panels are computed first; then each list selects its kernel values. Inner products and
+// kernel values go through the same roundings as in a block. Coefficients are float32, as in a block, but their
+// products are added up in float64, so the bound on the sums of a block (listed_errors) covers the sums of a single
+// row.
 #ifndef APPROXSVM_EXACT_RBF_ROW_HPP
 #define APPROXSVM_EXACT_RBF_ROW_HPP
 
@@ -42,8 +43,8 @@ inline void kernels_row(const KernelVectors<float>& kernels, const float* u, flo
     kernels_row(kernels, 0, kernels.n_panels, u, half_sq_norm, values);
 }
 
-// sums[f] = the sum of the tiles [first, end) of a list, for n_sums functions; value_of(k) is the kernel value of its
-// entry k. `room` has space for n_sums * tile_rows numbers.
+// Sets sums[f] to the sum over the tiles [first, end) of a list, for n_sums functions f; value_of(k) returns the kernel
+// value of the list's entry k. The array `room` has space for n_sums * tile_rows numbers.
 template <class ValueOf>
 inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
                             const ValueOf& value_of, double* room, double* sums) {
@@ -66,19 +67,19 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     }
 }
 
-// Sums a list, given the kernel values of all lanes.
+// Computes the sums of a list, given the kernel values of all lanes.
 inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
                             const float* values, double* room, double* sums) {
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
 }
 
-// values[k] = K(u, the support vector of entry k), counted from the first tile, for the tiles [first, end) of a list.
-// The vectors are contiguous in `rows`; u is padded with zeros to row_stride(n_features). Whole registers of entries
-// are computed, so some values may belong to the next list.
+// Sets values[k] to K(u, the support vector of entry k), with k counted from the first tile, for the tiles [first, end)
+// of a list. The vectors are contiguous in `rows`; u is padded with zeros to row_stride(n_features). Whole registers of
+// entries are computed, so some values may belong to the next list.
 //
 // With n = row_stride / lanes registers, an inner product goes through min(n, 16) roundings in each lane, ceil(n / 16)
-// more if n > 16, and log2(lanes) when lanes are added. Adding a zero is exact. So the summation depth is at most
-// inner_product_depth.
+// more if n > 16, and log2(lanes) when lanes are added. Adding a zero is exact. Therefore, the summation depth is at
+// most inner_product_depth.
 APPROXSVM_NOINLINE inline void kernels_of_list(const KernelVectors<float>& kernels, const float* rows,
                                                const ListOfVectors& list, std::size_t first, std::size_t end,
                                                const float* u, float half_sq_norm, float* values) {
@@ -113,20 +114,21 @@ APPROXSVM_NOINLINE inline void kernels_of_list(const KernelVectors<float>& kerne
 
 // --- a single pair of classes
 
-// Sums over the support vectors of one class in a pair: of a K, and of a (t + h_i) K, h_i = half_theta ||xh_i||^2. All
-// coefficients a have one sign there (rbf_winner.hpp), so the modulus of the second sum is the Q of EngineBound.
+// The sums of a K and of a (t + h_i) K, h_i = half_theta ||xh_i||^2, over the support vectors of one class in a pair.
+// All coefficients a of such a sum have the same sign (rbf_winner.hpp), so the absolute value of the second sum is the
+// Q of EngineBound.
 struct PartOfPair {
     double sum = 0.0, weighted = 0.0;
 };
 
-// Adds n_panels panels of a class, with row `number` of its coefficients; `values` are the kernel values of their
-// lanes. The summation depth is less than the class's number of support vectors.
+// Adds the terms of n_panels panels of a class, with row `number` of the coefficients; `values` are the kernel values
+// of the panels' lanes. The summation depth is less than the class's number of support vectors.
 inline void add_to_part(const KernelSums<double>& engine, std::size_t first_panel, std::size_t n_panels,
                         std::size_t number, double t, const double* values, PartOfPair& part) {
     constexpr std::size_t width = panel_width<double>;
     const double* coef = engine.coef + (first_panel * engine.n_numbers + number) * width;
     const double* half_sq_norms = engine.vectors.half_sq_norms + first_panel * width;
-    APPROXSVM_COUNT_WORK(4.0 * static_cast<double>(n_panels * width));  // float64 twice
+    APPROXSVM_COUNT_WORK(4.0 * static_cast<double>(n_panels * width));  // float64 counts twice
     const f64v typical = set1(t);
     f64v sum = zero64(), weighted = zero64();
     for (std::size_t p = 0; p < n_panels; ++p, coef += engine.n_numbers * width) {
@@ -140,12 +142,12 @@ inline void add_to_part(const KernelSums<double>& engine, std::size_t first_pane
     part.weighted += sum_of_lanes(weighted);
 }
 
-// The entries of a list that advance together: a register, or half of one if tiles are that short.
+// Number of list entries that are processed together: those of a register, or half a register if tiles are that short.
 constexpr std::size_t list_step = tile_rows < lanes ? tile_rows : lanes;
 
-// Returns the part of the tiles [first, end) of a list with one coefficient for each entry. values_at(k, room) returns
-// the kernel values of list_step entries from k on, in room or elsewhere; a whole register is readable there. Without
-// weights the second sum is 0. Products of two floats are exact in float64.
+// Returns the sums over the tiles [first, end) of a list with one coefficient per entry. values_at(k, room) returns the
+// address of the kernel values of list_step entries from k on, in `room` or elsewhere; a whole register can be read
+// from this address. Without weights, the second sum is 0. Products of two floats are exact in float64.
 template <bool HasWeights, class ValuesAt>
 inline PartOfPair part_of_list(const ListOfVectors& list, std::size_t first, std::size_t end, double t,
                                const ValuesAt& values_at) {

@@ -1,15 +1,15 @@
-// Kernel sums in a few coordinates. With an orthonormal basis P of a subspace, x~ = x - center and u = z - center, the
-// kernel factors into one kernel in the coordinates P'u and one in the residual u - P P'u, and
+// Kernel sums over a few coordinates. With an orthonormal basis P of a subspace, x~ = x - center and u = z - center,
+// the kernel factors into a kernel in the coordinates P'u and a kernel in the residual u - P P'u, and
 //
 // f(z) - intercept = exp(-gamma ||residual of u||^2) sum_i a'_i exp(-gamma ||P'x~_i - P'u||^2) + remainder
 //
-// where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The exact engine's code computes the sum, in fewer features. The
-// bound of the remainder is derived in approxsvm/expansion/subspace.py and computed by residual_bound
+// where a'_i = a_i exp(-gamma ||residual of x~_i||^2). The exact engine's code computes the sum, with fewer features.
+// The bound on the remainder is derived in approxsvm/expansion/subspace.py and computed by residual_bound
 // (predict/stages/subspace.hpp).
 //
 // Lists hold the support vectors (rbf_winner.hpp), as floats or, if all are on a grid, as integers (rbf_grid.hpp). Each
-// function has a list of its own class and one of the others, with coefficients of one sign each, so the two sums of a
-// function also give its absolute sum.
+// function has a list of the vectors of its class and a list of the other vectors. In each list, the coefficients have
+// one sign, so the two sums of a function also give its sum of absolute values.
 #ifndef APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 #define APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 
@@ -25,26 +25,26 @@ static_assert(least_coefficient >= least_listed && most_coefficient <= most_list
 
 // --- layout
 
-// The kernel sums of one class, or of the only function, in one stage. An expansion has only the fields that both forms
-// share.
+// The kernel sums of one class, or of the only function, in one stage. A stage that is an expansion uses only the
+// fields that do not depend on support vectors.
 struct SubspaceSums {
-    KernelVectors<float> kernels;  // with as many features as the stage has coordinates
+    KernelVectors<float> kernels;  // kernels with as many features as the stage has coordinates
     GridKernels grid;              // replaces the panels of `kernels` if present
-    const std::size_t* others_of;  // tiles: (n_forms + 1,)
-    std::size_t n_own;             // tiles
-    ListOfVectors own, others;     // n_forms sums in `own`, one sum in each list of `others`
-    const ResidualNumbers* known;  // (n_forms,)
+    const std::size_t* others_of;  // start of each function's list, in tiles: (n_forms + 1,)
+    std::size_t n_own;             // number of tiles of `own`
+    ListOfVectors own, others;     // lists with n_forms sums in `own`, and one sum per list in `others`
+    const ResidualNumbers* known;  // norms of each function's residual, (n_forms,)
     const float* basis;            // panels of the basis vectors, laid out like support vectors
     double skew;
 };
 
 struct Subspaces {
     std::size_t n_stages = 0, n_forms = 0;
-    const SubspaceSums* sums = nullptr;  // (n_groups, n_stages)
-    const float* residuals = nullptr;    // (n_cells, n_residual_terms)
+    const SubspaceSums* sums = nullptr;  // sums of each group and stage, (n_groups, n_stages)
+    const float* residuals = nullptr;    // table of the residual's functions, (n_cells, n_residual_terms)
 };
 
-// Memory for one class in one stage.
+// Memory for the sums of one class in one stage.
 struct SubspaceSumsMemory {
     std::size_t n_own_tiles, n_other_tiles = 0, n_lanes;
     std::size_t* others_of;
@@ -73,7 +73,7 @@ struct SubspaceSumsMemory {
 
 // The functions of a row's residual in its bound: phi_1, phi_2, phi_3, the square root of the Poisson tail from degree
 // 4 on, and the distance of two points in the feature space of the kernel.
-constexpr std::size_t n_residual_terms = 8;  // three of them unused
+constexpr std::size_t n_residual_terms = 8;  // three terms are unused
 constexpr std::size_t residual_cap = 4;
 
 inline float grid_step_of(const ModelView& model, const SubspaceGroup& group) {
@@ -83,7 +83,7 @@ inline float grid_step_of(const ModelView& model, const SubspaceGroup& group) {
 struct SubspacesMemory {
     SubspaceSums* sums;
     float* residuals;
-    double* vector;  // (n_coordinates,)
+    double* vector;  // one support vector, (n_coordinates,)
     unsigned char* rest;
 
     SubspacesMemory(const ModelView& model, Arena& arena) {
@@ -217,8 +217,8 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
 
 // --- sums
 
-// Computes the sums of rows in few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of function
-// f, computed by sums_of(list, n_sums, first tile, end, sums).
+// Computes the sums of rows over a few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of
+// function f, computed by sums_of(list, n_sums, first tile, end, sums).
 template <std::size_t Stride, class SumsOf>
 inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, const SumsOf& sums_of, double* own,
                                 double* others) {
@@ -229,7 +229,7 @@ inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, c
 }
 
 // Calls visit(first panel, end) for the panels of the class's own support vectors and of the other support vectors of
-// the functions f with is_wanted(f); each panel once.
+// the functions f with is_wanted(f); each panel is visited once.
 template <class IsWanted, class Visit>
 inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const Visit& visit) {
@@ -248,7 +248,8 @@ inline void for_wanted_panels(const SubspaceSums& sums, std::size_t n_forms, con
     visit(first, end);
 }
 
-// Computes the sums of a single row, for the functions f with is_wanted(f), from the kernel values of these panels.
+// Computes the sums of a single row, for the functions f with is_wanted(f), from the kernel values of the visited
+// panels.
 template <class IsWanted>
 inline void subspace_sums_row(const SubspaceSums& sums, std::size_t n_forms, const IsWanted& is_wanted,
                               const float* values, double* room, double* own, double* others) {

@@ -1,12 +1,13 @@
 // The exact engine for the pairs of one class. A class that wins its n_classes - 1 pairs is the winner, whatever the
-// other pairs say. Its pairs need its own support vectors and those of the other classes with a coefficient in their
-// pair with it. In models of many classes that is a fifth to a half of all support vectors, with a single coefficient
-// each. Rows that probably belong to the class are evaluated together, one SIMD lane per row. A small network on some
-// of the support vectors (the landmarks) guesses the class of a row.
+// votes of the other pairs. Its pairs need its own support vectors, and those support vectors of other classes that
+// have a coefficient in a pair with this class. In models of many classes, these are a fifth to a half of all support
+// vectors, with a single coefficient each. Rows that probably belong to the same class are evaluated together, one SIMD
+// lane per row. A small network on some of the support vectors (the landmarks) guesses the class of a row.
 //
-// Kernel values are those of gaussian.hpp in float32. Coefficients are float32 too, and so are sums over at most
-// listed_tiles tiles: a product goes through listed_depth roundings before it is added up in float64. Within a pair,
-// the coefficients of a class have one sign, as LIBSVM's duals do, so the two sums of a pair also give its moduli.
+// Kernel values are computed in float32 by gaussian.hpp. Coefficients, and sums over at most listed_tiles tiles, are
+// also float32: a product goes through listed_depth roundings before it is added up in float64. Within a pair, the
+// coefficients of a class all have the same sign, as LIBSVM's duals do, so the two sums of a pair also give its sum of
+// absolute values.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
 #define APPROXSVM_EXACT_RBF_WINNER_HPP
 
@@ -19,37 +20,37 @@ inline namespace APPROXSVM_TARGET {
 
 // Number of tiles whose inner products are computed together: as many support vectors as in block_panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
-// Roundings of a product: the coefficient's, the tile_rows additions within a tile, those of the tiles, and the
-// product's own.
+// Number of roundings of a product: those of the coefficient, of the tile_rows additions within a tile, of the
+// additions of tiles, and of the product itself.
 constexpr double listed_depth = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
-// Range of sums of absolute coefficients that float32 adds up without overflow or relevant underflow. Products below
-// 2^-126 have an error below that, which is 2^-66 of a coefficient.
+// Range of sums of absolute values of coefficients that can be added up in float32 without overflow or relevant
+// underflow. Products below 2^-126 have an error below 2^-126, which is 2^-66 of a coefficient.
 constexpr double least_listed = 0x1p-60, most_listed = 0x1p60;
 
 // --- the lists
 
-// Tiles of tile_rows support vectors anywhere in the panels (vectors.hpp). Copies of the last one with coefficient 0
-// fill a list up.
+// Tiles of tile_rows support vectors at arbitrary positions in the panels (vectors.hpp). A list is padded with copies
+// of its last support vector, with coefficient 0.
 struct ListOfVectors {
-    const std::size_t* offsets;  // (n_tiles, tile_rows): their start in the panels
-    const std::uint32_t* lanes;  // (n_tiles, tile_rows): their lanes, counted from the first panel
-    const float* half_sq_norms;  // (n_tiles, tile_rows)
-    const float* coef;           // (n_tiles, n_sums, tile_rows)
+    const std::size_t* offsets;  // start of each vector in the panels, (n_tiles, tile_rows)
+    const std::uint32_t* lanes;  // lane of each vector, from the first panel on, (n_tiles, tile_rows)
+    const float* half_sq_norms;  // half squared norm of each vector, (n_tiles, tile_rows)
+    const float* coef;           // coefficients, (n_tiles, n_sums, tile_rows)
 };
 
 struct WinnerKernelSum {
     const KernelVectors<float>* kernels;
     std::size_t n_classes;
-    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c
-    // have one coefficient each and are from others_of[w n + c] up to others_of[w n + c + 1].
-    const std::size_t *own_of, *others_of;  // tiles: (n_classes + 1,) and (n_classes^2 + 1,)
+    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c have
+    // one coefficient each and are in the tiles from others_of[w n + c] up to others_of[w n + c + 1].
+    const std::size_t *own_of, *others_of;  // starts in tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
-    const std::size_t* panel_of;  // (n_classes + 1,): first panel of each class
-    const float* rows;            // (lanes of the panels, row_stride(n_features)): the same vectors, each contiguous
+    const std::size_t* panel_of;  // first panel of each class, (n_classes + 1,)
+    const float* rows;            // contiguous support vectors, (n_lanes, row_stride(n_features))
 };
 
-// Vectors that are contiguous are padded with zeros to whole registers.
+// Stride of contiguous vectors, which are padded with zeros to whole registers.
 constexpr std::size_t row_stride(std::size_t n_features) {
     constexpr std::size_t width = lanes;
     return (n_features + width - 1) / width * width;
@@ -59,22 +60,23 @@ constexpr std::size_t tiles_for(std::size_t n_vectors) {
     return (n_vectors + tile_rows - 1) / tile_rows;
 }
 
-// --- filling them
+// --- filling the lists
 
-// LIBSVM's block of coefficients, and the number of support vectors per class. Null in models without this engine.
+// LIBSVM's block of coefficients, and the number of support vectors per class. The pointers are null in models without
+// this engine.
 struct PairCoefficients {
-    const double* dual_coef = nullptr;      // (n_classes - 1, n_sv)
-    const std::uint32_t* counts = nullptr;  // (n_classes,)
+    const double* dual_coef = nullptr;      // coefficients, (n_classes - 1, n_sv)
+    const std::uint32_t* counts = nullptr;  // number of support vectors of each class, (n_classes,)
     std::size_t n_classes = 0, n_sv = 0;
 
-    // Number of lanes of their panels. Each class begins a new panel.
+    // Number of lanes in the panels of all classes. Each class begins a new panel.
     std::size_t n_lanes() const {
         std::size_t n = 0;
         for (std::size_t c = 0; c < n_classes; ++c) n += panels_for<float>(counts[c]) * panel_width<float>;
         return n;
     }
-    // Calls visit(w, c, k, a) for every class w and every support vector k of another class c; a is its coefficient in
-    // the pair with w.
+    // Calls visit(w, c, k, a) for every class w and every support vector k of another class c; a is the coefficient of
+    // k in the pair with w.
     template <class Visit>
     void for_each(const Visit& visit) const {
         for (std::size_t w = 0; w < n_classes; ++w) {
@@ -89,7 +91,7 @@ struct PairCoefficients {
 };
 
 // The number of tiles of the lists, and whether they can be used: within a pair, the coefficients of a class must have
-// one sign, and float32 must be able to add them up.
+// one sign, and it must be possible to add them up in float32.
 constexpr std::size_t most_padded_tiles = std::size_t{1} << 16;
 struct WinnerTiles {
     bool is_usable;
@@ -112,7 +114,8 @@ struct WinnerTiles {
             is_usable = is_usable && !(positive && negative) && modulus >= least_listed && modulus <= most_listed;
         });
         others += tiles_for(n);
-        // Most tiles would be padding if there were many classes with a few support vectors each.
+        // The engine is not used if most tiles would be padding, as with many classes that have a few support vectors
+        // each.
         if (others > most_padded_tiles && others * tile_rows > 4 * n_listed) is_usable = false;
         for (std::size_t c = 0; c < pairs.n_classes; ++c) own += tiles_for(pairs.counts[c]);
         if (!is_usable) own = others = 0;
@@ -139,7 +142,7 @@ struct WinnerMemory {
   public:
     const bool is_usable;
     std::size_t *const own_of, *const others_of, *const panel_of;
-    std::uint32_t* const lane_of;  // (n_sv,): positions of support vectors in the panels
+    std::uint32_t* const lane_of;  // positions of the support vectors in the panels, (n_sv,)
     float* const rows;
     const ListMemory own, others;
 
@@ -165,7 +168,7 @@ class ListWriter {
     std::size_t n_tiles() const { return tiles_for(n_); }
     ListOfVectors list() const { return {memory_.offsets, memory_.lanes, memory_.half_sq_norms, memory_.coef}; }
 
-    // Adds the support vector in this lane of the panels; coefficient(f) is its coefficient in function f.
+    // Adds the support vector in this lane of the panels; coefficient(f) returns its coefficient in function f.
     template <class Coefficient>
     void add(std::size_t lane, const Coefficient& coefficient) {
         constexpr std::size_t width = panel_width<float>;
@@ -177,13 +180,13 @@ class ListWriter {
         last_ = lane;
         ++n_;
     }
-    // Fills up the last tile.
+    // Pads the last tile.
     void end_list() {
         while (n_ % tile_rows != 0) {
             add(last_, [](std::size_t) { return 0.0; });
         }
     }
-    // Appends one tile, as whole registers are read from the last list.
+    // Appends one tile, because whole registers are read from the last list.
     void end_lists() {
         do add(last_, [](std::size_t) { return 0.0; });
         while (n_ % tile_rows != 0);
@@ -196,7 +199,7 @@ class ListWriter {
     std::size_t n_ = 0, last_ = 0;
 };
 
-// Stores the vectors in the first n_lanes lanes of panels, each contiguous.
+// Stores the vectors in the first n_lanes lanes of panels contiguously.
 APPROXSVM_COLD inline void fill_rows(const KernelVectors<float>& kernels, std::size_t n_lanes, float* rows) {
     constexpr std::size_t width = panel_width<float>;
     const std::size_t n = kernels.n_features, stride = row_stride(n);
@@ -206,7 +209,7 @@ APPROXSVM_COLD inline void fill_rows(const KernelVectors<float>& kernels, std::s
     }
 }
 
-// Fills the lists of all classes. Their support vectors are in panels by class (kernel_sums.hpp).
+// Fills the lists of all classes. The support vectors are in panels by class (kernel_sums.hpp).
 APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs, const KernelVectors<float>& kernels,
                                                   const WinnerMemory& memory) {
     const std::size_t n = pairs.n_classes;
@@ -239,8 +242,8 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
 
 // --- sums
 
-// partial[f * stride ..] += a tile's contribution to n_sums functions; kernels(v, kernel) gives its kernel values at
-// register v of the rows.
+// Adds a tile's contribution to n_sums functions f to partial[f * stride ..]; kernels(v, kernel) computes the tile's
+// kernel values for register v of the rows.
 template <int Registers, class Kernels>
 APPROXSVM_INLINE void add_tile_of_list(std::size_t n_sums, const float* coef_of_tile, float* partial,
                                        const Kernels& kernels) {
@@ -258,9 +261,9 @@ APPROXSVM_INLINE void add_tile_of_list(std::size_t n_sums, const float* coef_of_
     }
 }
 
-// sums[f * stride ..] += the contribution of n_tiles <= listed_tiles tiles, starting at `first`, to n_sums functions.
-// `partial` has space for n_sums * stride numbers. Not inlined: otherwise compilers run out of registers in the loop
-// over the features, which slows the AVX2 engine by a tenth.
+// Adds the contribution of n_tiles <= listed_tiles tiles, from `first` on, to n_sums functions f to sums[f * stride
+// ..]. `partial` has space for n_sums * stride numbers. This function is not inlined, because otherwise compilers run
+// out of registers in the loop over the features, which slows down the AVX2 engine by a tenth.
 template <int Registers>
 APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, const ListOfVectors& list,
                                           std::size_t n_sums, std::size_t first, std::size_t n_tiles,
@@ -284,8 +287,8 @@ APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, c
     }
 }
 
-// sums[f * stride ..] = the sum of the tiles [first, end) for n_sums functions; add(first, n_tiles) adds at most
-// listed_tiles of them to `partial`.
+// Sets sums[f * stride ..] to the sum over the tiles [first, end), for n_sums functions f; add(first, n_tiles) adds at
+// most listed_tiles tiles to `partial`.
 template <int Registers, class Add>
 inline void sums_of_tiles(std::size_t n_sums, std::size_t first, std::size_t end, const Add& add, float* partial,
                           double* sums) {
@@ -310,7 +313,7 @@ inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors
 
 // Computes sums for a block of rows, given as in class_sums_block: for every class c other than w, own[r * stride ..]
 // and others[c * stride ..] are the sums of the pair (w, c) over the support vectors of w and of c; r = c if c < w,
-// else c - 1. The pair's value is their sum plus its intercept.
+// else c - 1. The value of a pair is the sum of both plus the pair's intercept.
 template <int Registers>
 inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, const float* block,
                               const float* half_sq_norm, float* partial, double* own, double* others) {
@@ -326,8 +329,8 @@ inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, cons
     }
 }
 
-// Sets products[c * stride ..] to the inner products of the rows of a block with the first n vectors in panels; space
-// for whole tiles.
+// Sets products[c * stride ..] to the inner products of the rows of a block with vector c, for the first n vectors in
+// panels; `products` has space for whole tiles.
 template <int Registers>
 inline void products_block(const float* panels, std::size_t n_features, std::size_t n, const float* block,
                            float* products) {

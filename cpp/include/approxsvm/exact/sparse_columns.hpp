@@ -1,7 +1,7 @@
-// Support vectors with few non-zeros, stored by feature: each feature lists the support vectors that have it, and their
-// values. The inner products of a row with all of them take one multiply-add per shared non-zero, and the memory is
-// proportional to the non-zeros. The most frequent features are stored with all values, including zeros, so that whole
-// registers are used.
+// Support vectors with few non-zeros, stored by feature: each feature lists the support vectors with a non-zero value
+// of this feature, and their values. The inner products of a row with all support vectors take one multiply-add per
+// shared non-zero, and the memory is proportional to the number of non-zeros. The most frequent features are stored
+// with all values, including zeros, so that whole registers are used.
 #ifndef APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 #define APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 
@@ -13,38 +13,40 @@ inline namespace APPROXSVM_TARGET {
 
 template <class Real>
 struct SparseColumns {
-    std::size_t n_lanes;          // of support vectors; 0 if there are no columns
-    std::size_t max_values;       // of a support vector
+    std::size_t n_lanes;          // number of lanes, one per support vector; 0 if there are no columns
+    std::size_t max_values;       // maximum number of values of a support vector
     const std::uint32_t* bounds;  // (n_features + 1,): feature j has the entries bounds[j] ... bounds[j + 1] - 1
-    const std::uint32_t* lanes;   // of the entries
-    const Real* values;           // of the entries
-    // (n_features,): 0, or the number, from 1, of a feature that is stored with all values
+    const std::uint32_t* lanes;   // lane of each entry
+    const Real* values;           // value of each entry
+    // number of each feature among those stored with all values, from 1; 0 for other features, (n_features,)
     const std::uint8_t* frequent;
-    const Real* of_frequent;  // (number of frequent features, n_lanes)
+    const Real* of_frequent;  // all values of frequent features, (number of frequent features, n_lanes)
 };
 
-// Whether an engine stores support vectors by columns. This pays for few non-zeros among many features. Up to a certain
-// share of non-zeros, panels cost less time and little more memory.
+// Whether an engine stores support vectors by columns. This is worthwhile for few non-zeros among many features. Above
+// a certain share of non-zeros, panels cost less time and little more memory.
 constexpr std::size_t columns_per_nonzero = 32;
 constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
     return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
 }
 
-// A support vector by its coordinates: all of them, or the non-zero ones with their features.
+// The coordinates of a support vector: all coordinates, or the non-zero coordinates with their features.
 struct Coordinates {
     const double* values;
-    const std::uint32_t* features;  // ascending; null: all features in order
+    const std::uint32_t* features;  // features in ascending order; null for all features in order
     std::size_t n;
 
     std::size_t feature(std::size_t k) const { return features ? features[k] : k; }
 };
 
-// The most features stored with all values, and the smallest share of lanes with a value in such a feature. At about
-// this share a register of 8 or 16 lanes, zeros included, costs less than the values one by one.
+// Maximum number of features that are stored with all values, and the smallest share of non-zero values in such a
+// feature. From about this share on, a register of 8 or 16 lanes, including zeros, costs less than the non-zero values
+// one by one.
 constexpr std::size_t max_frequent = 64;
 constexpr std::size_t frequent_share = 12;
 
-// The maximum number of such features among n_values values: together they have at least that share.
+// The maximum number of such features, given a total of n_values non-zeros, because each of these features has at least
+// the smallest share.
 constexpr std::size_t most_frequent(std::size_t n_lanes, std::size_t n_values) {
     const std::size_t most = n_lanes > 0 ? n_values / ((n_lanes + frequent_share - 1) / frequent_share) : 0;
     return most < max_frequent ? most : max_frequent;
@@ -65,7 +67,7 @@ struct SparseColumnsMemory {
           of_frequent(arena.take<Real>(most_frequent(n_lanes, n_values), n_lanes)) {}
 };
 
-// Fills memory for n_values values: counts all of them first, then adds the support vectors lane by lane.
+// Fills memory for n_values values: first all values are counted, then the support vectors are added lane by lane.
 template <class Real>
 class SparseColumnsWriter {
   public:
@@ -85,7 +87,7 @@ class SparseColumnsWriter {
             const std::uint32_t n = memory_.bounds[j + 1];
             const bool is_frequent = n > 0 && n >= least;
             memory_.frequent[j] = static_cast<std::uint8_t>(is_frequent ? ++n_frequent : 0);
-            memory_.bounds[j + 1] = next;  // the position for the next value; in the end, one past the last value
+            memory_.bounds[j + 1] = next;  // position of the next value; in the end, one past the last value
             if (!is_frequent) next += n;
         }
         for (std::size_t i = 0; i < n_frequent * n_lanes_; ++i) memory_.of_frequent[i] = Real{0};
@@ -123,9 +125,9 @@ class SparseColumnsWriter {
     std::size_t max_values_ = 0;
 };
 
-// products[lane] = the inner product of a row with each support vector, for all n_lanes, a multiple of lanes_of<Real>.
-// The row has n_terms entries values[k] at the features columns[k]. The summation depth of a term is at most the number
-// of non-zeros that the row and the support vector share: zeros add nothing.
+// Sets products[lane] to the inner product of a row with the lane's support vector, for all n_lanes lanes, a multiple
+// of lanes_of<Real>. The row has n_terms entries values[k] at the features columns[k]. The summation depth of a term is
+// at most the number of non-zeros that the row and the support vector share, because adding zeros causes no rounding.
 template <class Real>
 inline void column_products(const SparseColumns<Real>& x, const Real* values, const std::int32_t* columns,
                             std::size_t n_terms, Real* products) {
@@ -145,7 +147,7 @@ inline void column_products(const SparseColumns<Real>& x, const Real* values, co
         }
         std::uint32_t entry = x.bounds[j];
         const std::uint32_t end = x.bounds[j + 1];
-        for (; end - entry >= 4; entry += 4) {  // the lanes of a feature differ: four sums at a time
+        for (; end - entry >= 4; entry += 4) {  // four sums at a time, because the lanes of a feature differ
             Real sum[4];
             APPROXSVM_UNROLL for (std::uint32_t i = 0; i < 4; ++i) {
                 sum[i] = products[x.lanes[entry + i]] + u * x.values[entry + i];

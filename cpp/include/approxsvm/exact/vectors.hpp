@@ -1,10 +1,10 @@
-// Support vectors as the exact engines store them. They are in the kernel's coordinates, xh_i = input_scale (x_i -
+// Support vectors as the exact engines store them. The vectors have the kernel's coordinates, xh_i = input_scale (x_i -
 // center), in Real = float or double.
 //
 // Storage order ("panels"): a panel holds panel_width<Real> support vectors as (n_features, panel_width<Real>), so that
-// one feature of a panel fills one cache line. Zeros with zero coefficients fill the last panel. Support vectors with
-// few non-zeros among many features are stored by columns instead (sparse_columns.hpp); then all rows are treated as
-// sparse.
+// one feature of a panel fills one cache line. The last panel is padded with zero vectors, whose coefficients are zero.
+// Support vectors with few non-zeros among many features are stored by columns instead (sparse_columns.hpp); then all
+// rows are treated as sparse.
 #ifndef APPROXSVM_EXACT_VECTORS_HPP
 #define APPROXSVM_EXACT_VECTORS_HPP
 
@@ -18,25 +18,25 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t cache_line_bytes = 64;
 
-// Support vectors per panel.
+// Number of support vectors per panel.
 template <class Real>
 constexpr std::size_t panel_width = cache_line_bytes / sizeof(Real);
 
-// Registers per feature of a panel, for float and double alike.
+// Number of registers per feature of a panel, both for float and for double.
 constexpr int panel_registers = static_cast<int>(cache_line_bytes / sizeof(float)) / lanes;
 
 template <class Real>
 struct KernelVectors {
     std::size_t n_sv, n_features, n_panels;
     Real theta;                   // 2 gamma / input_scale^2
-    Real half_theta;              // half of it
+    Real half_theta;              // half of theta
     Real max_half_sq_norm;        // the largest of half_sq_norms
-    const Real* panels;           // (n_panels, n_features, panel_width)
-    SparseColumns<Real> columns;  // replaces panels if it has lanes
-    const Real* half_sq_norms;    // (n_panels * panel_width,): half_theta ||xh_i||^2
+    const Real* panels;           // support vectors, (n_panels, n_features, panel_width)
+    SparseColumns<Real> columns;  // support vectors by columns, which replace the panels if there are lanes
+    const Real* half_sq_norms;    // half_theta ||xh_i||^2, (n_panels * panel_width,)
 };
 
-// Numbers of panels and of their lanes for this many vectors.
+// Number of panels, and number of their lanes, for this number of vectors.
 template <class Real>
 constexpr std::size_t panels_for(std::size_t n_vectors) {
     return (n_vectors + panel_width<Real> - 1) / panel_width<Real>;
@@ -46,7 +46,7 @@ constexpr std::size_t lanes_for(std::size_t n_vectors) {
     return panels_for<Real>(n_vectors) * panel_width<Real>;
 }
 
-// Replaces the number of values if support vectors are stored in panels, not in columns.
+// A value that replaces the number of values if support vectors are stored in panels instead of columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
 // Memory for the support vectors of n_lanes lanes, stored by columns with n_values values, or in panels.
@@ -98,7 +98,7 @@ class VectorWriter {
     }
 
   private:
-    // Both return the squared norm.
+    // These two functions store a support vector and return its squared norm.
     double fill_panel_lane(std::size_t lane, const Coordinates& x) {
         constexpr std::size_t width = panel_width<Real>;
         Real* const in_panel = memory_.panels + lane / width * width * n_features_ + lane % width;

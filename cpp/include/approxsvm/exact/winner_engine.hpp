@@ -1,6 +1,6 @@
 // The float32 engine for the pairs of one class, and the network that guesses which class wins a row, so that the
-// engine begins with that class's pairs. The scores of the classes are weighted sums of the landmarks' kernel values,
-// of the coordinates u, and constants.
+// engine begins with that class's pairs. The score of a class is a weighted sum of the landmarks' kernel values and of
+// the coordinates u, plus a constant.
 #ifndef APPROXSVM_EXACT_WINNER_ENGINE_HPP
 #define APPROXSVM_EXACT_WINNER_ENGINE_HPP
 
@@ -12,11 +12,11 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct Speculation {
-    std::size_t n_classes, n_tiles;  // n_classes is 0 without a network
+    std::size_t n_classes, n_tiles;  // `n_classes` is 0 if there is no network
     ListOfVectors landmarks;
     KernelVectors<float> copies;  // copies of the landmarks in the list's order, for single rows
     const float* linear;          // panels of one vector per class, laid out like support vectors
-    const float* constants;       // (n_classes,), rounded up to whole tiles
+    const float* constants;       // constant of each class, (n_classes,) rounded up to whole tiles
 };
 
 struct SpeculationMemory {
@@ -31,7 +31,7 @@ struct SpeculationMemory {
           half_sq_norms(arena.take<float>(n_lanes)),
           linear(arena.take<float>(panels_for<float>(n_classes) * panel_width<float>, n_features)),
           constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
-    // Takes memory if the model has the section and it is used.
+    // Takes memory if the model has the section speculation and uses it.
     SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
         : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features, view.speculation.n_landmarks, arena) {}
 };
@@ -56,7 +56,7 @@ class SpeculationWriter {
         constexpr std::size_t width = panel_width<float>;
         memory_.linear[(c / width * n_features_ + feature) * width + c % width] = narrowed(weight);
     }
-    // Adds the support vector in this lane, with one weight per class.
+    // Adds the support vector in this lane as a landmark, with one weight per class.
     void add_landmark(std::size_t lane, const float* weights) {
         constexpr std::size_t width = panel_width<float>;
         landmarks_.add(lane, [=](std::size_t c) { return weights[c]; });
@@ -65,7 +65,7 @@ class SpeculationWriter {
         for (std::size_t j = 0; j < n_features_; ++j) to[j * width] = from[j * width];
         memory_.half_sq_norms[n_added_++] = kernels_.half_sq_norms[lane];
     }
-    // Complete after all landmarks have been added.
+    // Returns the network, which is complete after all landmarks have been added.
     Speculation speculation() {
         landmarks_.end_list();
         KernelVectors<float> copies = kernels_;
@@ -87,7 +87,7 @@ class SpeculationWriter {
 };
 
 // The weights in the section apply to z - center. The engine that holds `kernels` applies its weights to scaled rows
-// minus its own center, or minus zero if that is null.
+// minus its own center, or to scaled rows if the center is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelVectors<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {
@@ -111,8 +111,8 @@ APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const 
     return writer.speculation();
 }
 
-// Finds the class with the best score for each row of a block. `scores` has space for n_classes, rounded up to tiles,
-// times the rows of the block.
+// Finds the class with the best score for each row of a block. `scores` has space for n_classes numbers, rounded up to
+// tiles, per row of the block.
 template <int Registers>
 inline void speculated_classes_block(const KernelVectors<float>& kernels, const Speculation& speculation,
                                      const float* block, const float* half_sq_norm, float* scores,
@@ -130,7 +130,7 @@ inline void speculated_classes_block(const KernelVectors<float>& kernels, const 
     }
     for (std::size_t r = 0; r < stride; ++r) speculated[r] = 0;
     for (std::size_t c = 1; c < n; ++c) {
-        for (std::size_t r = 0; r < stride; ++r) {  // scores[r] is the best so far
+        for (std::size_t r = 0; r < stride; ++r) {  // scores[r] is the best score so far
             const bool better = scores[c * stride + r] > scores[r];
             speculated[r] = better ? static_cast<std::uint32_t>(c) : speculated[r];
             scores[r] = better ? scores[c * stride + r] : scores[r];
@@ -138,8 +138,9 @@ inline void speculated_classes_block(const KernelVectors<float>& kernels, const 
     }
 }
 
-// Speculates for one row, as speculated_classes_block does for a block. `scores` has space for whole panels of classes,
-// `values` for whole panels of landmarks, `room` for n_classes * tile_rows numbers and `sums` for n_classes.
+// Finds the class with the best score for one row, as speculated_classes_block does for a block. `scores` has space for
+// whole panels of classes, `values` for whole panels of landmarks, `room` for n_classes * tile_rows numbers and `sums`
+// for n_classes.
 inline std::size_t speculated_class_row(const Speculation& speculation, const float* u, float half_sq_norm,
                                         float* scores, float* values, double* room, double* sums) {
     const std::size_t n = speculation.n_classes;
@@ -171,7 +172,7 @@ inline double work_of_kernels(std::size_t n_lanes, std::size_t n_features) {
     return static_cast<double>(n_lanes) * (static_cast<double>(n_features) + work_of_exp);
 }
 
-// Returns the work of the network at a row; 0 without one.
+// Returns the work of the network for a row; 0 if there is no network.
 inline double work_of_network(const ModelView& view) {
     if (!view.sections[section::speculation]) return 0.0;
     const std::size_t n = view.n_labels, d = view.n_features, n_landmarks = view.speculation.n_landmarks;
@@ -179,7 +180,7 @@ inline double work_of_network(const ModelView& view) {
            work_of_kernels(lanes_for<float>(n_landmarks), d);
 }
 
-// --- both
+// --- the engine with its network
 
 struct WinnerEngine {
     bool is_usable;

@@ -1,5 +1,6 @@
-// Evaluates expansions at the coordinates of rows. Functions with a template parameter Registers take rows side by
-// side, one in each lane of so many registers, or one row alone if there are none: its lanes are features.
+// Evaluates expansions at the coordinates of rows. Functions with a template parameter Registers take several rows, one
+// in each lane of this number of registers. If Registers is 0, these functions take a single row, and lanes are
+// features.
 #ifndef APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 #define APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 
@@ -22,7 +23,7 @@ constexpr std::size_t max_single_rows = 4;
 template <int Registers>
 constexpr std::size_t rows_in = Registers > 0 ? std::size_t{Registers} * static_cast<std::size_t>(lanes) : 1;
 
-// Bytes of a block of rows.
+// Returns the size of a block of rows in bytes.
 constexpr std::size_t block_bytes(std::size_t n_features) {
     return n_features * block_rows * sizeof(float) + 64;
 }
@@ -33,15 +34,15 @@ constexpr std::size_t block_bytes(std::size_t n_features) {
 struct Expansion {
     const float* center;
     const float* linear;
-    const float* quadratic;  // null for degree 1
+    const float* quadratic;  // coefficients of degree 2; null for degree 1
     const float* higher;
-    const float* direction;  // or null
+    const float* direction;  // the direction G, or null
     const ExpansionNumbers* numbers;
     double intercept;
 };
 
-// Returns the decision function of form number `form` of a center. A majority class has one form for each of its
-// pairs with the other classes, in order.
+// Returns the decision function of form number `form` of a center. A majority class has one form for each of its pairs
+// with another class, in the order of the other classes.
 inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
     if (!model.majority_only) return form;
     const std::size_t w = model.majority_classes[center], n = model.n_labels;
@@ -60,14 +61,14 @@ inline Expansion expansion_of(const ModelView& model, std::size_t center, std::s
             model.decisions[decision_of(model, center, form)].intercept};
 }
 
-// An expansion at a row, before the intercept and the Gaussian factor.
+// The value of an expansion at a row, without the intercept and the Gaussian factor.
 struct Value {
-    double inner;  // constant + forms
+    double inner;  // constant plus the parts of all degrees
     float half_s;
-    double gaussian;  // output_scale exp(-half_s); 0 if float32 cannot hold the factor
+    double gaussian;  // output_scale exp(-half_s); 0 if the factor underflows float32
 };
 
-// The factor is also 0 for rows so far out that their forms overflow.
+// Computes the decision value. The factor is also 0 for rows so far from the center that the parts overflow.
 APPROXSVM_INLINE double decision_value(const Expansion& expansion, double gaussian, double inner) {
     return expansion.intercept + (gaussian > 0.0 ? gaussian * inner : 0.0);
 }
@@ -80,7 +81,7 @@ inline const float* part_of_degree(const Expansion& expansion, std::size_t n_var
     return expansion.higher + n_higher(n_varying, k - 1);
 }
 
-// Computes linear.u and ||u||^2 of a block, with one lane per row, and of one row.
+// Computes linear.u and ||u||^2, for a block with one lane per row, or for one row.
 template <int Registers, class Real>
 inline void linear_block(const Real* linear, std::size_t n_features, const Real* block, Real* form, Real* sq_norm) {
     using Register = typename RegisterOf<Real>::type;
@@ -108,7 +109,7 @@ inline void linear_row(const float* linear, std::size_t n_features, const float*
     }
 }
 
-// Computes a form of degree k > 1 without lower degrees.
+// Computes the part of degree k > 1.
 template <int Registers>
 inline void form_of_degree(const float* coefficients, int k, const float* zeros, std::size_t n_varying, const float* u,
                            float* form) {
@@ -118,7 +119,7 @@ inline void form_of_degree(const float* coefficients, int k, const float* zeros,
         *form = part_row(coefficients, k, zeros, n_varying, u);
 }
 
-// Computes the constant plus the forms of degree 1, 2, ... `degree`, and ||u||^2.
+// Computes the constant plus the parts of degree 1, 2, ... `degree`, and ||u||^2.
 template <int Registers>
 inline void sum_of_forms(const ModelView& model, const Expansion& expansion, const float* zeros, int degree,
                          const float* u, double* inner, float* sq_norm) {
@@ -145,7 +146,7 @@ inline void sum_of_forms(const ModelView& model, const Expansion& expansion, con
     }
 }
 
-// Computes exp(-half_s), or 0 if float32 cannot hold it.
+// Computes exp(-half_s), or 0 if the factor underflows float32.
 template <int Registers>
 inline void gaussian_factors(const float* half_s, double* factors) {
     constexpr std::size_t width = lanes;
@@ -161,7 +162,7 @@ inline void gaussian_factors(const float* half_s, double* factors) {
     }
 }
 
-// Evaluates n rows up to a degree; true if all their squared norms are finite.
+// Evaluates n rows up to a degree; returns true if the squared norms of all rows are finite.
 template <int Registers>
 inline bool evaluate_expansion(const ModelView& model, const Expansion& expansion, const float* zeros, int degree,
                                const float* u, std::size_t n, Value* values) {
@@ -180,7 +181,7 @@ inline bool evaluate_expansion(const ModelView& model, const Expansion& expansio
 
 // --- varying features
 
-// Moves the varying features to the front; `off_sq` becomes the squared distance of each row to the slice, in scaled
+// Moves the varying features to the front; sets `off_sq` to the squared distance of each row from the slice, in scaled
 // coordinates.
 template <int Registers>
 inline void keep_varying(const ModelView& model, float* u, float* off_sq) {

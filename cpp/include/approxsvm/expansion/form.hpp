@@ -1,8 +1,9 @@
-// The sum of a polynomial kernel of degree 1 or 2 as a form,
+// The sum of a polynomial kernel of degree 1 or 2 as a quadratic form,
 //
 //     f(z) = constant + linear.z + sum_{i <= j} triangle_ij z_i z_j,
 //
-// in float64: nothing is truncated, so its values are exact up to rounding, which the artifact bounds.
+// computed in float64. Nothing is truncated, so the values of the form are exact up to rounding, which the artifact
+// bounds.
 #ifndef APPROXSVM_EXPANSION_FORM_HPP
 #define APPROXSVM_EXPANSION_FORM_HPP
 
@@ -16,24 +17,24 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of pairs of classes, if there is a decision function per pair.
+// Whether there is a decision function per pair of classes.
 inline bool has_classes(const ModelView& model) {
     return model.n_labels > 2 && model.outputs.decision_shape != DecisionShape::each;
 }
-// Whether an ensemble gives the labels of all its members, one per target.
+// Whether an ensemble predicts the labels of all its members, one label per target.
 inline bool is_of_targets(const ModelView& ensemble) {
     return ensemble.combination.columns == Columns::labels;
 }
-// Number of labels per row, each with a certificate. A regression has one certificate for all its values.
+// Number of labels per row; each label has a certificate. A regression has one certificate for all its values.
 inline std::size_t n_targets_of(const ModelView& model) {
     return is_of_targets(model) ? model.combination.n_columns : 1;
 }
-// Number of values of a row from which its answers are computed: its decision values, or the sums of a mean.
+// Number of values per row from which labels and probabilities are computed: decision values, or the sums of a mean.
 inline std::size_t n_values_of(const ModelView& model) {
     const bool is_mean = model.outputs.probability == ProbabilityKind::members_mean;
     return is_mean ? n_values_of(model.outputs, model.n_labels) : model.n_decisions;
 }
-// Whether several decision functions share all terms, one per class or target.
+// Whether several decision functions, one per class or target, share all terms.
 inline bool has_several(const ModelView& model) {
     return model.n_decisions > 1 && !has_classes(model);
 }
@@ -46,13 +47,13 @@ inline double label_change(const ModelView& model) {
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
-// Kernels that are functions of inner products, polynomial and sigmoid. Their values are always exact. They have no
-// float32 engine, so float64 is their first stage (predict/answers/request.hpp), and one row has memory
-// (predict/prepare/thread_memory.hpp).
+// Whether the kernel is a function of inner products (polynomial or sigmoid). Values of such kernels are always exact.
+// These kernels have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there is
+// memory for one row (predict/prepare/thread_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
-// Numbers per decision function: the constant; bounds of the rounding errors of the constant, the linear term (norm)
+// Numbers per decision function: the constant; bounds on the rounding errors of the constant, the linear term (norm)
 // and the triangle (Frobenius norm of the symmetric matrix); then the linear term, and the triangle in the panels of
 // quadratic.hpp, with off-diagonal entries doubled.
 namespace form_part {
@@ -70,7 +71,7 @@ constexpr Integer form_size(Integer n_features, int degree) {
 struct PolynomialForm {
     const double* numbers;
     const double* linear;
-    const double* triangle;  // null for degree 1
+    const double* triangle;  // coefficients of degree 2; null for degree 1
 };
 inline PolynomialForm form_of(const ModelView& model, std::size_t decision) {
     const double* numbers = model.form + decision * form_size(model.n_features, model.degree);
@@ -79,13 +80,14 @@ inline PolynomialForm form_of(const ModelView& model, std::size_t decision) {
 }
 
 struct FormNorms {
-    double linear, quadratic;  // upper bounds of ||linear|| and of the Frobenius norm of the symmetric matrix
+    double linear, quadratic;  // upper bounds on ||linear|| and on the Frobenius norm of the symmetric matrix
 };
 APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::size_t n_features) {
     FormNorms norms{norm_above(form.linear, n_features), 0.0};
     if (!form.triangle) return norms;
     // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, because off-diagonal entries count twice in Q and are doubled in
-    // the triangle. Computed relative to the triangle's norm, so that no square leaves float64.
+    // the triangle. The norm is computed relative to the triangle's norm, so that no square overflows or underflows
+    // float64.
     const double whole = norm_above(form.triangle, triangle_size(n_features));
     double diagonal_sq = 0.0;
     for (std::size_t j = 0; j < n_features && whole > 0.0; ++j) {
@@ -99,17 +101,17 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
     return norms;
 }
 
-// Error bound of the form's value at a row, without value_error. `norm` bounds the norms of the row and of the exact
-// row, which is `row_error` away.
+// Bounds the error of the form's value at a row, without value_error. `norm` bounds the norms of the row and of the
+// exact row, whose distance is `row_error`.
 //
-// A product of the form goes through at most 2 n_features + 8 roundings, in any order of summation. The moduli of all
-// products add up to at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow is less than 2^-1050 in a sum of
-// products, and in each product with a coordinate.
+// A product of the form goes through at most 2 n_features + 8 roundings, in any order of summation. The sum of the
+// absolute values of all products is at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow is less than
+// 2^-1050 in a sum of products, and in each product with a coordinate.
 inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std::size_t n_features, double norm,
                          double row_error) {
     const double depth = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
     const double* numbers = form.numbers;
-    // Multiply by one norm at a time, because the square of a small one may be zero.
+    // Multiply by one norm at a time, because the square of a small norm may be zero.
     const double moduli = std::fabs(numbers[form_part::constant]) + norms.linear * norm + norms.quadratic * norm * norm;
     const double terms = numbers[form_part::constant_error] + numbers[form_part::linear_error] * norm +
                          numbers[form_part::quadratic_error] * norm * norm;

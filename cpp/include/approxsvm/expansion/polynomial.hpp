@@ -2,8 +2,8 @@
 //
 //     part_k(u_0 ... u_{n-1}) = sum_i u_i part_{k-1}(u_i ... u_{n-1}),     part_2 a quadratic form (quadratic.hpp).
 //
-// Its C(n + k - 1, k) coefficients, one per monomial, are stored in the order in which this sum reads them: those of
-// i = 0 first, each inner quadratic form in panels.
+// Its C(n + k - 1, k) coefficients, one per monomial, are stored in the order in which this sum reads them: the
+// coefficients for i = 0 first, with each inner quadratic form in panels.
 #ifndef APPROXSVM_EXPANSION_POLYNOMIAL_HPP
 #define APPROXSVM_EXPANSION_POLYNOMIAL_HPP
 
@@ -12,8 +12,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// C(n + k - 1, k), the number of monomials of degree k in n variables. For coefficients in memory, 4 bytes each and
-// less than 2^31 in all, intermediate products fit 32 bits; sizes that a file claims are computed in 64.
+// C(n + k - 1, k), the number of monomials of degree k in n variables. For coefficients in memory, with 4 bytes each
+// and less than 2^31 bytes in total, intermediate products fit in 32 bits. Sizes that a file declares are computed in
+// 64 bits.
 template <class Integer>
 constexpr Integer n_monomials(Integer n, int k) {
     Integer count = 1;
@@ -29,7 +30,8 @@ constexpr Integer n_higher(Integer n_features, int degree) {
     return count;
 }
 
-// The same number, but at least `limit` if it would exceed that; for sizes that a file claims.
+// The number of coefficients of degrees 3 ... degree, or at least `limit` if the number would exceed `limit`; for sizes
+// that a file declares.
 constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, std::uint64_t limit) {
     double count = 0.0, term = 1.0;
     for (int k = 1; k <= degree; ++k) {
@@ -39,7 +41,7 @@ constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, s
     return count < static_cast<double>(limit) ? static_cast<std::uint64_t>(count) : limit;
 }
 
-// part_k of Registers * lanes rows, one per lane. `zeros` holds as many zeros as there are features.
+// Computes part_k of Registers * lanes rows, one per lane. The array `zeros` holds one zero per feature.
 template <int Registers>
 APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float* zeros, std::size_t n_features,
                                    const float* block, float* part) {
@@ -61,7 +63,7 @@ APPROXSVM_NOINLINE void part_block(const float* coefficients, int k, const float
     }
 }
 
-// part_k of one row, in lanes that add up to it. Each level adds up n of them, as in a block; the lanes are added last.
+// Returns lanes whose sum is part_k of one row. Each level adds up n parts, as in a block; the lanes are added last.
 inline f32x8 part_lanes(const float* coefficients, int k, const float* zeros, std::size_t n_features, const float* u) {
     f32x8 total = set1x8(0.0f);
     if (k == 2) return quadratic_lanes<false>(coefficients, zeros, n_features, u, total);
@@ -79,8 +81,8 @@ inline float part_row(const float* coefficients, int k, const float* zeros, std:
     return sum8(part_lanes(coefficients, k, zeros, n_features, u));
 }
 
-// part_k of a row from its non-zeros u = values[a] in the columns columns[a] >= first, in float64: n_nonzero^k / k!
-// multiply-adds. The variables are the columns first ... n_features - 1.
+// Computes part_k of a row in float64 from its non-zeros u = values[a] in the columns columns[a] >= first, with
+// n_nonzero^k / k! multiply-adds. The variables are the columns first ... n_features - 1.
 template <class Real, class Index>
 APPROXSVM_NOINLINE inline double part_sparse(const float* coefficients, int k, std::size_t first,
                                              std::size_t n_features, const Real* values, const Index* columns,

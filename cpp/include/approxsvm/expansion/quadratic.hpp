@@ -1,10 +1,11 @@
-// The quadratic part of an expansion: linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, for
-// one row and for a sparse row.
+// The quadratic part of an expansion: linear.u + sum_{i <= j} quadratic_ij u_i u_j, for a block of rows, for one row
+// and for a sparse row.
 //
-// Storage order of the packed triangle ("panels"): each panel takes eight matrix rows. A panel of t <= 8 rows starting
-// at row p holds its own t x t triangle by columns (column p + k: rows p .. p + k), then, for every later column in
-// ascending order, the eight entries of that column. Only the last panel has t < 8, and it has no later columns. So a
-// panel entry is always eight numbers before its right-hand neighbour, and the triangle takes d (d + 1) / 2 numbers.
+// Storage order of the packed triangle ("panels"): each panel has eight matrix rows. A panel of t <= 8 rows starting at
+// row p contains the t x t triangle on the diagonal by columns (column p + k: rows p .. p + k), then, for every later
+// column in ascending order, the eight entries of that column. Only the last panel may have t < 8, and the last panel
+// has no later columns. So to the right of the triangle on the diagonal, neighbours in a row are always eight numbers
+// apart, and the triangle takes d (d + 1) / 2 numbers.
 #ifndef APPROXSVM_EXPANSION_QUADRATIC_HPP
 #define APPROXSVM_EXPANSION_QUADRATIC_HPP
 
@@ -21,7 +22,7 @@ constexpr Integer triangle_size(Integer n_features) {
     return n_features * (n_features + 1) / 2;
 }
 
-// Returns the start of panel number `panel`, in numbers.
+// Returns the position, in numbers, where panel number `panel` starts.
 constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
     return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
 }
@@ -112,7 +113,8 @@ APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, cons
     }
 }
 
-// Adds the whole short panel of Rows matrix rows at once: parts of high degree consist of many such forms.
+// Adds the whole short panel of Rows matrix rows at once, because parts of high degree contain many forms with such
+// panels.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_panel(const Real* panel, const Real* linear, const Real* u,
                                       typename RegisterOf<Real>::type (&total)[Registers]) {
@@ -158,7 +160,7 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     if constexpr (WithNorm) {
         int row = n_columns / 4 * 4;
         if (row > 0) add_short_tile<4>(panel, linear, block, 0, n_columns, total, sq);
-        if constexpr (!is_portable) {  // the other rows at once
+        if constexpr (!is_portable) {  // remaining matrix rows at once
             const int left = n_columns - row;
             if (left == 3) add_short_tile<3>(panel, linear, block, row, n_columns, total, sq);
             if (left == 2) add_short_tile<2>(panel, linear, block, row, n_columns, total, sq);
@@ -200,12 +202,12 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
 
 // --- one row, one SIMD lane per matrix row
 
-// Returns, for a single row u of n_features floats, lanes that add up to linear.u + sum_{i <= j} quadratic_ij u_i u_j,
-// and, if WithNorm, to ||u||^2.
+// Returns, for a single row u of n_features floats, lanes whose sum is linear.u + sum_{i <= j} quadratic_ij u_i u_j,
+// and, if WithNorm, lanes whose sum is ||u||^2.
 template <bool WithNorm>
 APPROXSVM_INLINE f32x8 quadratic_lanes(const float* quadratic, const float* linear, std::size_t n_features,
                                        const float* u, f32x8& sq) {
-    // Eight ones, then zeros: a window of it masks the part of a triangle column that belongs to the next one.
+    // Eight ones, then zeros: a window of this array masks entries that belong to the next column of the triangle.
     alignas(32) static constexpr float mask[15] = {1, 1, 1, 1, 1, 1, 1, 1};
     f32x8 total = set1x8(0.0f);
     const float* panel = quadratic;
@@ -239,7 +241,7 @@ APPROXSVM_INLINE f32x8 quadratic_lanes(const float* quadratic, const float* line
     return fmadd8(x, add8(sum[0], sum[1]), total);
 }
 
-// Computes the same two numbers as for a block.
+// Computes linear.u + sum_{i <= j} quadratic_ij u_i u_j and ||u||^2 for a single row.
 inline void quadratic_row(const float* quadratic, const float* linear, std::size_t n_features, const float* u,
                           float& form, float& sq_norm) {
     f32x8 sq = set1x8(0.0f);
@@ -249,8 +251,9 @@ inline void quadratic_row(const float* quadratic, const float* linear, std::size
 
 // --- a sparse row
 
-// sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64. Columns ascend strictly and count
-// from first_column: all lie in [first_column, first_column + n_features). Costs n_nonzero^2 / 2 multiply-adds.
+// Returns sum_{a <= b} quadratic(columns[a], columns[b]) values[a] values[b], in float64, with n_nonzero^2 / 2
+// multiply-adds. Columns are strictly increasing and count from first_column: all columns are in [first_column,
+// first_column + n_features).
 template <class Coefficient, class Real, class Index>
 inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_features, const Real* values,
                                const Index* columns, std::size_t n_nonzero, std::size_t first_column = 0) {
@@ -261,7 +264,7 @@ inline double quadratic_sparse(const Coefficient* quadratic, std::size_t n_featu
         const Coefficient* triangle = quadratic + panel_offset(i / panel_rows, n_features) + within;
         double sum[2] = {0.0, 0.0};
         std::size_t b = a;
-        for (; b < n_nonzero; ++b) {  // columns of the panel's own triangle
+        for (; b < n_nonzero; ++b) {  // columns of the triangle on the panel's diagonal
             const std::size_t k = static_cast<std::size_t>(columns[b]) - panel_column;
             if (k >= panel_rows) break;
             sum[0] += static_cast<double>(triangle[k * (k + 1) / 2]) * static_cast<double>(values[b]);

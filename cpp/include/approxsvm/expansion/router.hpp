@@ -1,7 +1,7 @@
-// Finds a center near a row in two steps: the nearest of about sqrt(n_centers) groups, then the nearest of its members.
-// Every center gives a valid bound, and a near one a small bound, so nothing here needs to be exact.
+// Finds a center near a row in two steps: the nearest of about sqrt(n_centers) groups, then the nearest center of this
+// group. Every center gives a valid bound, and a near center gives a small bound, so the search need not be exact.
 //
-// A panel holds router_width points, one per lane: first half of ||x||^2 of each, then their negated coordinates,
+// A panel holds router_width points, one per lane: first ||x||^2 / 2 of each point, then the negated coordinates,
 // feature by feature, with x = input_scale (point - model.center). The point nearest to y has the smallest ||x||^2 / 2
 // - x.y.
 #ifndef APPROXSVM_EXPANSION_ROUTER_HPP
@@ -20,19 +20,20 @@ constexpr std::size_t router_panels(std::size_t n_points) {
     return (n_points + router_width - 1) / router_width;
 }
 
-// Number of rows that are routed together, and of panels that they are compared with at a time. Eight independent sums
-// keep the multiply-add units busy, and every loaded number is used more than once.
+// Number of rows that are routed together, and number of panels with which the rows are compared at a time. Eight
+// independent sums keep the multiply-add units busy, and every loaded number is used more than once.
 constexpr int routed_rows = lanes == 16 ? 4 : 2;
 constexpr int routed_panels = lanes >= 8 ? 2 : 1;
 constexpr int router_registers = static_cast<int>(router_width) / lanes;
 
-// The best scores so far in each lane, with the number of their panel in the lowest eight bits.
+// The best score so far in each lane, with the number of the score's panel in the lowest eight bits.
 template <int Rows>
 struct BestScores {
     f32v score[Rows][router_registers];
 };
 
-// Few sums are split into chains to hide the latency of fmadd; a single row has up to eight.
+// Compares rows with panels. If there are few sums, each sum is split into chains to hide the latency of fmadd; a
+// single row has up to eight chains.
 template <int Panels, int Rows>
 APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
                                           const float* y, std::size_t stride, BestScores<Rows>& best) {
@@ -78,7 +79,8 @@ APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first
     }
 }
 
-// The slot, router_width * panel + lane, of the best score, without a branch; any slot if some scores are NaN.
+// Finds the slot, router_width * panel + lane, of the best score, without a branch; returns an arbitrary slot if some
+// scores are NaN.
 APPROXSVM_INLINE std::size_t best_slot(const f32v (&best)[router_registers], std::size_t n_panels) {
     float score[router_width];
     APPROXSVM_UNROLL for (int v = 0; v < router_registers; ++v) store(score + v * lanes, best[v]);
@@ -110,7 +112,7 @@ inline void nearest_slots(const float* panels, std::size_t n_panels, std::size_t
 }
 
 // Finds the groups of the first n of Rows rows with the coordinates y = input_scale (z - model.center). Rows is
-// routed_rows, or 1 for single rows, whose sums may round differently.
+// routed_rows, or 1 for a single row, whose sums may be rounded differently.
 template <int Rows>
 inline void route_to_groups(const ModelView& model, const float* y, std::size_t stride, std::size_t n,
                             std::size_t* groups) {
@@ -119,7 +121,7 @@ inline void route_to_groups(const ModelView& model, const float* y, std::size_t 
     for (std::size_t r = 0; r < n; ++r) groups[r] = groups[r] < router.n_groups ? groups[r] : 0;
 }
 
-// Finds the centers of the first n_rows of Rows rows of one group.
+// Finds the centers nearest to the first n_rows of Rows rows of one group.
 template <int Rows>
 inline void route_in_group(const ModelView& model, std::size_t group, const float* y, std::size_t stride,
                            std::size_t n_rows, std::size_t* centers) {
@@ -130,7 +132,7 @@ inline void route_in_group(const ModelView& model, std::size_t group, const floa
     for (std::size_t r = 0; r < n_rows; ++r) centers[r] = router.members[first * router_width + centers[r]];
 }
 
-// Finds the center of one row.
+// Finds the center nearest to one row.
 inline std::size_t route(const ModelView& model, const float* y) {
     std::size_t found;
     route_to_groups<1>(model, y, 0, 1, &found);

@@ -1,12 +1,12 @@
-// Sparse rows. The center is folded into the constant and linear terms, so that the work is proportional to the
-// non-zeros.
+// Expansions at sparse rows. The center is folded into the constant and linear terms, so that the work depends only on
+// the non-zeros.
 //
 //     u = input_scale (z - center)   =>   constant + linear.u + u'Qu = folded_constant + folded_linear.z +
 //     scale^2 z'Qz
 //
-// If the data are far from the origin, the terms are much larger than the sum. Therefore everything is float64, and the
-// folding is exact to the last bit or two: products of two float32 numbers are exact in float64, and a second float64
-// keeps the rounding error of their sums.
+// If the data are far from the origin, the terms are much larger than the sum. Therefore all numbers are float64, and
+// the folding is exact to the last bit or two: products of two float32 numbers are exact in float64, and a second
+// float64 keeps the rounding error of their sums.
 #ifndef APPROXSVM_EXPANSION_SPARSE_HPP
 #define APPROXSVM_EXPANSION_SPARSE_HPP
 
@@ -16,7 +16,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of doubles that fold_center needs: the folded linear term and its rounding errors.
+// Number of doubles that fold_center needs for the folded linear term and the rounding errors of this term.
 constexpr std::size_t folded_doubles(std::size_t n_features) {
     return 2 * n_features;
 }
@@ -27,7 +27,8 @@ APPROXSVM_INLINE void add_exactly(double& sum, double& error, double term) {
     error += lost;
 }
 
-// Computes linear - 2 Q m with m = input_scale * center and Q the symmetric matrix of the packed triangle, and constant
+// Computes linear - 2 Q m, where m = input_scale * center and Q is the symmetric matrix of the packed triangle, and
+// constant
 // - (linear + folded linear).m / 2, which equals constant - linear.m + m'Qm.
 APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* memory) {
     const std::size_t n = model.n_features;
@@ -39,7 +40,7 @@ APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* me
     }
     const auto m = [&](std::size_t i) { return static_cast<double>(model.center[i]) * model.input_scale; };
     const auto subtract_entry = [&](double q, std::size_t i,
-                                    std::size_t j) {  // off-diagonal entries are stored doubled
+                                    std::size_t j) {  // off-diagonal entries are doubled
         add_exactly(sum[i], error[i], -q * m(j));
         add_exactly(sum[j], error[j], -q * m(i));
     };
@@ -63,7 +64,7 @@ APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* me
         sum[i] = (sum[i] + error[i]) * model.input_scale;
         linear_sq_norm += sum[i] * sum[i];
     }
-    double form_sq_norm = 0.0;  // of the triangle; bounds the matrix' norm
+    double form_sq_norm = 0.0;  // squared norm of the triangle, which bounds the norm of Q
     for (std::size_t k = 0; k < triangle_size(n) && model.quadratic; ++k) {
         form_sq_norm += static_cast<double>(model.quadratic[k]) * static_cast<double>(model.quadratic[k]);
     }
@@ -72,13 +73,12 @@ APPROXSVM_COLD inline FoldedModel fold_center(const ModelView& model, double* me
             std::sqrt(linear_sq_norm), std::sqrt(form_sq_norm)};
 }
 
-// A row with at least this share of non-zeros is cheaper as a dense one: n_nonzero > n_features /
-// sqrt(lanes).
+// Whether a row has so many non-zeros that it costs less as a dense row: n_nonzero > n_features / sqrt(lanes).
 inline bool worth_densifying(std::size_t n_nonzero, std::size_t n_features) {
     return n_nonzero * n_nonzero * static_cast<std::size_t>(lanes) > n_features * n_features;
 }
 
-// The non-zeros of one row. Features unknown to the model are kept separately, because they only enter the norm.
+// The non-zeros of one row. Features unknown to the model are stored separately, because they affect only the norm.
 template <class Real, class Index>
 struct SparseRow {
     const Real* values;
@@ -87,15 +87,15 @@ struct SparseRow {
     double unseen_sq_norm;
 };
 
-// Cuts unknown columns off both ends of a row and checks it: columns strictly ascending, values finite. Non-finite
-// values remain part of the row.
+// Removes unknown columns from both ends of a row, and checks that the columns are strictly increasing and the values
+// finite. Non-finite values remain part of the row.
 template <class Real, class Index>
 inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::size_t n_features,
                           SparseRow<Real, Index>& row) {
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
-    double unseen_error = 0.0;  // there may be more unknown features than the summation depth of the bound allows for
+    double unseen_error = 0.0;  // error of unknown features beyond the bound's summation depth
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];
@@ -106,22 +106,22 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
         } else {
             add_exactly(row.unseen_sq_norm, unseen_error, static_cast<double>(value) * static_cast<double>(value));
             if (value != Real{0} && row.unseen_sq_norm == 0.0)
-                row.unseen_sq_norm = 0x1p-1074;  // not 0, the feature exists
+                row.unseen_sq_norm = 0x1p-1074;  // not 0, because the feature is present
             if (column < 0) ++row.values, ++row.columns;
         }
     }
-    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // otherwise the error would be NaN
+    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // the error would otherwise be NaN
     return status;
 }
 
-// Value of an expansion at a sparse row.
+// The value of an expansion at a sparse row.
 struct SparseValue {
     Value value;
-    double half_s;    // not narrowed
+    double half_s;    // half_s before narrowing to float32
     double row_norm;  // ||z||, including unknown features
 };
 
-// Evaluates one sparse row from its non-zeros alone, around the only center.
+// Evaluates the expansion around the only center at one sparse row, from the row's non-zeros.
 template <class Real, class Index>
 inline SparseValue sparse_value(const ModelView& model, const FoldedModel& folded, const SparseRow<Real, Index>& row) {
     const double scale = model.input_scale;

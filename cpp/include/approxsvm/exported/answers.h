@@ -1,15 +1,15 @@
-/* The public functions. Rows without values are those that the beginning of the exported header names. Numbers:
+/* The public functions. The start of the exported header lists the rows without values. Numbers:
 
    model_n_values            decision values, if the model has any
-   model_n_targets           labels of a row, if it has a list of them
-   model_is_regression_      whether a row has values, which are certain if they are within model_tolerance_ */
+   model_n_targets           labels of a row, if rows have a list of labels
+   model_is_regression_      whether a row has values, which are certain if their errors are within model_tolerance_ */
 
 #if model_n_values
 static inline float model_with_narrowing_(double value, float bound) {
     const double modulus = value < 0.0 ? -value : value;
     return (float)(((double)bound + modulus * 0x1p-23) * (1.0 + 0x1p-22) + 1e-37);
 }
-/* Decision values; NaN for a row without values. */
+/* Computes the decision values, which are NaN for a row without values. */
 static inline void model_decision_values(const model_row_ row[], float values[]) {
     double exact[model_n_values];
     float bounds[model_n_values];
@@ -17,7 +17,8 @@ static inline void model_decision_values(const model_row_ row[], float values[])
     (void)model_evaluate_(row, exact, bounds);
     for (k = 0; k < model_n_values; ++k) values[k] = (float)exact[k];
 }
-/* Upper bounds of |value - exact value| for each of model_decision_values; infinite for a row without values. */
+/* Computes upper bounds on |value - exact value| for the results of model_decision_values; infinite for a row without
+   values. */
 static inline void model_error_bounds(const model_row_ row[], float bounds[]) {
     double values[model_n_values];
     int k;
@@ -27,14 +28,15 @@ static inline void model_error_bounds(const model_row_ row[], float bounds[]) {
 #endif
 
 #if model_has_shares_
-/* The probability of each label; NaN for a row without values. */
+/* Computes the probability of each label, which is NaN for a row without values. */
 static inline void model_probabilities(const model_row_ row[], float probabilities[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     int c;
     const int is_known = model_row_shares_(row, p, lowest, highest);
     for (c = 0; c < model_n_labels; ++c) probabilities[c] = is_known ? (float)p[c] : approxsvm_nan32();
 }
-/* Upper bounds of |probability - exact probability|, for each of model_probabilities; 1 for a row without values. */
+/* Computes upper bounds on |probability - exact probability| for the results of model_probabilities; 1 for a row
+   without values. */
 static inline void model_probability_bounds(const model_row_ row[], float bounds[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     int c;
@@ -48,14 +50,14 @@ static inline void model_probability_bounds(const model_row_ row[], float bounds
 
 #if model_is_regression_
 #if model_n_values == 1
-/* The value; NaN for a row without one. */
+/* Returns the predicted value; NaN for a row without a value. */
 static inline float model_predict(const model_row_ row[]) {
     float value[1];
     model_decision_values(row, value);
     return value[0];
 }
 #endif
-/* 1 if each value is proven to be within model_tolerance_ of the exact one, else 0. */
+/* Returns 1 if each value is proven to be within model_tolerance_ of the exact value, else 0. */
 static inline int model_is_certain(const model_row_ row[]) {
     float bounds[model_n_values];
     int k;
@@ -66,18 +68,18 @@ static inline int model_is_certain(const model_row_ row[]) {
     return 1;
 }
 #elif model_n_targets
-/* The positions of the row's model_n_targets labels in model_labels; unspecified for a row without values. */
+/* Stores the positions of the row's model_n_targets labels in model_labels; unspecified for a row without values. */
 static inline void model_predict(const model_row_ row[], int labels[]) {
     int is_proven[model_n_targets];
     model_targets_(row, labels, is_proven);
 }
-/* The positions of the row's labels; -1 for a label that is not proven to be the exact model's. */
+/* Stores the positions of the row's labels; -1 for a label that is not proven to be the exact model's. */
 static inline void model_predict_if_certain(const model_row_ row[], int labels[]) {
     int is_proven[model_n_targets], k;
     model_targets_(row, labels, is_proven);
     for (k = 0; k < model_n_targets; ++k) labels[k] = is_proven[k] > 0 ? labels[k] : -1;
 }
-/* 1 if all labels are proven to be the exact model's, else 0. */
+/* Returns 1 if all labels are proven to be the exact model's, else 0. */
 static inline int model_is_certain(const model_row_ row[]) {
     int labels[model_n_targets], k;
     model_predict_if_certain(row, labels);
@@ -87,17 +89,17 @@ static inline int model_is_certain(const model_row_ row[]) {
     return 1;
 }
 #else
-/* The position of the row's label in model_labels; 0 for a row without values. */
+/* Returns the position of the row's label in model_labels; 0 for a row without values. */
 static inline int model_predict(const model_row_ row[]) {
     return model_label_(row, (int*)0);
 }
-/* The position of the row's label, or -1 if the label is not proven to be the exact model's. */
+/* Returns the position of the row's label, or -1 if the label is not proven to be the exact model's. */
 static inline int model_predict_if_certain(const model_row_ row[]) {
     int is_proven;
     const int label = model_label_(row, &is_proven);
     return is_proven > 0 ? label : -1;
 }
-/* 1 if the label is proven to be the exact model's, else 0. */
+/* Returns 1 if the label is proven to be the exact model's, else 0. */
 static inline int model_is_certain(const model_row_ row[]) {
     return model_predict_if_certain(row) >= 0;
 }

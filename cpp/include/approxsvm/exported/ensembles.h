@@ -1,14 +1,14 @@
-/* Several models: what combines the columns of members. The matrix, and the derivations of its bounds, are the core's
-   (program/ensembles.h). Sums of numbers, or the members' values, are treated like the values of a single model. If the
-   members' labels are returned, the members' own bounds prove them. Numbers:
+/* Ensembles: combination of the columns that the members compute. The matrix and the derivations of its bounds are the
+   core's (program/ensembles.h). Sums of numbers, or the members' values, are treated like the values of a single model.
+   If members' labels are returned, the members' bounds prove these labels. Numbers:
 
-   model_n_members_          members; model_members_(CASE) is CASE(m, function) for each, with its function
-                             model_label_ if model_votes_, model_own_targets_ if there are model_n_targets,
+   model_n_members_          number of members; model_members_(CASE) is CASE(m, function) for each member, whose
+                             function is model_label_ if model_votes_, model_own_targets_ if there are model_n_targets,
                              model_summands_ if there are model_n_columns_ of a matrix, else model_evaluate_
-   model_member_firsts_      the first column of each member, or label; model_member_sizes_ is their number
-   model_addends_            of the sums; the weights of column c are model_weights_ from model_starts_[c] on, and
-                             contribute to the sums model_places_
-   model_positions_          of the members' labels among those of the ensemble, if these are its answers */
+   model_member_firsts_      the first column or label of each member; model_member_sizes_ are their numbers
+   model_addends_            addends of the sums; the weights of column c, from model_starts_[c] on, are
+                             model_weights_, and contribute to the sums model_places_
+   model_positions_          positions of the members' labels among the ensemble's labels, if labels are predicted */
 #include "../program/ensembles.h"
 #include "float32.h"
 
@@ -22,7 +22,7 @@ static inline void model_start_sums_(double sums[], double reach[]) {
         reach[k] = approxsvm_bound_of_addend(approxsvm_unit_of_sum(model_n_columns_), sums[k]);
     }
 }
-/* Adds column number c, x within an error. */
+/* Adds column number c, whose value x has the given error. */
 static inline void model_add_column_(int c, double x, double error, double sums[], double reach[]) {
     int k;
     for (k = (int)model_starts_[c]; k < (int)model_starts_[c + 1]; ++k) {
@@ -41,8 +41,9 @@ static inline int model_member_(int m, const model_row_ row[], int* is_proven) {
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* The position of a row's label, by the votes of members, and whether it is proven to be the exact models': -1 for a
-   row without values in some member, which no vote of other members makes up for; its position is 0. */
+/* The position of a row's label, by the votes of members, and whether this label is proven to be the exact models'
+   label. For a row without values in some member, is_proven is -1, whatever the votes of other members, and the
+   position is 0. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
     double sums[model_n_values_], certain[model_n_values_], reach[model_n_values_];
     int is_known = 1, n_open = 0, one, c, m;
@@ -70,7 +71,8 @@ static inline int model_member_(int m, const model_row_ row[], double number[], 
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* Sums of the members' numbers by weight, and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+/* Weighted sums of the members' numbers, and the bounds of these sums. Returns 0 for a row without values, whose sums
+   are NaN with infinite bounds. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     double reach[model_n_values_], number[model_n_room_], off[model_n_room_];
     int is_known = 1, c, k, m;
@@ -96,7 +98,7 @@ static inline int model_member_(int m, const model_row_ row[], int labels[], int
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* The positions of a row's labels, one for each target; whether each is proven to be the exact model's. */
+/* The positions of a row's labels, one for each target, and whether each label is proven to be the exact model's. */
 static inline void model_targets_(const model_row_ row[], int labels[], int is_proven[]) {
     int is_known = 1, target = 0, k, m;
     for (m = 0; m < model_n_members_; ++m) {
@@ -116,14 +118,15 @@ static inline int model_member_(int m, const model_row_ row[], double values[], 
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
+   bounds. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     int is_known = 1, first = 0, k, m;
     for (m = 0; m < model_n_members_; ++m) {
         is_known &= model_member_(m, row, values + first, bounds + first);
         first += (int)model_member_sizes_[m];
     }
-    /* What other members know has no room for its narrowing. */
+    /* If a member has no values, the values of the other members are not used either. */
     for (k = 0; k < model_n_values && !is_known; ++k) {
         values[k] = (double)approxsvm_nan32();
         bounds[k] = approxsvm_infinity32();

@@ -1,18 +1,19 @@
 /* Gaussian kernel expansions around centers: all decision values with their bounds (backends/c99/expansions.py,
    device/bounds.py). Numbers, in addition to those of forms.h:
 
-   model_n_group_panels_     of a router, if there are several centers; rows are relative to model_reference_ there
+   model_n_group_panels_     panels of the router, if there are several centers; the router's rows are relative to
+                             model_reference_
    model_has_slices_         whether only the features model_varying_ differ between a center's vectors
-   model_centers_            and for each center and function, its model_constants_, model_output_scales_, coefficients
+   model_centers_            centers; each center and function has model_constants_, model_output_scales_, coefficients
                              (model_degree_1_, model_degree_2_, model_higher_), model_scales_ of integers by degree,
                              and a row of model_bounds_
-   model_n_cells_            cells of s / 2 that bounds belong to, up to model_end_of_cells_; their numbers are bits of
-                             a float from model_cell_shift_ on, less model_first_cell_
+   model_n_cells_            cells of s / 2 to which bounds belong, up to model_end_of_cells_; the number of a cell is
+                             the bits of a float from model_cell_shift_ on, less model_first_cell_
    model_has_domain_         whether a row of finite numbers may have no mapped row */
 #include "float32.h"
 #include "forms.h"
 
-/* The index in model_bounds_ for half_s = s / 2. */
+/* The column of model_bounds_ for half_s = s / 2. */
 static inline int model_cell_(float half_s) {
     const uint32_t first = model_first_cell_;
     uint32_t cell;
@@ -22,7 +23,7 @@ static inline int model_cell_(float half_s) {
 }
 
 #if model_n_group_panels_
-/* Among the slots of panels first ... end - 1, the one nearest to y: it has the least ||x||^2 / 2 - x.y. The lowest
+/* The slot nearest to y among those of panels first ... end - 1, which has the least ||x||^2 / 2 - x.y. The lowest
    eight bits of a score hold the panel's number. */
 static inline int model_nearest_(int first, int end, const float y[]) {
     float best = FLT_MAX;
@@ -50,8 +51,8 @@ static inline int model_center_(const float y[]) {
 #endif
 
 #if model_has_slices_
-/* Moves the varying features to the front; returns the squared distance to the center's slice, in scaled coordinates.
- */
+/* Moves the varying features to the front; returns the squared distance from the center's slice, in scaled
+   coordinates. */
 static inline float model_keep_varying_(float u[]) {
     float off_sq = 0.0f;
     int j, kept = 0;
@@ -64,7 +65,7 @@ static inline float model_keep_varying_(float u[]) {
     }
     return off_sq;
 }
-/* An upper bound of sqrt(2 gamma) times the distance to the slice; infinite if that is 1.415 or more. */
+/* An upper bound on sqrt(2 gamma) times the distance from the slice; infinite if the bound would be 1.415 or more. */
 static inline float model_slice_distance_(float off_sq) {
     const float x = model_theta_above_ * off_sq;
     if (!(x < 2.0f)) return approxsvm_infinity32();
@@ -81,7 +82,7 @@ static inline double model_scaled_(float part, int e, int degree) {
 #endif
 }
 
-/* The constant of expansion e, and the parts of all degrees. */
+/* The sum of the constant of expansion e and the parts of all degrees. */
 static inline double model_inner_(int e, const float u[]) {
     const model_coefficient_* next = model_degree_1_ + e * model_n_varying_;
     double inner = model_constants_[e];
@@ -110,7 +111,8 @@ static inline double model_inner_(int e, const float u[]) {
     return inner;
 }
 
-/* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
+   bounds. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], half_s, gaussian, wrong = 0.0f;
     int center = 0, cell, j, k;
@@ -123,7 +125,7 @@ static inline int model_evaluate_(const model_row_ row[], double values[], float
 #if model_has_slices_
     float off_sq, distance;
 #endif
-#if model_has_map_ && !model_row_bits_ /* limits could hide NaN and infinity */
+#if model_has_map_ && !model_row_bits_ /* comparisons with limits could hide NaN and infinity */
     wrong = model_not_finite_(row);
 #endif
 #if model_has_domain_

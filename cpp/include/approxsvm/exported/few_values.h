@@ -1,17 +1,19 @@
 /* Sums over support vectors on a grid with few values: all decision values with their bounds
    (backends/c99/few_values.py). Numbers:
 
-   model_n_terms_            support vectors; their codes of model_step_bits_ bits, up to model_largest_step_, are
-                             packed into model_n_words_ words each, model_per_word_ codes to a word
-   model_origin_             of the grid, with model_per_step_; code 0 of feature j is model_lowest_[j] steps from it
+   model_n_terms_            support vectors; the codes of a vector, of model_step_bits_ bits and at most
+                             model_largest_step_, are packed into model_n_words_ words, model_per_word_ to a word
+   model_origin_             origin of the grid; model_per_step_ converts to steps; code 0 of feature j is
+                             model_lowest_[j] steps from the origin
    model_kernels_            kernels by squared distance, up to model_n_kernels_
-   model_weights_            and model_ends_, model_places_ as in sums.h
-   model_majorants_          bounds for rows on the grid, model_slopes_ by their distance from it, model_besides_ for
-                             rows off the grid; none is above model_most_ */
+   model_weights_            weights, with model_ends_ and model_places_ as in sums.h
+   model_majorants_          bounds for rows on the grid; model_slopes_ multiply the distance of rows from the grid,
+                             and model_besides_ are for rows off the grid; no bound is above model_most_ */
 #include "float32.h"
 
-/* The squared distance of two rows in steps: the number of different bits; or, 16 features at a time, of the square low
-   + 4 high + 4 high low of |a - b| = 2 high + low, where a borrow clears high: 2 - 1 = 1; or one by one. */
+/* The squared distance of two rows in steps. With one bit, it is the number of different bits. With two bits, 16
+   features at a time, it is the sum of the squares low + 4 high + 4 high low of |a - b| = 2 high + low, where a borrow
+   clears high: 2 - 1 = 1. Otherwise it is added up feature by feature. */
 static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #if model_step_bits_ == 1
     uint32_t sum = 0;
@@ -49,7 +51,7 @@ static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #endif
 }
 
-/* The squared distance of a row that is not on the grid. */
+/* The squared distance in steps of a row that is not on the grid. */
 static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     float s[4];
     int j;
@@ -62,7 +64,8 @@ static inline float model_sq_distance_(const float z[], const uint32_t b[]) {
     return (s[0] + s[1]) + (s[2] + s[3]);
 }
 
-/* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
+   bounds. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
 #if model_maps_rows_
     double x[model_n_widest_];

@@ -1,4 +1,4 @@
-/* One model, alone or as a member of an ensemble: the way from a row to decision values, probabilities and labels. */
+/* A single model or a member of an ensemble: computes decision values, probabilities and labels of a row. */
 #include "preamble.h"
 #include "rows.h"
 #if model_n_words_

@@ -1,22 +1,23 @@
-/* Input maps in float64. Each number is a ball (program/ball.h). Its value is the source's own number until the first
-   op whose arithmetic differs. A missing value is NaN until the lookup that replaces it, and a row that an op refuses
-   becomes NaN at the end.
+/* Input maps in float64. Each number is a ball (program/ball.h). The value of a ball is the source's own number until
+   the first op whose arithmetic differs from the source's. A missing value is NaN until a lookup replaces it. A row
+   that an op rejects becomes NaN at the end.
 
    The map is a table of model_n_ops_ ops. Op k is of the kind model_ops_[k]; only the kinds that the map has are
-   defined. It takes model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, and replaces them by
-   model_op_n_[k] outputs; the row then has model_op_width_[k] numbers. Its doubles begin at model_op_doubles_[k] of
-   model_doubles_, its integers at model_op_integers_[k] of model_integers_, and model_op_details_[k] is a number of its
-   kind. If model_op_is_source_[k], its inputs are the source's own numbers; if model_op_is_exact_[k], they have no
-   radii.
+   defined. The op takes model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, and replaces them
+   by model_op_n_[k] outputs; the row then has model_op_width_[k] numbers. The op's doubles begin at
+   model_op_doubles_[k] of model_doubles_, its integers at model_op_integers_[k] of model_integers_, and
+   model_op_details_[k] is a number whose meaning depends on the kind. If model_op_is_source_[k], the inputs are the
+   source's own numbers; if model_op_is_exact_[k], the inputs have no radii.
 
-   Ops of one number follow each other for one number after another. An op that reads several numbers begins a loop
-   over the row, which the ops up to model_op_ends_[k] share. At its end, model_op_keeps_[k] tells which radii are kept:
-   1 for the sum of squares of those that the next op takes (without a next op: of all), 2 for each. An op that begins a
-   loop has model_op_is_exact_[k] if the whole row has no radii. If model_op_is_apart_[k], inputs are read after outputs
-   are written, which are therefore written to y. */
+   Consecutive ops of one number are applied to one number after another. An op that reads several numbers begins a loop
+   over the row, which the ops up to model_op_ends_[k] share. At the end of the loop, model_op_keeps_[k] tells which
+   radii are kept: 1 for the sum of squares of the radii that the next op takes (without a next op, of all radii), 2 for
+   each radius. An op that begins a loop has model_op_is_exact_[k] if no number of the row has a radius. If
+   model_op_is_apart_[k], outputs are written to y, because inputs are still read after outputs are written. */
 #include "../program/ball.h"
 
-/* The first number of a row that op k takes, and whether it takes number j. Without model_has_parts_, it takes all. */
+/* The first number of a row that op k takes, and whether the op takes number j. Without model_has_parts_, an op takes
+   all numbers. */
 static inline int model_first_input_(int k) {
     (void)k;
 #if model_has_parts_
@@ -36,8 +37,9 @@ static inline int model_takes_(int k, int j) {
 
 #if model_op_affine_
 #include "../program/ops/affine.h"
-/* A scaler. model_op_details_ tells which parts it has, one number per input each; they follow three doubles: a bound
-   for its operations and for underflow, and the relative error of its parameters. */
+/* A scaler. model_op_details_ tells which parts the scaler has; each part has one number per input. The parts follow
+   three doubles: a bound for the rounding of operations, a bound for underflow, and the relative error of the
+   parameters. */
 static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
     const double *const own = model_doubles_ + (int)model_op_doubles_[k], *part = own + 3 + j;
     const int n = (int)model_op_n_[k], parts = (int)model_op_details_[k];
@@ -95,7 +97,8 @@ static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
 #endif
 
 #if !model_maps_rows_
-/* Feature j of a row as the source maps it, in its order of operations; the table of bounds holds its error. */
+/* Feature j of a row as the source maps it, in the source's order of operations; the table of bounds includes the error
+   of this number. */
 static inline double model_feature_(const model_row_ row[], int j) {
     approxsvm_ball b;
     b.value = model_given_(row, j);
@@ -140,7 +143,7 @@ static inline double model_feature_(const model_row_ row[], int j) {
 #include "../program/ops/normalizer.h"
 #endif
 
-/* An op of one number: input j, and whether it refuses the row. */
+/* The output of an op of one number for input j, and whether the op rejects the row. */
 static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_refused) {
     const double* const number = model_doubles_ + (int)model_op_doubles_[k] + j;
     (void)number, (void)is_refused;
@@ -170,7 +173,7 @@ static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_r
             return approxsvm_logarithm(b, *number, approxsvm_real);
 #endif
 #if model_op_power_
-        case model_op_power_: /* rows with results above 1e282 are also refused */
+        case model_op_power_: /* rows with results above 1e282 are also rejected */
             *is_refused |= !model_op_details_[k] && b.value <= 0.0;
             b = approxsvm_power(b, *number, (int)model_op_details_[k], approxsvm_real);
             *is_refused |= approxsvm_abs(b.value) > 1e282;
@@ -197,7 +200,7 @@ static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_r
     }
 }
 
-/* What ops that read several numbers read. */
+/* The data that ops of several numbers read. */
 typedef struct {
     const double* x;
 #if model_n_radii_
@@ -207,11 +210,11 @@ typedef struct {
     double reach; /* the norm of the radii of all inputs */
 #endif
 #if model_op_normalizer_
-    approxsvm_ball norm; /* of all inputs */
+    approxsvm_ball norm; /* the norm of all inputs */
 #endif
 } model_inputs_;
 
-/* Number i of the row that op k reads, and its input i. */
+/* Number i of the row that op k reads, and input i of op k. */
 static inline approxsvm_ball model_number_(const model_inputs_* in, int k, int i) {
     approxsvm_ball b;
     b.value = in->x[i];
@@ -234,7 +237,7 @@ static inline approxsvm_ball model_looked_up_(const model_inputs_* in, int k, in
     const approxsvm_ball b = model_input_(in, k, (int)source[j]);
     approxsvm_lookup lookup;
     double found;
-    lookup.edges = model_doubles_ + (int)model_op_doubles_[k] + n; /* after what replaces NaN */
+    lookup.edges = model_doubles_ + (int)model_op_doubles_[k] + n; /* edges follow the values that replace NaN */
     lookup.values = lookup.edges + (int)ends[n] + begin + j;
     lookup.missing = lookup.edges[j - n];
     lookup.edges += begin;
@@ -263,7 +266,7 @@ static inline approxsvm_ball model_bent_(const model_inputs_* in, int k, int j) 
 #endif
 
 #if model_op_monomials_
-/* A product of up to model_op_details_ factors; model_op_n_inputs_ stands for none. */
+/* A product of up to model_op_details_ factors; the index model_op_n_inputs_ stands for no factor. */
 static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, int j) {
     const int degree = (int)model_op_details_[k];
     const model_integer_* const factors = model_integers_ + model_op_integers_[k] + j * degree;
@@ -282,7 +285,8 @@ static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, i
 #endif
 
 #if model_op_normalizer_
-/* The double is what underflow removes from the norm; model_op_details_ is the norm, plus 4 for sparse rows. */
+/* Measures the norm of a normalizer. The op's double bounds the loss by underflow; model_op_details_ is the kind of
+   norm, plus 4 for sparse rows. */
 static inline void model_measure_(model_inputs_* in, int k) {
     const int which = (int)model_op_details_[k] & 3, n = (int)model_op_n_[k], first = model_first_input_(k);
     double came = 0.0;
@@ -299,7 +303,8 @@ static inline approxsvm_ball model_divided_(const model_inputs_* in, int k, int 
 #endif
 
 #if model_op_projection_
-/* The doubles: bias, the norms of columns, errors of the bias, and the matrix, output by output. */
+/* An output of a projection. The doubles are the bias, the norms of columns, the errors of the bias, and the matrix,
+   output by output. */
 static inline approxsvm_ball model_projected_(const model_inputs_* in, int k, int j) {
     const int n = (int)model_op_n_[k], n_inputs = (int)model_op_n_inputs_[k];
     const double *const number = model_doubles_ + (int)model_op_doubles_[k] + j, *row = number - j + 3 * n;
@@ -314,7 +319,7 @@ static inline approxsvm_ball model_projected_(const model_inputs_* in, int k, in
 }
 #endif
 
-/* Output j of an op that reads several numbers; or number j of a row. */
+/* Output j of an op that reads several numbers, or number j of a row. */
 static inline approxsvm_ball model_read_(const model_row_ row[], const model_inputs_* in, int k, int j,
                                          int* is_refused) {
     approxsvm_ball b;
@@ -359,7 +364,7 @@ static inline approxsvm_ball model_begun_(const model_row_ row[], const model_in
     return model_read_(row, in, k, j - model_first_input_(k), is_refused);
 }
 
-/* The row as the source maps it, and a bound on its distance to the row over the real numbers. */
+/* The row as the source maps it, and a bound on its distance from the row mapped in exact arithmetic. */
 static inline double model_map_(const model_row_ row[], double x[]) {
     model_inputs_ in;
     double sum = 0.0;
@@ -375,7 +380,7 @@ static inline double model_map_(const model_row_ row[], double x[]) {
 #endif
     in.x = x;
 #if model_op_normalizer_
-    in.norm.value = in.norm.radius = 0.0; /* compilers do not see that it is set before it is read */
+    in.norm.value = in.norm.radius = 0.0; /* compilers do not see that the norm is set before it is read */
 #endif
 #if model_op_projection_
     in.reach = 0.0;

@@ -1,4 +1,4 @@
-/* What exported headers need of the compiler. */
+/* Requirements of exported headers on the compiler. */
 #ifndef APPROXSVM_EXPORTED_PREAMBLE_H
 #define APPROXSVM_EXPORTED_PREAMBLE_H
 #include <float.h>
@@ -8,7 +8,7 @@
     defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
 #error "this model needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and each of its parts"
 #endif
-#if !defined(FLT_EVAL_METHOD) || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16) /* 16: of _Float16 alone */
+#if !defined(FLT_EVAL_METHOD) || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 16) /* 16 concerns only _Float16 */
 #error "this model needs float arithmetic that is float's own: FLT_EVAL_METHOD 0 (on x86 -msse2 -mfpmath=sse)"
 #endif
 #if FLT_MANT_DIG != 24 || FLT_MAX_EXP != 128 || DBL_MANT_DIG != 53

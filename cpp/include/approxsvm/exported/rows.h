@@ -1,15 +1,15 @@
-/* Rows: their numbers or codes, their coordinates, and which rows are refused. Numbers:
+/* Rows: their numbers or codes, their coordinates, and which rows are rejected. Numbers:
 
-   model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else they hold float
+   model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else rows hold floats
    model_steps, _offsets     a number is step * code + offset
-   model_n_features          numbers of a row
-   model_n_used_             those that the model uses; with model_has_columns_, they are at model_columns_
-   model_n_checked_          further ones, at model_checked_columns_, that the source refuses unless they are finite, or
-                             unless they are finite or NaN (model_checked_nan_)
+   model_n_features          number of features of a raw row
+   model_n_used_             features that the model uses; with model_has_columns_, they are at model_columns_
+   model_n_checked_          further features, at model_checked_columns_, that the source rejects unless they are
+                             finite, or unless they are finite or NaN (model_checked_nan_)
    model_n_looked_up_        numbers that a lookup checks or replaces (below), if there is one
-   model_n_replaceable_      numbers that may be NaN because a later lookup replaces it (model_takes_nan_)
+   model_n_replaceable_      features that may be NaN because a later lookup replaces NaN (model_takes_nan_)
    model_has_map_            whether the source maps rows; if only codes are mapped, model_is_folded_
-   model_maps_rows_          whether a whole row is mapped at once (ops.h), rather than one feature after another */
+   model_maps_rows_          whether a whole row is mapped at once (ops.h) instead of one feature after another */
 
 #include "../program/bits.h"
 #include "float32.h"
@@ -22,7 +22,7 @@ typedef int16_t model_row_;
 typedef float model_row_;
 #endif
 
-/* The place in a row of the number j that is used. */
+/* The column of the used number j. */
 static inline int model_column_(int j) {
 #if model_has_columns_
     return (int)model_columns_[j];
@@ -44,7 +44,8 @@ static inline float model_raw_(const model_row_ row[], int j) {
 static inline int model_is_last_(model_row_ code) {
     return code >= model_largest_code || code <= -model_largest_code;
 }
-/* The codes of a row of numbers; numbers beyond them, and NaN, get the last one. */
+/* Converts a row of numbers to codes; numbers beyond the range of codes get the nearest code, and NaN gets the last
+   code. */
 static inline void model_quantize(const float numbers[], model_row_ row[]) {
     int j;
     for (j = 0; j < model_n_features; ++j) {
@@ -59,7 +60,7 @@ static inline void model_quantize(const float numbers[], model_row_ row[]) {
 }
 #endif
 
-/* Whether a feature that is used, or that the source checks, is beyond the codes. */
+/* Whether a feature that is used, or that the source checks, is beyond the range of codes. */
 static inline int model_is_saturated_(const model_row_ row[]) {
     int saturated = 0;
 #if model_row_bits_
@@ -75,7 +76,7 @@ static inline int model_is_saturated_(const model_row_ row[]) {
 }
 
 #if !model_row_bits_
-/* Whether a column that the source checks, but does not use, holds a number that it refuses. */
+/* Whether a column that the source checks, but does not use, holds a number that the source rejects. */
 static inline int model_has_refused_(const float row[]) {
     int refused = 0;
 #if model_n_checked_
@@ -89,7 +90,7 @@ static inline int model_has_refused_(const float row[]) {
 #endif
     return refused;
 }
-/* Whether x, the number j that is used, may be NaN, and is. */
+/* Whether x, the used number j, is NaN and may be NaN. */
 static inline int model_is_replaced_(float x, int j) {
 #if model_n_replaceable_
     return model_takes_nan_[j] && x != x;
@@ -102,7 +103,7 @@ static inline int model_is_replaced_(float x, int j) {
 
 #if model_n_looked_up_
 #include "../program/ops/lookup.h"
-/* The value of a lookup for feature j of a row; NaN if the row is refused. */
+/* The value of a lookup for feature j of a row; NaN if the row is rejected. */
 static inline double model_given_(const float row[], int j) {
     const double x = (double)row[model_lookup_source_[j]];
     const int begin = j > 0 ? (int)model_lookup_ends_[j - 1] : 0;
@@ -116,7 +117,7 @@ static inline double model_given_(const float row[], int j) {
     if (approxsvm_abs(x) > APPROXSVM_LARGEST || approxsvm_lookup_refuses(found)) return approxsvm_nan();
     return approxsvm_lookup_keeps(found) ? x : found;
 }
-/* 0 if the lookup takes the row and all numbers that are used are finite, or replaced later, else NaN. */
+/* Returns 0 if the lookup accepts the row and all used numbers are finite or replaced later, else NaN. */
 static inline float model_not_finite_(const float row[]) {
     float wrong = 0.0f;
     int j;
@@ -127,12 +128,12 @@ static inline float model_not_finite_(const float row[]) {
     return model_has_refused_(row) ? approxsvm_nan32() : wrong;
 }
 #else
-/* The number j that is used. */
+/* The used number j. */
 static inline double model_given_(const model_row_ row[], int j) {
     return (double)model_raw_(row, model_column_(j));
 }
 #if !model_row_bits_
-/* 0 if all numbers of the row that are used are finite, else NaN. */
+/* Returns 0 if all used numbers of the row are finite, else NaN. */
 static inline float model_not_finite_(const float row[]) {
     float sum = 0.0f;
     int j;
@@ -156,7 +157,7 @@ static inline float model_coordinate_(const double x[], int j, const float cente
     return approxsvm_narrowed((x[j] - (double)center[j]) * (double)model_input_scale_);
 }
 #elif model_is_folded_
-/* The map of the source and the decoding are one step. */
+/* Decoding and the source's map are combined in one step. */
 static inline float model_coordinate_(const model_row_ row[], int j, const float center[]) {
     const float x = model_slopes_[j] * (float)row[model_column_(j)] + model_bases_[j];
     return (x - center[j]) * model_input_scale_;

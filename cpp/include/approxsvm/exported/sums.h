@@ -1,15 +1,15 @@
-/* Sums over terms, or forms of degree 2: all decision values with their bounds (backends/c99/sums.py). Numbers:
+/* Sums over terms, or polynomials of degree 2: all decision values with their bounds (backends/c99/sums.py). Numbers:
 
-   model_n_terms_            terms; vectors in model_vectors_
-   model_n_weights_          functions that a term takes part in, with model_weights_; terms up to model_ends_[g] in
-                             those of model_places_
-   model_exponent_           t^exponent of inner products t + model_coef0_, model_is_tanh_, model_is_cos_ with
-                             model_phases_, or model_is_gaussian_; else t itself
-   model_is_form_            forms instead, in model_degree_1_ and model_degree_2_
+   model_n_terms_            number of terms; their vectors are in model_vectors_
+   model_n_weights_          functions that contain a term, with model_weights_; terms up to model_ends_[g] are in the
+                             functions model_places_
+   model_exponent_           terms are t^exponent of inner products t + model_coef0_, or as model_is_tanh_,
+                             model_is_cos_ with model_phases_, or model_is_gaussian_ tell; else t itself
+   model_is_form_            polynomials instead of terms, in model_degree_1_ and model_degree_2_
    model_is_centered_        whether rows are relative to model_centers_
    model_limit_sq_           rows with a larger sum of squares have no values
-   model_majorants_          polynomials that bound the error of a row, model_slopes_ of moving it; the sum is at most
-                             model_most_, if model_has_most_ */
+   model_majorants_          polynomials that bound the error of a row; model_slopes_ bound the effect of moving it;
+                             the sum of bounds is at most model_most_, if model_has_most_ */
 #include "../program/polynomial.h"
 #include "float32.h"
 #include "forms.h"
@@ -39,7 +39,7 @@ static inline double model_inner_product_(const float x[], const float u[]) {
     for (; j < model_n_varying_; ++j) s[0] += x[j] * u[j];
     return (double)((s[0] + s[1]) + (s[2] + s[3]));
 }
-/* Term i, with the vector x. */
+/* Term i of the sum, whose vector is x. */
 static inline double model_term_(const float x[], const float u[], int i) {
     const double t = model_inner_product_(x, u);
     (void)i;
@@ -56,7 +56,7 @@ static inline double model_term_(const float x[], const float u[], int i) {
 #endif
 #endif
 
-/* Adds every term times its coefficients to the functions that it takes part in. */
+/* Adds every term, multiplied by its coefficients, to the functions that contain the term. */
 static inline void model_sums_(const float u[], double values[]) {
 #if model_is_form_
     int k;
@@ -86,7 +86,7 @@ static inline float model_limited_(float bound, int k) {
 #endif
 }
 
-/* Loads a row in float32, and how far that moves it; returns the sum of its squares. */
+/* Loads a row in float32; *moved is the distance that the rounding moves the row. Returns the row's sum of squares. */
 static inline float model_load_(const model_row_ row[], float u[], float* moved) {
     int j;
 #if model_maps_rows_
@@ -112,7 +112,8 @@ static inline float model_load_(const model_row_ row[], float u[], float* moved)
 #endif
 }
 
-/* All decision values and their bounds; 0 for a row without values: NaN, with infinite bounds. */
+/* All decision values and their bounds. Returns 0 for a row without values, whose values are NaN with infinite
+   bounds. */
 static inline int model_evaluate_(const model_row_ row[], double values[], float bounds[]) {
     float u[model_n_mapped_], moved, reach = model_load_(row, u, &moved);
     const int is_saturated = model_is_saturated_(row);

@@ -1,10 +1,10 @@
 // Turns the decision values of a row into scores, probabilities and the class that the source predicts, and decides
-// which of them are certain if values are known only within bounds: program/scores.h and probabilities.h for the
-// outputs of an artifact.
+// which of these are certain if values are known only within bounds. Applies program/scores.h and probabilities.h to
+// the outputs of an artifact.
 //
-// Values belong to all pairs of n_classes >= 2 classes, in order, or to each of several classes. A one-class model has
-// two classes, normal and outlier, and one value. Nothing allocates: `room` is the caller's scratch space for
-// outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
+// Values belong to the pairs of n_classes >= 2 classes, in order, or to each of several classes. A one-class model has
+// two classes, normal and outlier, and one value. No function allocates memory: `room` is the caller's scratch space
+// for outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
 #ifndef APPROXSVM_OUTPUTS_OUTPUTS_HPP
 #define APPROXSVM_OUTPUTS_OUTPUTS_HPP
 
@@ -18,7 +18,7 @@ inline namespace APPROXSVM_TARGET {
 #include "../program/probabilities.h"
 static_assert(max_excess == APPROXSVM_MAX_EXCESS && n_density_marks == APPROXSVM_N_MARKS);
 
-// Returns the scratch space for a coupling matrix, three arrays of results, and an interval of scores.
+// Returns the size of the scratch space for a coupling matrix, three arrays of results, and an interval of scores.
 constexpr std::size_t outputs_doubles(std::size_t n_classes) {
     return APPROXSVM_SCRATCH_pairwise_sigmoid(n_classes) + 8 * n_classes;
 }
@@ -28,8 +28,8 @@ inline approxsvm_outputs parameters_of(const OutputsView& outputs, std::size_t n
             static_cast<int>(outputs.positive), outputs.calibration_shape != DecisionShape::ovr, outputs.numbers};
 }
 
-// Whether the largest of several values is certainly the largest. A quick test decides most rows: 2^-48 of the absolute
-// sum exceeds the rounding of around().
+// Whether the largest of several values is certainly the largest. A quick test decides most rows, because 2^-48 of the
+// sum of absolute values exceeds the rounding of around().
 inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
     const std::size_t winner = first_largest(n, values);
     const double value = values[winner], bound = bounds[winner];
@@ -46,7 +46,7 @@ inline bool beats_all_others(std::size_t n, const double* values, const double* 
     return true;
 }
 
-// Whether there are class probabilities, including those of normal and outlier.
+// Whether there are class probabilities, including the probabilities of normal and outlier.
 constexpr bool has_probabilities(const OutputsView& outputs) {
     return rules_of(outputs.probability).gives == Gives::of_classes;
 }
@@ -66,7 +66,8 @@ inline constexpr ProbabilityFunctions probability_functions[] = {
 #include "../artifact/schema.inc"
 };
 
-// Probabilities of all classes, with intervals that contain the exact ones, if a model has_probabilities().
+// Compute the probabilities of all classes, and intervals that contain the exact probabilities, if a model
+// has_probabilities().
 inline void probabilities_of(const OutputsView& outputs, std::size_t n_classes, const double* values,
                              double* probabilities, double* room) {
     const approxsvm_outputs o = parameters_of(outputs, n_classes);
@@ -93,7 +94,7 @@ inline bool certain_by_shares(const OutputsView& outputs, std::size_t n_classes,
     return approxsvm_is_certain_by_share(lowest, highest, outputs.threshold);
 }
 
-// Returns the class that the source predicts by its label rule; ties go to the first.
+// Returns the class that the source predicts by its label rule; the first class wins ties.
 inline std::size_t predicted_class(const OutputsView& outputs, std::size_t n_classes, const double* values,
                                    double* room) {
     double* rest = room + n_classes;

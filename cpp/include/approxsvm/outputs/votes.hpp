@@ -1,4 +1,4 @@
-// Votes of pairs of classes (program/votes.h) in the core. Nothing allocates: arrays belong to the caller.
+// Votes of pairs of classes (program/votes.h) in the core. No function allocates memory; arrays belong to the caller.
 #ifndef APPROXSVM_OUTPUTS_VOTES_HPP
 #define APPROXSVM_OUTPUTS_VOTES_HPP
 
@@ -14,7 +14,7 @@ constexpr std::size_t n_pairs(std::size_t n_classes) {
     return n_classes * (n_classes - 1) / 2;
 }
 
-// The position of the pair of two classes, in either order.
+// Returns the position of the pair of two classes, which may be given in either order.
 constexpr std::size_t pair_of(std::size_t n_classes, std::size_t a, std::size_t b) {
     return a < b ? pair_position(n_classes, a, b) : pair_position(n_classes, b, a);
 }
@@ -28,7 +28,7 @@ APPROXSVM_INLINE void for_each_pair(std::size_t n_classes, Visit visit) {
     }
 }
 
-// Returns the position of the first largest number, as in LIBSVM.
+// Returns the position of the largest number, of the first one if several are equal, as in LIBSVM.
 APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const double* x) {
     return static_cast<std::size_t>(approxsvm_first_largest(static_cast<int>(n), x));
 }
@@ -39,14 +39,14 @@ inline std::size_t label_position(double decision_value) {
     return decision_value > 0.0 ? 0 : 1;
 }
 
-// The class that the values elect; `votes` is scratch space for n_classes numbers.
+// Returns the class that the values elect; `votes` is scratch space for n_classes numbers.
 inline std::size_t vote_winner(std::size_t n_classes, const double* values, std::uint32_t* votes) {
     return static_cast<std::size_t>(approxsvm_vote_winner(static_cast<int>(n_classes), values, votes));
 }
 
 // --- certain winners
 
-// Returns the class of a pair that certainly gets the vote of the exact value.
+// The class of a pair that certainly gets the vote of the exact value.
 enum class Outcome : std::uint8_t { unknown = approxsvm_unknown, first = approxsvm_first, second = approxsvm_second };
 
 APPROXSVM_INLINE Outcome outcome_of(double value, double bound) {
@@ -59,8 +59,8 @@ APPROXSVM_INLINE bool is_class(int found, std::size_t& winner) {
     return found >= 0;
 }
 
-// Whether the same class wins for all values within their bounds, and which; `tally` is scratch space for 2 n_classes
-// numbers.
+// Whether the same class wins for all values within their bounds; stores this class in `winner`; `tally` is scratch
+// space for 2 n_classes numbers.
 inline bool certain_vote(std::size_t n_classes, const double* values, const double* bounds, std::uint32_t* tally,
                          std::size_t& winner) {
     return is_class(approxsvm_certain_vote(static_cast<int>(n_classes), values, bounds, tally), winner);

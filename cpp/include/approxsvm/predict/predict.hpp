@@ -1,31 +1,34 @@
-// The way of a row, from raw numbers to answers, begins with evaluate() at the end of this file. The folders, in the
-// order in which a row meets them:
+// Predictions for raw rows, which begin with evaluate() at the end of this file. The folders, in the order in which a
+// row passes through them:
 //
-//     rows/        reads a row in the caller's form (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
-//     answers/     finds out which values an answer needs, and makes labels and probabilities of them: one_model.hpp,
-//                  ensembles.hpp; evaluate.hpp has chunks of rows mapped, and chooses the kind of kernel
+//     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
+//     answers/     determines which values a request needs, and computes labels and probabilities from these values:
+//                  one_model.hpp, ensembles.hpp; evaluate.hpp maps chunks of rows, and chooses the kind of kernel
 //     kernels/     evaluates rows with a kind of kernel: gaussian.hpp, polynomials.hpp, sums_of_terms.hpp
-//     stages/      prove or compute a row's values, in the order below
-//     few_values/  one of these stages, with its layout and memory
-//     prepare/     what all of them need: the model in its layout, the call, the memory of a thread
+//     stages/      prove labels or compute values, in the order below
+//     few_values/  one stage, with its layout and memory
+//     prepare/     data for all folders: the prepared model, the call, the memory of a thread
 //
-// kernels/gaussian.hpp sends rows down the stages. The first stage whose error bound suffices (stages/decisions.hpp)
-// answers a row:
+// kernels/gaussian.hpp sends rows through the stages. The first stage whose error bound suffices (stages/decisions.hpp)
+// determines the result of a row:
 //
 //     1. the expansion around a near center, to degree 2: centers.hpp, and one_function.hpp, several_functions.hpp or
 //        pairs_of_classes.hpp
-//     2. the same value with a bound that knows the row's direction, or higher degrees
-//     3. kernel sums in few coordinates (subspace.hpp), or the pairs of a guessed winner (winner.hpp, winner_row.hpp)
+//     2. the same value with a bound that depends on the row's direction, or higher degrees
+//     3. kernel sums over a few coordinates (subspace.hpp), or the pairs of a guessed winner (winner.hpp,
+//        winner_row.hpp)
 //     4. the exact engine in float32 (exact.hpp, engine.hpp), or sums on a grid of few values (few_values/stage.hpp)
-//     5. the same in float64
+//     5. the engine or the sums of stage 4 in float64
 //     6. the definition, term after term in LIBSVM's order (definition.hpp)
 //
-// A model of mode exact begins with 4. An approximate model has only 1 and 2, and reports its bounds. Exact values
-// begin with 5. Rows that a stage leaves undecided are collected and sent to the next one a full block at a time. Each
-// lane computes what it would compute alone, so results do not depend on the other rows of a block.
+// A model of mode exact begins with stage 4. An approximate model has only the stages 1 and 2, and reports its bounds.
+// Exact values begin with stage 5. Rows that a stage leaves undecided are collected and sent to the next stage a full
+// block at a time. Each lane computes the same numbers whatever the other lanes hold, so results do not depend on the
+// other rows of a block.
 //
-// Eight files tell how a model of two classes labels a row: this one, rows/raw_rows.hpp, answers/one_model.hpp,
-// answers/evaluate.hpp, kernels/gaussian.hpp, stages/centers.hpp, stages/one_function.hpp and stages/decisions.hpp.
+// A model of two classes predicts a label with the code of eight files: this one, rows/raw_rows.hpp,
+// answers/one_model.hpp, answers/evaluate.hpp, kernels/gaussian.hpp, stages/centers.hpp, stages/one_function.hpp and
+// stages/decisions.hpp.
 #ifndef APPROXSVM_PREDICT_PREDICT_HPP
 #define APPROXSVM_PREDICT_PREDICT_HPP
 
@@ -35,7 +38,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Bytes of scratch memory for answer() per thread, in calls of up to n_rows rows.
+// Size in bytes of the scratch memory for answer() per thread, in calls of up to n_rows rows.
 template <Parts parts = all_parts>
 inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_rows = any_number_of_rows) {
     Arena counter(nullptr);
@@ -49,17 +52,17 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     return counter.bytes_anywhere();
 }
 
-// Whether certificates need a pass of their own. They tell what the first stage proves if only labels are wanted, and
-// must not depend on other outputs: values may come from later stages, or need closer bounds. Without engines, every
-// request takes the same way.
+// Whether certificates are computed in a separate pass. Certificates state what the first stage proves if only labels
+// are wanted. They must not depend on other outputs, because values may come from later stages or need tighter bounds.
+// Without engines, all requests are evaluated in the same way.
 inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
     const bool more = wants_values(out) || out.probabilities || out.probability_bounds;
     return out.certified && more && (model.n_members > 0 || has_engines(model));
 }
 
-// Answers all rows of a source. `counts[stage]` grows by the number of rows that each stage answered, once per member
-// of an ensemble and once per evaluation of a row. The workspace has workspace_bytes() for the number of rows in the
-// call.
+// Computes all outputs for all rows of a source. For each stage, `counts[stage]` grows by the number of rows whose
+// results came from that stage, once per member of an ensemble and once per evaluation of a row. The size of the
+// workspace is workspace_bytes() for the number of rows in the call.
 template <Parts parts = all_parts>
 inline Status answer(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                      const Evaluation& out, std::uint64_t* counts, void* workspace,
@@ -90,7 +93,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
     return answer_single<parts>(prepared, rows, own, out, counts, memory);
 }
 
-// Raw rows of any kind that with_source() accepts; a fault names the row.
+// Evaluates raw rows of any type that with_source() accepts; a fault contains the number of the row.
 template <Parts parts = all_parts, class Rows>
 inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
                        Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {

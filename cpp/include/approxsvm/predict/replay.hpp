@@ -1,5 +1,5 @@
 // Check rows test whether this machine computes the values of the machine that wrote an artifact (models/FORMAT.md).
-// They are rows after the input map; only the checksum protects the map.
+// Check rows are rows after the input map; only the checksum protects the map.
 #ifndef APPROXSVM_PREDICT_REPLAY_HPP
 #define APPROXSVM_PREDICT_REPLAY_HPP
 
@@ -23,7 +23,7 @@ struct ReplayMemory {
     }
 };
 
-// Bytes of memory for replay().
+// Size in bytes of the memory for replay().
 template <Parts parts = all_parts>
 inline std::size_t replay_bytes(const PreparedModel& prepared) {
     std::size_t most = 0;
@@ -37,7 +37,7 @@ inline std::size_t replay_bytes(const PreparedModel& prepared) {
     return most;
 }
 
-// A check row. Its amplitude is given per row; the value of each of n_functions must agree within the tolerance.
+// A check row, with one amplitude per row; the value of each of n_functions functions must agree within the tolerance.
 struct CheckRow {
     std::size_t function;
     double value, tolerance;
@@ -46,7 +46,7 @@ struct CheckRow {
         : function(check_row_position(n_functions, k, n_rows)), value(rows[k].value), tolerance(rows[k].tolerance) {}
 };
 
-// Treats all rows as rows of one given center, whichever center is near them.
+// Treats all rows as rows of one given center, whatever center is near the row.
 template <class AnyCascade>
 inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t center) {
     const Status status = expand_about_one(cascade, job, center);
@@ -54,7 +54,8 @@ inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t ce
     return status;
 }
 
-// Whether an expansion with all its degrees has the value of a check row, alone or in all lanes.
+// Whether an expansion with all degrees reproduces the value of a check row, for a single row or for the same row in
+// all lanes.
 template <int Registers>
 inline bool has_value(const Job& job, std::size_t center, const CheckRow& check) {
     const std::size_t rows[rows_in<Registers>] = {};
@@ -72,12 +73,12 @@ inline bool has_value(const Job& job, std::size_t center, const CheckRow& check)
     return true;
 }
 
-// Checks the expansions' check rows, alone and in a full block: by the expansion and, if predictions use nothing else,
-// by the complete prediction.
+// Checks the expansions' check rows, as single rows and in a full block, by the expansion and, if predictions use only
+// the expansion, by the complete prediction.
 template <Parts parts>
 inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
-    constexpr std::size_t batches[] = {1, block_rows};  // not a braced list, whose members are weak symbols
+    constexpr std::size_t batches[] = {1, block_rows};  // std::initializer_list would emit weak symbols
     for (std::size_t k = 0; k < model.n_check_rows; ++k) {
         const std::size_t center = check_row_position(model.n_centers, k, model.n_check_rows);
         const CheckRow check(model.n_forms, model.check_rows, model.n_check_rows, k);
@@ -107,20 +108,20 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
     return Status::ok;
 }
 
-// Checks the exact check rows, alone and in a block, by the first stage that suffices and by the engines. Each value
-// must be within its own bound of the stored one.
+// Checks the exact check rows, as single rows and in a block, by the first stage that suffices and by the engines. The
+// difference between each value and the stored value must not exceed the value's bound.
 template <Parts parts>
 inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
     const std::size_t n_decisions = model.n_decisions;
-    const std::size_t block = by_columns(model) ? 1 : block_rows;  // by columns, rows are never evaluated together
+    const std::size_t block = by_columns(model) ? 1 : block_rows;  // rows are not evaluated together by columns
     const std::size_t batches[] = {1, block, 1, block};
     for (std::size_t k = 0; k < model.n_exact_check_rows; ++k) {
         const CheckRow check(n_decisions, model.exact_check_rows, model.n_exact_check_rows, k);
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);
-        bool is_defined = false;  // whether the row alone went to the definition, as a row at a tie does
+        bool is_defined = false;  // whether the single row was evaluated by the definition, like a row at a tie
         for (std::size_t b = 0; b < 4; ++b) {
-            if (b == 1 && is_defined) continue;  // a sum over all pairs of classes for each row of the block
+            if (b == 1 && is_defined) continue;  // the block would sum all pairs of classes for each row
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float, parts> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);

@@ -1,6 +1,6 @@
-// Upper bound of the work to label any single row: the sum of the most work that each stage can take. The unit of work
-// is a multiply-add of inner products, forms and sums. An exp counts as work_of_exp units, and a float64 operation as
-// two. Loading and mapping a row and looking up its bounds are not counted.
+// An upper bound on the work for the label of any single row: the sum over the stages of the maximum work. The unit of
+// work is a multiply-add of inner products, quadratic forms and sums. An exp counts as work_of_exp units, and a float64
+// operation as two. Loading and mapping a row and looking up its bounds are not counted.
 #ifndef APPROXSVM_PREDICT_ROW_WORK_HPP
 #define APPROXSVM_PREDICT_ROW_WORK_HPP
 
@@ -11,11 +11,11 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct RowWork {
-    double all_stages = 0.0;       // up to the engine in float64
-    double with_definition = 0.0;  // including the definition, for rows that float64 leaves undecided, such as ties
+    double all_stages = 0.0;       // work up to the engine in float64
+    double with_definition = 0.0;  // work with the definition, for rows undecided in float64, such as ties
 };
 
-// Returns the work of a form of degree [first, last] in n features.
+// Returns the work of the parts of degrees first ... last in n features.
 inline double work_of_form(std::size_t n, int first, int last) {
     double work = 0.0;
     for (int k = first; k <= last; ++k) work += static_cast<double>(n_monomials(n, k));
@@ -32,7 +32,7 @@ inline double work_of_routing(const ModelView& view) {
     return static_cast<double>((router_panels(view.router.n_groups) + longest) * router_width * view.n_features);
 }
 
-// Returns the work of all stages in few coordinates, for the most expensive group.
+// Returns the work of all stages over a few coordinates, for the most expensive group.
 APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     const std::size_t n_stages = view.subspaces.n_stages, n_forms = n_subspace_forms(view);
     double work = 0.0;
@@ -57,12 +57,14 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Returns the work of several classes by the pairs of guessed winners (winner_row.hpp), up to float32.
+// Returns the work for several classes with the pairs of guessed winners (winner_row.hpp), up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
-    // Kernel values of all classes and of lists: up to half of all, and then one more class, half at most.
+    // Kernel values of all classes, and of lists: up to half of all support vectors, then the lists of one more class,
+    // at most half.
     double work = n_attempts * work_of_subspaces(view) + 2.0 * work_of_kernels(n_lanes, d) + work_of_network(view);
-    // Both parts of each pair of every class: one sum each, and then two. Each class is judged once in either way.
+    // Both parts of each pair of every class, first with one sum, then with two. Each class is evaluated once in each
+    // way.
     for (std::size_t w = 0; w < n; ++w) {
         const std::size_t own = listed_at_most(lanes_for<float>(view.class_counts[w]));
         work += static_cast<double>(3 * ((n - 1) * own + n_lanes + 2 * listed_at_most(0) * n));
@@ -86,10 +88,10 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     const std::size_t n_sums = is_of_pairs ? n : n_forms + 1;
     const double engine32 = work_of_kernels(n_lanes, d) + static_cast<double>(n_lanes * n_sums);
     const double engine64 = 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * n_sums));
-    if (may_have_few_values(view)) work += engine32;  // if it is used, it takes less than the engine
+    if (may_have_few_values(view)) work += engine32;  // the engine for few values, if used, costs less
     if (is_of_pairs && WinnerTiles(pair_coefficients(view)).is_usable) {
         work += std::fmax(engine32, work_of_winner(view, n_lanes));
-        // The undecided pairs in float64, with as many support vectors as all pairs have.
+        // The undecided pairs in float64, with at most the support vectors of all pairs.
         work += 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * 2 * (n - 1)));
     } else {
         work += work_of_subspaces(view) + engine32;
@@ -99,7 +101,7 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     return {work, work + definition};
 }
 
-// False if the work is unknown, for kernels that are not Gaussian.
+// Computes the work; returns false if it is unknown, as for kernels that are not Gaussian.
 APPROXSVM_COLD inline bool work_of_row(const ModelView& view, RowWork& work) {
     work = {};
     bool is_known = true;

@@ -4,13 +4,14 @@
 #include "functions.h"
 
 typedef struct {
-    double value, radius; /* infinite if nothing is known */
+    double value, radius; /* the radius is infinite if nothing is known */
 } approxsvm_ball;
 
-/* The arithmetic of the source whose rounding balls cover; approxsvm_real if they cover no rounding of the source. */
+/* The source's arithmetic, whose rounding the balls cover; approxsvm_real if the balls cover no rounding of the
+   source. */
 enum { approxsvm_real, approxsvm_float64, approxsvm_float32 };
 
-/* The unit roundoff, and an upper bound on the error of an underflow. */
+/* The unit roundoff of the source's arithmetic, and an upper bound on the error of an underflow. */
 APPROXSVM_PROGRAM double approxsvm_unit_of(int source) {
     return source == approxsvm_float32 ? 0x1p-24 : source == approxsvm_float64 ? 0x1p-53 : 0.0;
 }
@@ -18,15 +19,16 @@ APPROXSVM_PROGRAM double approxsvm_tiny_of(int source) {
     return source == approxsvm_float32 ? 0x1p-149 : 0x1p-1000;
 }
 
-/* A bound on the distance between x and the source's computed number. That number is rounded as x is, so both lie
-   within the radius of the exact number. Comparing with x minus and plus this bound misses no number in between. */
+/* A bound on the distance between x and the source's computed number. That number is rounded like x, so x and that
+   number both lie within the radius of the exact number. Comparing with x minus this bound and with x plus this bound
+   misses no number in between. */
 APPROXSVM_PROGRAM double approxsvm_reach(approxsvm_ball x) {
     return 2.0 * (1.0 + 0x1p-30) * x.radius + (0x1p-52 * approxsvm_abs(x.value) + 0x1p-1060);
 }
 
-/* An upper bound of a norm, given the sum of n squares, with a relative excess below 1e-5: Newton's iteration for the
-   square root never ends below the root, whatever it starts from. Squares that underflow float64 belong to numbers
-   below 2^-537. */
+/* An upper bound on a norm, given the sum of n squares, with a relative excess below 1e-5: Newton's iteration for the
+   square root never ends below the root, whatever number it starts from. Squares that underflow float64 belong to
+   numbers below 2^-537. */
 APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     double root = approxsvm_double_of_bits((approxsvm_bits_of_double(sum_of_squares) >> 1) + ((uint64_t)0x1FF8 << 48));
     root = 0.5 * (root + sum_of_squares / root);

@@ -1,7 +1,7 @@
 /* Numbers and their bits, in the common subset of C99 and C++17 and without libc. The core includes these files;
-   exported headers contain their text with another prefix (backends/c99/text.py). A single text means a single
-   derivation of every error bound, and identical bits on every machine whose compiler does not contract products and
-   sums.
+   exported headers contain their text with another prefix (backends/c99/text.py). Because both use the same text, every
+   error bound has a single derivation, and the bits are identical on every machine whose compiler does not contract
+   products and sums.
 
    The including file may define the declaration specifiers of functions, and must include <stdint.h>. */
 #ifndef APPROXSVM_PROGRAM_BITS_H
@@ -9,10 +9,10 @@
 #ifndef APPROXSVM_PROGRAM
 #define APPROXSVM_PROGRAM static inline
 #endif
-#ifndef APPROXSVM_ANSWER /* of functions called once or twice a row, which the core does not force inline */
+#ifndef APPROXSVM_ANSWER /* specifiers of functions called once or twice per row, not forced inline in the core */
 #define APPROXSVM_ANSWER static inline
 #endif
-#ifndef APPROXSVM_PRODUCT /* of two numbers, rounded by itself */
+#ifndef APPROXSVM_PRODUCT /* the product of two numbers, rounded separately */
 #define APPROXSVM_PRODUCT approxsvm_product
 #endif
 
@@ -112,7 +112,7 @@ APPROXSVM_PROGRAM double approxsvm_next_above(double x) {
     return approxsvm_double_of_bits(bits >> 63 ? bits - 1 : bits + (bits < (uint64_t)0x7FF << 52));
 }
 
-/* A product that no compiler fuses with a sum. */
+/* The product of two numbers, which no compiler fuses with a sum. */
 APPROXSVM_PROGRAM double approxsvm_product(double a, double b) {
     const volatile double product = a * b;
     return product;

@@ -1,17 +1,17 @@
-/* Combinations of the numbers that the members of an ensemble give: weighted sums of values, probabilities, scores or
-   votes, one row at a time, one member after the other in the source's order. */
+/* Combinations of the numbers that the members of an ensemble compute: weighted sums of values, probabilities, scores
+   or votes, for one row at a time, over the members in the source's order. */
 #ifndef APPROXSVM_PROGRAM_ENSEMBLES_H
 #define APPROXSVM_PROGRAM_ENSEMBLES_H
 #include "scores.h"
 
-/* A sum of an addend and of n weights times numbers. Stored weights are within a unit of the real ones, and a product
-   goes through at most n + 1 additions, so an exact sum is within
+/* A sum of an addend and n products of a weight and a number. Stored weights are within a unit of the real ones, and a
+   product goes through at most n + 1 additions, so an exact sum is within
 
        sum |w| e + (n + 4) u (|addend| + sum |w x|)
 
-   of the computed one, if e bounds the error of each number x. The source rounds at most as much, in whatever order it
-   adds and divides; the unit covers both. Products of a subnormal weight lose up to 2^-1074 of a number. Numbers of
-   weight 0 may be unbounded. */
+   of the computed sum, if e bounds the error of each number x. The source's rounding error is at most as large, in
+   whatever order the source adds and divides; the unit covers the rounding of the core and of the source. Products of a
+   subnormal weight lose up to 2^-1074 of a number. Numbers of weight 0 may be unbounded. */
 APPROXSVM_PROGRAM double approxsvm_unit_of_sum(int n) {
     return 2.02 * ((double)n + 4.0) * 0x1p-53;
 }
@@ -25,13 +25,14 @@ APPROXSVM_PROGRAM void approxsvm_add_product(double weight, double x, double e, 
     *sum += weight * x;
     *bound += 1.000001 * size * e + (unit * size + 0x1p-1074) * approxsvm_abs(x);
 }
-/* What such bounds lose when they are added up. */
+/* Enlarges a sum of bounds by the rounding of the summation. */
 APPROXSVM_PROGRAM double approxsvm_bound_of_sum(double unit, double bound) {
     return bound * (1.0 + unit);
 }
 
 /* Whether no vote of the `n_open` members without certain labels can change the winner. Such a member counts with 1/2
-   +- 1/2 for each of its labels. If there are none, source and core add the same numbers in the same order. */
+   +- 1/2 for each of its labels. If there are no such members, source and core add the same numbers in the same
+   order. */
 APPROXSVM_ANSWER int approxsvm_is_elected(int n, int n_open, const double* sums, const double* bounds) {
     const int winner = approxsvm_first_largest(n, sums);
     const double least = approxsvm_around(sums[winner], bounds[winner]).lowest;

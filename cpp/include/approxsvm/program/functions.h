@@ -3,7 +3,7 @@
 #ifndef APPROXSVM_PROGRAM_FUNCTIONS_H
 #define APPROXSVM_PROGRAM_FUNCTIONS_H
 #include "bits.h"
-#ifndef APPROXSVM_ROOT /* of x >= 0, within 2 u */
+#ifndef APPROXSVM_ROOT /* the square root of x >= 0, within 2 u */
 #define APPROXSVM_ROOT approxsvm_root
 #endif
 
@@ -14,14 +14,15 @@
    up to a truncation error of R below 2^-60 log m. Since |f| <= 0.4143 and |s| <= 0.1716, the error of f^2 / 2 is 0.09
    u, the error of s (f^2 / 2 + R) is 0.1 u, and their difference adds 0.09 u; subtracting it from f adds at most 0.35 u
    if k is not 0, in which case |log| >= 0.3465. The total error is below 2.9 u. k times the leading 32 bits of log 2 is
-   exact. `low` contributes low / high - (low / high)^2 / 2, whose second term is less than u / 2 of the first. */
+   exact. The argument `low` contributes low / high - (low / high)^2 / 2, whose second term is less than u / 2 of the
+   first. */
 APPROXSVM_PROGRAM double approxsvm_log(double high, double low) {
     static const double series[11] = {2.0 / 23.0, 2.0 / 21.0, 2.0 / 19.0, 2.0 / 17.0, 2.0 / 15.0, 2.0 / 13.0,
                                       2.0 / 11.0, 2.0 / 9.0,  2.0 / 7.0,  2.0 / 5.0,  2.0 / 3.0};
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, correction = low / high;
     const int is_tiny = high < 0x1p-1022;
     const uint64_t bits = approxsvm_bits_of_double(is_tiny ? high * 0x1p54 : high), one = (uint64_t)0x3FF << 52;
-    /* Placing the exponent below 2^52 converts it to double without an integer conversion. */
+    /* ORing the exponent into the bits of 2^52 converts the exponent to double without an integer conversion. */
     const double exponent = approxsvm_double_of_bits((bits >> 52) | (uint64_t)0x433 << 52) - 0x1p52;
     const double mantissa = approxsvm_double_of_bits((bits & (((uint64_t)1 << 52) - 1)) | one);
     const int is_large = mantissa > 1.4142135623730951;
@@ -46,8 +47,9 @@ APPROXSVM_PROGRAM double approxsvm_log_of_sum(double x, double offset) {
    Let t = k log 2 + r with |r| <= 0.3467; the error of r is below 1.1 u |r|. The series exp(r) - 1 = r + r^2 / 2 + ...
    + r^14 / 14! has a relative truncation error below 2^-60 and a relative error below 2 u. It is added to 1 - 2^-k,
    which is exact up to k = 53. If k is not 0, the sum is at least 0.207 in absolute value, while the series is at most
-   0.293 for negative r, so 2 u of the series are less than 3 u of the sum; the sum itself is rounded once more. Below
-   -50 the result is -1, rounded. For exp(t), only r and the series have errors; below -708, the result is exp(-708). */
+   0.293 for negative r, so the error of 2 u of the series is less than 3 u of the sum; the sum itself is rounded once
+   more. For t below -50, the result is -1, rounded. For exp(t), only r and the series have errors; for t below -708,
+   the result is exp(-708). */
 APPROXSVM_PROGRAM double approxsvm_exp_less(double t, double subtracted) {
     static const double series[13] = {1.0 / 87178291200.0,
                                       1.0 / 6227020800.0,
@@ -65,7 +67,7 @@ APPROXSVM_PROGRAM double approxsvm_exp_less(double t, double subtracted) {
     const double log_2_high = 0x1.62e42feep-1, log_2_low = 0x1.a39ef35793c76p-33, integers = 0x1.8p52;
     const double least = subtracted > 0.0 ? -50.0 : -708.0;
     const double limited = t < least ? least : t < 709.78 ? t : t != t ? t : 709.78;
-    /* Adding `integers` rounds to an integer, which appears in the last bits. */
+    /* Adding `integers` rounds the product to an integer, which appears in the last bits of the sum. */
     const double shifted = limited * 1.4426950408889634 + integers, k = shifted - integers;
     const uint64_t last = approxsvm_bits_of_double(shifted);
     const double r = (limited - k * log_2_high) - k * log_2_low;
@@ -95,8 +97,8 @@ APPROXSVM_PROGRAM double approxsvm_tanh(double t) {
 /* cos(t) with an absolute error of 4 u, for |t| < 2^19.
 
    Let t = k pi / 2 + r with |r| <= 0.7855. The leading 99 bits of pi / 2 are split into three parts whose products with
-   k are exact, so the error of r is two roundings, 1.6 u. The series omits terms from r^18 / 18! and r^19 / 19!, less
-   than 0.02 u, and has a rounding error below 1.5 u. */
+   k are exact, so the error of r is two roundings, 1.6 u. The series omits the terms from r^18 / 18! and r^19 / 19! on,
+   which are less than 0.02 u, and its rounding error is below 1.5 u. */
 APPROXSVM_PROGRAM double approxsvm_cos(double t) {
     static const double series[2][9] = {
         {1.0 / 20922789888000.0, -1.0 / 87178291200.0, 1.0 / 479001600.0, -1.0 / 3628800.0, 1.0 / 40320.0, -1.0 / 720.0,
@@ -105,7 +107,7 @@ APPROXSVM_PROGRAM double approxsvm_cos(double t) {
          -1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0, 1.0}};
     const double shifted = t * 0.6366197723675814 + 0x1.8p52, k = shifted - 0x1.8p52;
     const double r = ((t - k * 0x1.921fb544p0) - k * 0x1.0b4611a6p-34) - k * 0x1.3198a2ep-69, z = r * r;
-    /* cos, -sin, -cos, sin, in turn. */
+    /* The result is cos, -sin, -cos or sin of r for k mod 4 = 0, 1, 2, 3. */
     const int turn = (int)(approxsvm_bits_of_double(shifted) & 3), is_odd = turn & 1;
     const double* const c = series[is_odd];
     double sum = c[0];

@@ -3,7 +3,7 @@
 #define APPROXSVM_PROGRAM_POLYNOMIAL_H
 #include "bits.h"
 
-/* t^p, in p - 1 roundings. */
+/* t^p, computed with p - 1 roundings. */
 APPROXSVM_PROGRAM double approxsvm_powered(double t, int power) {
     double product = t;
     int k;

@@ -3,32 +3,33 @@
        approxsvm_KIND(outputs, values, probabilities, room)
        approxsvm_KIND_ends(outputs, values, bounds, lowest, highest, room)
 
-   give the probabilities, and intervals that contain the probabilities of the exact values (scores.h says in which
-   sense).
-   `room` is scratch space for APPROXSVM_SCRATCH_KIND numbers.
+   compute the probabilities, and intervals that contain the probabilities of the exact values (in the sense of
+   scores.h).
+   The array `room` is scratch space for APPROXSVM_SCRATCH_KIND numbers.
 
    All functions but one are monotone in each value or score, so the ends of the intervals of values or scores map to
-   the ends of the probabilities' intervals; these are widened by more than their rounding. The core replaces exp by the
-   C library's, so that probabilities are LIBSVM's and scikit-learn's bit for bit; operations keep their order. */
+   the ends of the probabilities' intervals; these intervals are widened by more than their rounding. The core uses the
+   exp of the C library, and the order of operations of LIBSVM and scikit-learn, so that probabilities equal theirs bit
+   for bit. */
 #ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
 #define APPROXSVM_PROGRAM_PROBABILITIES_H
 #include "functions.h"
 #include "scores.h"
-#ifndef APPROXSVM_EXP /* within 4 u, or within 2^-1020 */
+#ifndef APPROXSVM_EXP /* exp(x) within 4 u, or within 2^-1020 */
 #define APPROXSVM_EXP approxsvm_exp
 #endif
-#ifndef APPROXSVM_COUNT /* of knots, from the numbers of a calibrator */
+#ifndef APPROXSVM_COUNT /* number of knots, from the numbers of a calibrator */
 #define APPROXSVM_COUNT (int)
 #endif
 
-/* 1 / (1 + exp(x)), in a form that neither overflows nor loses small probabilities. */
+/* 1 / (1 + exp(x)), by a formula that neither overflows nor loses small probabilities. */
 APPROXSVM_ANSWER double approxsvm_sigmoid(double x) {
     const double e = APPROXSVM_EXP(x < 0.0 ? x : -x);
     return x >= 0.0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
 }
 
-/* The interval of 1 / (1 + exp(slope f + intercept)). Both terms may be large and cancel; then their rounding matters,
-   and it depends on whether the compiler fuses them. */
+/* The interval of 1 / (1 + exp(slope f + intercept)). Slope f and intercept may be large and cancel. Then the rounding
+   of slope f matters, which depends on whether the compiler fuses the product with the sum. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f, double slope, double intercept) {
     const double below = slope * (slope < 0.0 ? f.highest : f.lowest);
     const double above = slope * (slope < 0.0 ? f.lowest : f.highest);
@@ -37,15 +38,15 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f,
         !APPROXSVM_CHECKS || approxsvm_is_finite(low) ? low - 0x1p-51 * (approxsvm_abs(below) + size) : low;
     const double most =
         !APPROXSVM_CHECKS || approxsvm_is_finite(high) ? high + 0x1p-51 * (approxsvm_abs(above) + size) : high;
-    const int is_known = least <= most; /* not infinity times 0 */
+    const int is_known = least <= most; /* infinity times 0 makes this false */
     approxsvm_interval p;
     p.lowest = is_known ? approxsvm_sigmoid(most) : 0.0;
     p.highest = is_known ? approxsvm_sigmoid(least) : 1.0;
     return p;
 }
 
-/* Widens intervals by the rounding of their ends and of the probabilities: in sums over all classes (share_ends),
-   otherwise by a few units in the last place of numbers of at most 1. */
+/* Widens intervals by the rounding of their ends and of the probabilities. This is the rounding of sums over all
+   classes (share_ends), or a few units in the last place of numbers of at most 1. */
 APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, double* highest) {
     const double slack = (16.0 + 4.0 * (double)n) * 0x1p-53 + extra;
     int c;
@@ -55,7 +56,7 @@ APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, doubl
     }
 }
 
-/* Fills the intervals of two classes from the interval of one of them. */
+/* Fills the intervals of two classes from the interval of one class. */
 APPROXSVM_ANSWER void approxsvm_two_ends(approxsvm_interval p, int of_class, double extra, double* lowest,
                                          double* highest) {
     lowest[of_class] = p.lowest;
@@ -65,7 +66,7 @@ APPROXSVM_ANSWER void approxsvm_two_ends(approxsvm_interval p, int of_class, dou
     approxsvm_widen(2, extra, lowest, highest);
 }
 
-/* Intervals without information: widen limits them to 0 and 1. */
+/* Stores intervals without information; approxsvm_widen limits such intervals to 0 and 1. */
 APPROXSVM_ANSWER void approxsvm_unknown_ends(int n, double* lowest, double* highest) {
     int c;
     for (c = 0; c < n; ++c) {
@@ -76,12 +77,13 @@ APPROXSVM_ANSWER void approxsvm_unknown_ends(int n, double* lowest, double* high
 }
 
 /* Intervals of x_c / sum(x) over all x between lo and hi, which are at least 0; [0, 1] if the sum may be 0. `lo` and
-   `hi` are widened for their relative rounding and for the underflow of exp, after which no `hi` is 0.
+   `hi` are widened for their relative rounding and for the underflow of exp, so that no `hi` is 0 afterwards.
 
-   x_c / (x_c + others) rises with x_c and falls with the others. The others are added up from both sides, because a
-   difference from the sum of all may cancel. Each number goes through n - 1 additions of numbers that are not negative,
-   and one division: the relative error of an end is at most n u, and so is that of the probabilities themselves, in
-   whatever order they are added up. Both are below the 4 n u of widen, because no probability exceeds 1. */
+   With the sum `others` of the other numbers, x_c / (x_c + others) is increasing in x_c and decreasing in `others`. The
+   others are added up from both sides, because digits could cancel if x_c were subtracted from the sum of all numbers.
+   Each number goes through n - 1 additions of numbers that are not negative, and one division: the relative errors of
+   an end and of a probability are at most n u, in whatever order the numbers are added up. Both errors are below the 4
+   n u of widen, because no probability exceeds 1. */
 APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double* lowest, double* highest) {
     const double wider = 0x1p-50, tiny = 0x1p-1020;
     double sum_lo = 0.0, sum_hi = 0.0;
@@ -90,7 +92,7 @@ APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double
         const double low = lo[c] * (1.0 - wider) - tiny;
         lo[c] = low > 0.0 ? low : 0.0;
         hi[c] = hi[c] * (1.0 + wider) + tiny;
-        lowest[c] = sum_hi; /* over the classes after c */
+        lowest[c] = sum_hi; /* sum over the classes after c */
         highest[c] = sum_lo;
         sum_lo += lo[c];
         sum_hi += hi[c];
@@ -106,11 +108,12 @@ APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double
 }
 
 /* --- pairwise_sigmoid: LIBSVM's probabilities. Two classes are coupled only if `positive` is set: scikit-learn's copy
-   of LIBSVM couples them, and stops up to APPROXSVM_COUPLING_TOLERANCE from the sigmoid. */
+   of LIBSVM couples two classes, and its result may differ from the sigmoid by up to APPROXSVM_COUPLING_TOLERANCE. */
 #define APPROXSVM_SCRATCH_pairwise_sigmoid(n) ((n) * ((n) + 1))
 
-/* LIBSVM's constants: no pairwise probability is closer to 0 or 1; coupling ends if the classes differ by less than a
-   share of the tolerance, or after a number of sweeps that is at least the number of classes. */
+/* LIBSVM's constants: pairwise probabilities are clipped to this distance from 0 and 1; coupling ends if the classes
+   differ by less than the tolerance divided by n, or after this number of sweeps, which is raised to the number of
+   classes. */
 #define APPROXSVM_LEAST_PAIR 1e-7
 #define APPROXSVM_COUPLING_TOLERANCE 0.005
 #define APPROXSVM_COUPLING_SWEEPS 100
@@ -137,7 +140,7 @@ APPROXSVM_ANSWER void approxsvm_make_coupling_matrix(int n, double* q) {
     }
 }
 
-/* Computes qp = Q p and p Q p, and returns whether p is close enough to a fixed point. */
+/* Computes qp = Q p and p Q p; returns whether p is close enough to a fixed point. */
 APPROXSVM_ANSWER int approxsvm_is_coupled(int n, const double* q, const double* p, double* qp, double* pqp) {
     double product = 0.0, largest = 0.0;
     int t, j;
@@ -193,15 +196,15 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid(const approxsvm_outputs* o, con
     if (n > 2) {
         approxsvm_couple(n, room, room + n * n, p);
     } else if (APPROXSVM_IS_POSITIVE(o)) {
-        approxsvm_couple(2, room, room + 4, p); /* compilers unroll its loops */
+        approxsvm_couple(2, room, room + 4, p); /* compilers unroll loops over two classes */
     } else {
         p[0] = room[1];
         p[1] = room[2];
     }
 }
 
-/* The coupling of three or more classes stops after a number of sweeps that the smallest change can change, so the
-   intervals are [0, 1]. */
+/* With three or more classes, the smallest change of a value can change the number of coupling sweeps, so the intervals
+   are [0, 1]. */
 APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid_ends(const approxsvm_outputs* o, const double* values,
                                                       const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
                                                       double* room) {
@@ -217,12 +220,13 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid_ends(const approxsvm_outputs* o
     approxsvm_two_ends(p, 0, APPROXSVM_IS_POSITIVE(o) ? APPROXSVM_COUPLING_TOLERANCE : 0.0, lowest, highest);
 }
 
-/* --- one_vs_rest_calibration: a calibrator for each of several classes, normalized, or one for the class `positive` of
-   two. Its numbers are the number of knots, all knots and all heights, or, without knots, slope and intercept of a
-   sigmoid. */
+/* --- one_vs_rest_calibration: one calibrator for each of several classes, with normalized results, or one calibrator
+   for the class `positive` of two. A calibrator's numbers are the number of knots, all knots and all heights, or,
+   without knots, slope and intercept of a sigmoid. */
 #define APPROXSVM_SCRATCH_one_vs_rest_calibration(n) (5 * (n))
 
-/* numpy.interp's formula: constant outside the knots, exact at knots, and interpolated from the left between them. */
+/* Interpolates by numpy.interp's formula: constant outside the knots, exact at knots, and interpolated from the left
+   knot between knots. */
 APPROXSVM_ANSWER double approxsvm_interpolate(int n, const double* knots, const double* heights, double x) {
     int left = 0, right = n; /* knots[left] <= x < knots[right] */
     double slope;
@@ -257,14 +261,15 @@ APPROXSVM_PROGRAM const double* approxsvm_next_calibrator(const double* calibrat
     return calibrator + 1 + (n == 0 ? 2 : 2 * n);
 }
 
-/* scikit-learn's guard: isotonic probabilities may exceed 1 by rounding. */
+/* scikit-learn's limit for the excess over 1 of isotonic probabilities, which is due to rounding. */
 #define APPROXSVM_MAX_EXCESS 1e-5
 
 APPROXSVM_PROGRAM double approxsvm_without_excess(double p) {
     return p > 1.0 && p <= 1.0 + APPROXSVM_MAX_EXCESS ? 1.0 : p;
 }
 
-/* Probabilities of several classes that are all 0 are equal if `positive` is set, otherwise they stay 0. */
+/* If the probabilities of all of several classes are 0, they become equal if `positive` is set, and otherwise remain
+   0. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration(const approxsvm_outputs* o, const double* values, double* p,
                                                         double* room) {
     const int n = APPROXSVM_N_CLASSES(o), positive = APPROXSVM_IS_POSITIVE(o);
@@ -319,7 +324,7 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration_ends(const approxsvm_out
     approxsvm_share_ends(n, lo, hi, lowest, highest);
 }
 
-/* --- temperature_calibration: softmax(inverse_temperature * scores), where two classes have scores f and -f */
+/* --- temperature_calibration: softmax(inverse_temperature * scores), where two classes have the scores f and -f */
 #define APPROXSVM_SCRATCH_temperature_calibration(n) (5 * (n))
 
 APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs* o, const double* values, double* p,
@@ -328,7 +333,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs*
     const double beta = o->numbers[0];
     double best, largest, total = 0.0;
     int overflows, c;
-    if (n == 2) { /* the same in either orientation */
+    if (n == 2) { /* the same result for either order of the classes */
         p[0] = values[0];
         p[1] = -values[0];
     } else {
@@ -336,7 +341,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs*
     }
     best = p[approxsvm_first_largest(n, p)];
     largest = beta * best;
-    overflows = !approxsvm_is_finite(largest); /* then the largest is subtracted first */
+    overflows = !approxsvm_is_finite(largest); /* the largest score is subtracted first in this case */
     for (c = 0; c < n; ++c) {
         p[c] = APPROXSVM_EXP(overflows ? beta * (p[c] - best) : beta * p[c] - largest);
         total += p[c];
@@ -369,7 +374,8 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_out
         approxsvm_unknown_ends(n, lowest, highest);
         return;
     }
-    /* Products and differences have an error of a few roundings of the largest, here and in the probabilities. */
+    /* Products and differences have an error of a few roundings of the largest product, in this function and in the
+       probabilities. */
     for (c = 0; c < n; ++c) {
         lo[c] = APPROXSVM_EXP(lo[c] - top - 0x1p-50 * scale);
         hi[c] = APPROXSVM_EXP(hi[c] - top + 0x1p-50 * scale);
@@ -377,7 +383,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_out
     approxsvm_share_ends(n, lo, hi, lowest, highest);
 }
 
-/* --- members_mean: sums of an ensemble's probabilities times weights, divided by the total of the weights. */
+/* --- members_mean: weighted sums of the members' probabilities, divided by the total weight. */
 #define APPROXSVM_SCRATCH_members_mean(n) 1
 
 APPROXSVM_ANSWER void approxsvm_members_mean(const approxsvm_outputs* o, const double* values, double* p,
@@ -402,7 +408,7 @@ APPROXSVM_ANSWER void approxsvm_members_mean_ends(const approxsvm_outputs* o, co
 }
 
 /* --- density_marks: LIBSVM's probability that a row is an inlier of a one-class model, from the bin of its value among
-   ten ascending marks. At exactly the last mark, and for NaN, LIBSVM returns 0. */
+   ten ascending marks. LIBSVM returns 0 at exactly the last mark and for NaN. */
 #define APPROXSVM_SCRATCH_density_marks(n) 1
 #define APPROXSVM_N_MARKS 10
 
@@ -432,7 +438,7 @@ APPROXSVM_ANSWER void approxsvm_density_marks_ends(const approxsvm_outputs* o, c
     (void)room;
     p.lowest = approxsvm_inlier(f.lowest, o->numbers);
     p.highest = approxsvm_inlier(f.highest, o->numbers);
-    if (f.lowest <= last && last <= f.highest) { /* a rising step function elsewhere */
+    if (f.lowest <= last && last <= f.highest) { /* a non-decreasing step function elsewhere */
         p.lowest = 0.0;
         p.highest = p.highest > 0.9 ? p.highest : 0.9;
     }

@@ -1,9 +1,9 @@
 /* Scores of classes, intervals for the scores of exact values, and labels by the largest score.
 
    Values belong to pairs of classes (votes.h) or to each class. A bound limits the distance of a value from the exact
-   one; bounds that are infinite, NaN or negative carry no information, nor do values that are not finite. Intervals
-   contain the results of these functions for the exact values, in this arithmetic and over the real numbers:
-   their own rounding is part of every interval. */
+   value. Bounds that are infinite, NaN or negative carry no information; neither do values that are not finite.
+   Intervals contain the results of these functions for the exact values, in this arithmetic and over the real numbers:
+   the rounding of these functions is part of every interval. */
 #ifndef APPROXSVM_PROGRAM_SCORES_H
 #define APPROXSVM_PROGRAM_SCORES_H
 #include "votes.h"
@@ -14,13 +14,13 @@ typedef struct {
 
 /* Parameters of scores and probabilities. */
 typedef struct {
-    int n_classes;         /* at least 2: inliers and outliers are two classes */
-    int is_each;           /* whether each of several classes has a value, rather than each pair */
-    int positive;          /* a flag of the kind of probabilities */
-    int of_values;         /* whether several classes are calibrated by values, rather than scores */
-    const double* numbers; /* of the kind of probabilities, as stored in artifacts (models/FORMAT.md) */
+    int n_classes;         /* number of classes, at least 2 (inlier and outlier) */
+    int is_each;           /* whether each of several classes has a value instead of each pair */
+    int positive;          /* a flag that depends on the kind of probabilities */
+    int of_values;         /* whether several classes are calibrated by values instead of scores */
+    const double* numbers; /* parameters of the kind of probabilities, as stored in artifacts (models/FORMAT.md) */
 } approxsvm_outputs;
-/* Headers whose models agree define these as numbers. */
+/* Exported headers define these macros as constants if all models have the same number. */
 #ifndef APPROXSVM_N_CLASSES
 #define APPROXSVM_N_CLASSES(o) ((o)->n_classes)
 #define APPROXSVM_IS_EACH(o) ((o)->is_each)
@@ -28,9 +28,9 @@ typedef struct {
 #define APPROXSVM_IS_OF_VALUES(o) ((o)->of_values)
 #endif
 
-/* The interval of the exact value. */
+/* The interval that contains the exact value. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_around(double value, double bound) {
-    const double reach = bound * (1.0 + 0x1p-52); /* not below the bound; each end is rounded once more */
+    const double reach = bound * (1.0 + 0x1p-52); /* at least the bound; each end is rounded once more */
     const int is_known = approxsvm_is_known(value, bound);
     approxsvm_interval x;
     x.lowest = is_known ? -approxsvm_next_above(reach - value) : -approxsvm_infinity();
@@ -38,7 +38,8 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_around(double value, double bound)
     return x;
 }
 
-/* Upper bound of the distance of a number from the farther end of its interval, after rounding of both. */
+/* An upper bound on the distance of a number from the farther end of its interval, after rounding of the number and the
+   end. */
 APPROXSVM_PROGRAM double approxsvm_farther_end(double number, double lowest, double highest) {
     const double above = highest - number, below = number - lowest;
     return (above > below ? above : below) * (1.0 + 0x1p-51);
@@ -50,8 +51,8 @@ APPROXSVM_PROGRAM double approxsvm_confidence(double sum, double limit) {
 }
 
 /* scikit-learn's one-vs-rest scores of one-vs-one values, votes + s / (3 (|s| + 1)) with the sum s of the values in
-   favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.h. Sums start at -0, not 0,
-   for the reason given there. */
+   favour of a class. A value of 0 votes for the first class of its pair, unlike in votes.h. Sums start at -0 instead of
+   0, for the reason given in votes.h. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_scores(int n, const double* values, double* scores, double* sums) {
     int i, j;
     for (i = 0; i < n; ++i) scores[i] = sums[i] = -0.0;
@@ -65,10 +66,10 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_scores(int n, const double* values, 
     for (i = 0; i < n; ++i) scores[i] += 0.0 + sums[i] / (3.0 * (approxsvm_abs(sums[i]) + 1.0));
 }
 
-/* Intervals of these scores. An undecided pair may vote either way, so a class with one has an interval about 1 wide.
-   If all its pairs are certain, the interval is at most 2/3 of the sum of their bounds wide, as the slope of
-   s / (3 (|s| + 1)) is at most 1/3. The error of sums is at most n roundings of the absolute sum; scores add a few
-   roundings of n. `room` is scratch space for 3 n numbers. */
+/* Intervals of the one-vs-rest scores. An undecided pair may vote either way, so a class with one undecided pair has an
+   interval about 1 wide. If all pairs of a class are certain, the interval is at most 2/3 of the sum of their bounds
+   wide, because the slope of s / (3 (|s| + 1)) is at most 1/3. The error of sums is at most n roundings of the sum of
+   absolute values; scores add a few roundings of n. `room` is scratch space for 3 n numbers. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_ends(int n, const double* values, const APPROXSVM_BOUND* bounds,
                                                  double* lowest, double* highest, double* room) {
     const double unit = (double)n * 0x1p-53;
@@ -101,7 +102,8 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_ends(int n, const double* values, co
     }
 }
 
-/* The score of each class: its own value, or its one-vs-rest score; `room` is scratch space for n numbers. */
+/* The score of each class, which is the class's value or its one-vs-rest score; `room` is scratch space for n
+   numbers. */
 APPROXSVM_ANSWER void approxsvm_scores(const approxsvm_outputs* o, const double* values, double* scores, double* room) {
     int c;
     (void)o;
@@ -112,7 +114,7 @@ APPROXSVM_ANSWER void approxsvm_scores(const approxsvm_outputs* o, const double*
     for (c = 0; c < APPROXSVM_N_CLASSES(o); ++c) scores[c] = values[c];
 }
 
-/* Their intervals; `room` is scratch space for 3 n numbers. */
+/* Intervals of the scores; `room` is scratch space for 3 n numbers. */
 APPROXSVM_ANSWER void approxsvm_score_ends(const approxsvm_outputs* o, const double* values,
                                            const APPROXSVM_BOUND* bounds, double* lowest, double* highest,
                                            double* room) {
@@ -129,8 +131,8 @@ APPROXSVM_ANSWER void approxsvm_score_ends(const approxsvm_outputs* o, const dou
     }
 }
 
-/* Whether the number of the winner exceeds all others, within their intervals. Equal scores go to the first class;
-   probabilities that are equal up to rounding are not certain. */
+/* Whether the winner's number exceeds all other numbers, for all numbers within their intervals. Equal scores go to the
+   first class; probabilities that are equal up to rounding are not certain. */
 APPROXSVM_ANSWER int approxsvm_is_largest(int n, int winner, const double* lowest, const double* highest,
                                           int ties_count) {
     const double least = lowest[winner];
@@ -141,8 +143,8 @@ APPROXSVM_ANSWER int approxsvm_is_largest(int n, int winner, const double* lowes
     return 1;
 }
 
-/* Label rules with a threshold: the class by a value or probability of the class threshold[1], which must reach
-   threshold[0], and whether it is certain. */
+/* Labels by a threshold: a row belongs to class threshold[1] if the value or probability of this class reaches
+   threshold[0]. Further functions tell whether the label is certain. */
 APPROXSVM_PROGRAM int approxsvm_label_of_threshold(const double* threshold) {
     return threshold[1] != 0.0;
 }
@@ -154,7 +156,7 @@ APPROXSVM_PROGRAM int approxsvm_class_by_threshold(double number, const double* 
 APPROXSVM_ANSWER int approxsvm_class_by_value(double value, const double* threshold) {
     return approxsvm_class_by_threshold(approxsvm_label_of_threshold(threshold) ? -value : value, threshold);
 }
-/* The difference is rounded once, and so is its product. */
+/* The difference and its product are each rounded once. */
 APPROXSVM_ANSWER int approxsvm_is_certain_by_value(double value, double bound, const double* threshold) {
     const double ahead = (approxsvm_label_of_threshold(threshold) ? -value : value) - threshold[0];
     return approxsvm_is_known(value, bound) && approxsvm_abs(ahead) * (1.0 - 0x1p-52) > bound;

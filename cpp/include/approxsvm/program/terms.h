@@ -1,6 +1,6 @@
 /* Terms of a sum f(z) = b + sum_i a_i g(t_i): powers, tanh or cosines of t_i = v_i . z + s_i.
 
-   The power p of a term is a number from 1 on, or 0 for tanh and cos. For |t| <= B, at most:
+   The power p of a term is at least 1, or 0 for tanh and cos. For |t| <= B, the absolute values are at most:
 
                  |g|    |g'|         |g''|
        t^p       B^p    p B^(p-1)    p (p-1) B^(p-2)
@@ -8,7 +8,7 @@
        cos t     1      1            1
 
    For rows of norm r, |t_i| <= B_i = alpha_i r + beta, with alpha_i >= ||v_i|| and beta >= |s_i|. Let q = max(p, 1).
-   Two sums bound everything: A1 = sum_i |a_i|, and the polynomial
+   Two sums suffice for all bounds: A1 = sum_i |a_i|, and the polynomial
 
        M(r) = sum_i |a_i| B_i^q = sum_k moments_k (reach r)^k beta^(q-k),
        moments_k = C(q, k) sum_i |a_i| (alpha_i / reach)^k,    reach >= alpha_i.
@@ -26,18 +26,19 @@ APPROXSVM_PROGRAM double approxsvm_term_limit(int power, int order, double reach
     return power > 0 && order > power ? 0.0 : limit;
 }
 
-/* q, the degree of M. */
+/* The degree q of M. */
 APPROXSVM_PROGRAM int approxsvm_moduli_degree(int power) {
     return power > 0 ? power : 1;
 }
 
-/* Adds a term to moments; share = alpha / reach. Binomial coefficients are left to approxsvm_end_moments(). */
+/* Adds a term to the moments, with share = alpha / reach. approxsvm_end_moments() multiplies by the binomial
+   coefficients. */
 APPROXSVM_PROGRAM void approxsvm_add_to_moments(double* moments, int power, double modulus, double share) {
     int k;
     for (k = 0; k <= approxsvm_moduli_degree(power); ++k, modulus *= share) moments[k] += modulus;
 }
 
-/* Completes the moments of n terms, rounded up. `a1` is A1. */
+/* Completes the moments of n terms and rounds them up. `a1` is A1. */
 APPROXSVM_PROGRAM void approxsvm_end_moments(double* moments, int power, double n, double a1) {
     const int last = approxsvm_moduli_degree(power);
     double binomial = 1.0;
@@ -62,8 +63,8 @@ APPROXSVM_PROGRAM double approxsvm_moduli_at(const double* moments, int power, i
 }
 
 /* The error of a sum with M = `moduli` if every t_i is off by at most of_arguments B_i, and every term, with its
-   coefficient and all sums that it goes through, by at most of_terms times the largest |g|. If p = 0, it is at most
-   (2 + of_terms) A1. */
+   coefficient and all sums that it goes through, by at most of_terms times the largest |g|. If p = 0, the error is at
+   most (2 + of_terms) A1. */
 APPROXSVM_PROGRAM double approxsvm_sum_error(int power, double of_arguments, double of_terms, double moduli,
                                              double a1) {
     return (power > 0 ? power * of_arguments + of_terms : of_arguments) * moduli + (power > 0 ? 0.0 : of_terms * a1);

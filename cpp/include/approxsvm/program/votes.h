@@ -1,20 +1,20 @@
-/* Labels by the votes of pairs of classes, and labels that are certain although values have errors.
+/* Labels by the votes of pairs of classes, and tests whether a label is certain although values have errors.
 
    Classes are positions in the model's list of labels. Values belong to the pairs (0, 1), (0, 2), ..., (1, 2), ...; a
-   positive value is a vote for the first class of its pair, any other value for the second. The class with the most
-   votes wins; ties go to the first, as in LIBSVM. Counts start at 1, not 0: compilers replace a loop that clears an
-   array by a call of memset. */
+   positive value is a vote for the first class of its pair, any other value is a vote for the second class. The class
+   with the most votes wins; the first class wins ties, as in LIBSVM. Counts start at 1 instead of 0, because compilers
+   would replace a loop that clears an array by a call of memset. */
 #ifndef APPROXSVM_PROGRAM_VOTES_H
 #define APPROXSVM_PROGRAM_VOTES_H
 #include "bits.h"
-#ifndef APPROXSVM_BOUND /* the type of bounds */
+#ifndef APPROXSVM_BOUND /* the number type of bounds */
 #define APPROXSVM_BOUND float
 #endif
-#ifndef APPROXSVM_CHECKS /* whether values may not be finite, and bounds be negative or NaN */
+#ifndef APPROXSVM_CHECKS /* whether values may be infinite or NaN, and bounds negative or NaN */
 #define APPROXSVM_CHECKS 0
 #endif
 
-/* Returns the class of a pair that certainly gets the vote of the exact value. */
+/* The class of a pair that certainly gets the vote of the exact value. */
 enum { approxsvm_unknown, approxsvm_first, approxsvm_second };
 
 /* Whether a value and its bound carry information: comparisons are false for NaN, and infinite values prove nothing. */
@@ -28,7 +28,7 @@ APPROXSVM_PROGRAM int approxsvm_outcome(double value, double bound) {
     return value <= -bound ? approxsvm_second : approxsvm_unknown;
 }
 
-/* The position of the first largest number. */
+/* The position of the largest number, of the first one if several are equal. */
 APPROXSVM_ANSWER int approxsvm_first_largest(int n, const double* x) {
     int best = 0, c;
     for (c = 1; c < n; ++c) best = x[c] > x[best] ? c : best;
@@ -40,7 +40,7 @@ APPROXSVM_ANSWER int approxsvm_most_votes(int n, const uint32_t* votes) {
     return best;
 }
 
-/* The winner by the values of pairs; `votes` is scratch space for n numbers. */
+/* The class that wins by the values of pairs; `votes` is scratch space for n numbers. */
 APPROXSVM_ANSWER int approxsvm_vote_winner(int n, const double* values, uint32_t* votes) {
     int i, j;
     for (i = 0; i < n; ++i) votes[i] = 1;
@@ -50,7 +50,7 @@ APPROXSVM_ANSWER int approxsvm_vote_winner(int n, const double* values, uint32_t
     return approxsvm_most_votes(n, votes);
 }
 
-/* Counts the outcome of the pair (i, j) in the certain votes of each class and its maximum number of votes. */
+/* Adds the outcome of the pair (i, j) to the number of certain votes and the maximum number of votes of each class. */
 APPROXSVM_PROGRAM void approxsvm_tally_pair(int outcome, int i, int j, uint32_t* certain, uint32_t* possible) {
     certain[i] += outcome == approxsvm_first;
     certain[j] += outcome == approxsvm_second;
@@ -58,10 +58,11 @@ APPROXSVM_PROGRAM void approxsvm_tally_pair(int outcome, int i, int j, uint32_t*
     possible[j] += outcome != approxsvm_first;
 }
 
-/* The class that wins for every outcome of the unknown pairs, or -1. The worst case is exact: the winner loses all its
-   unknown pairs while another class wins all of its own, and the pair of both can be one of them. */
+/* The class that wins for every outcome of the unknown pairs, or -1. The worst case can occur: the winner loses all its
+   unknown pairs, and another class wins all its unknown pairs; the pair of these two classes can be one of the unknown
+   pairs. */
 APPROXSVM_ANSWER int approxsvm_certain_winner(int n, const uint32_t* certain, const uint32_t* possible) {
-    const int winner = approxsvm_most_votes(n, certain); /* no other class can precede all */
+    const int winner = approxsvm_most_votes(n, certain); /* only this class can win in all cases */
     int c;
     for (c = 0; c < n; ++c) {
         if (c != winner && possible[c] + (c < winner) > certain[winner]) return -1;
@@ -69,7 +70,8 @@ APPROXSVM_ANSWER int approxsvm_certain_winner(int n, const uint32_t* certain, co
     return winner;
 }
 
-/* The class that wins for all values within their bounds, or -1; `counts` is scratch space for 2 n numbers. */
+/* The class that wins for all values within their bounds, or -1 if there is none; `counts` is scratch space for 2 n
+   numbers. */
 APPROXSVM_ANSWER int approxsvm_certain_vote(int n, const double* values, const APPROXSVM_BOUND* bounds,
                                             uint32_t* counts) {
     int i, j;

@@ -1,5 +1,5 @@
-// Integer kernels: counts of differing bits, sums of lookups by bytes, and kernel values by the digits of a distance.
-// With simd.hpp and pairs.hpp this is the only code that depends on a compiler or a CPU.
+// Integer kernels: counts of differing bits, sums of byte-wise table lookups, and kernel values from the digits of a
+// distance. Only this file, simd.hpp and pairs.hpp depend on a compiler or a CPU.
 #ifndef APPROXSVM_SIMD_BITS_HPP
 #define APPROXSVM_SIMD_BITS_HPP
 
@@ -13,14 +13,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The lowest bit of each of eight bytes; bit 0 is that of the first byte.
+// Returns the lowest bits of eight bytes; bit 0 is from the first byte.
 APPROXSVM_INLINE std::uint32_t lowest_bits(const std::uint8_t* bytes) {
     std::uint64_t all = 0;
     for (int i = 0; i < 8; ++i) all |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
     return static_cast<std::uint32_t>((all & 0x0101010101010101u) * 0x0102040810204080u >> 56);
 }
 
-// Sixteen bytes, if a target has no wider registers of them.
+// Sixteen bytes, for targets without wider registers of bytes.
 #if defined(APPROXSVM_NEON)
 #define APPROXSVM_BYTES16
 using u8x16 = uint8x16_t;
@@ -37,7 +37,7 @@ APPROXSVM_INLINE u8x16 add8(u8x16 a, u8x16 b) {
 APPROXSVM_INLINE u8x16 look_up(u8x16 table, u8x16 codes) {
     return vqtbl1q_u8(table, codes);
 }
-// Adds the number of bits in which a and b differ to sum, in four uint32.
+// Adds the number of bits in which a and b differ to `sum`, which holds four uint32.
 APPROXSVM_INLINE u8x16 add_differing(u8x16 sum, u8x16 a, u8x16 b) {
     return vreinterpretq_u8_u32(vpadalq_u16(vreinterpretq_u32_u8(sum), vpaddlq_u8(vcntq_u8(veorq_u8(a, b)))));
 }
@@ -64,8 +64,8 @@ APPROXSVM_INLINE u8x16 add_differing(u8x16 sum, u8x16 a, u8x16 b) {
 
 // --- differing bits
 
-// count[64 k + i] = the number of bits in which row differs from the vector in lane i of panel k, (n_planes, 64) uint32
-// at panels + 256 n_planes k.
+// Sets count[64 k + i] to the number of bits in which the row differs from the vector in lane i of panel k. Panel k,
+// (n_planes, 64) uint32, is at panels + 256 n_planes k.
 #if defined(APPROXSVM_AVX512)
 
 #if defined(__AVX512VPOPCNTDQ__)
@@ -74,10 +74,10 @@ APPROXSVM_INLINE bool counts_bits() {
     return true;
 }
 #elif defined(__GNUC__) && !defined(_WIN32)
-// Not all CPUs of this target can count bits in registers; preparing a model checks for it.
+// Not all CPUs of this target can count bits in registers; the preparation of a model checks whether this CPU can.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
 inline bool counts_bits() {
-    return (cpuid_7(0, 2) >> 14 & 1u) != 0;  // AVX512_VPOPCNTDQ
+    return (cpuid_7(0, 2) >> 14 & 1u) != 0;  // bit of AVX512_VPOPCNTDQ
 }
 #else
 APPROXSVM_INLINE bool counts_bits() {
@@ -109,7 +109,7 @@ inline void differing_bits(const unsigned char*, std::size_t, std::size_t, const
 #else
 
 #if defined(APPROXSVM_AVX2)
-APPROXSVM_INLINE bool counts_bits() {  // lookups are faster
+APPROXSVM_INLINE bool counts_bits() {  // lookups are faster on this target
     return false;
 }
 #else
@@ -160,16 +160,17 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
 
 #endif
 
-// --- lookups by bytes
+// --- byte-wise lookups
 
-// sum[64 k + i] = the sum of tables[p][code p of the vector in lane i of panel k] over n_parts, below 65,536; panels
-// are (n_parts, 64) bytes. run_ends ascends to n_parts: the sum over the parts between two of them is at most 255.
+// Sets sum[64 k + i] to the sum over p < n_parts of tables[p][code p of the vector in lane i of panel k], which is
+// below 65,536; panels are (n_parts, 64) bytes. The numbers run_ends are ascending up to n_parts; a sum over the parts
+// between two of these numbers is at most 255.
 #if defined(APPROXSVM_AVX512)
 inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
                            const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
     const __m512i low_bytes = _mm512_set1_epi16(0xFF);
     for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
-        __m512i even = _mm512_setzero_si512(), odd = even;  // bytes of each kind, in 16 bits
+        __m512i even = _mm512_setzero_si512(), odd = even;  // sums of even and odd bytes, in 16 bits
         for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
             __m512i bytes = _mm512_setzero_si512();
             for (; p < run_ends[r]; ++p, panels += 64) {
@@ -180,7 +181,7 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
             even = _mm512_add_epi16(even, _mm512_and_si512(bytes, low_bytes));
             odd = _mm512_add_epi16(odd, _mm512_srli_epi16(bytes, 8));
         }
-        // The first eight of each 16 lanes, and the others.
+        // The first eight of each 16 lanes, and the other eight.
         const __m512i first = _mm512_unpacklo_epi16(even, odd), second = _mm512_unpackhi_epi16(even, odd);
         const auto store_quarter = [&](__m128i low, __m128i high, int k) {
             _mm512_storeu_si512(sum + 16 * k, _mm512_cvtepu16_epi32(_mm256_set_m128i(high, low)));
@@ -250,7 +251,7 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
 }
 #endif
 
-// Cost of a plane, a part of codes and the rest for each vector, in multiply-adds of float32, measured on Zen 5.
+// Cost per vector of a plane, of a part of codes, and of all other work, in float32 multiply-adds, measured on Zen 5.
 struct BitsWork {
     double plane, part, rest;
 };
@@ -262,7 +263,7 @@ constexpr BitsWork bits_work = {4.0, 3.0, 8.0};
 
 // --- a function of an integer by its digits: the product of a table entry for each digit
 
-// Number of digits, to base digit_values; a single one if registers cannot hold tables.
+// Number of digits to base digit_values; a single digit if registers cannot hold tables.
 #if defined(APPROXSVM_AVX512)
 
 constexpr int digit_bits = 5, fewest_digits = 2, most_digits = 3;
@@ -336,7 +337,7 @@ constexpr std::size_t digits_of(std::size_t most) {
     return n;
 }
 
-// take(Number<n>), fewest_digits <= n <= most_digits.
+// Calls take(Number<n>) for the number n of digits, fewest_digits <= n <= most_digits.
 template <int Digits = fewest_digits, class Take>
 APPROXSVM_INLINE auto with_digits(std::size_t n, const Take& take) {
     if constexpr (Digits < most_digits) {

@@ -1,4 +1,4 @@
-// Brings rows into the form of the block microkernel: shifted by the center, scaled, one row per SIMD lane.
+// Converts rows to the layout of the block microkernel: shifted by the center and scaled, with one row per SIMD lane.
 #ifndef APPROXSVM_SIMD_BLOCK_HPP
 #define APPROXSVM_SIMD_BLOCK_HPP
 
@@ -12,7 +12,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns one coordinate: u = input_scale (z - center). float64 rows round once, float32 rows in the difference.
+// Returns one coordinate: u = input_scale (z - center). The result is rounded once, for float32 rows in the difference.
 APPROXSVM_INLINE float shifted(double z, float center, double scale) {
     return static_cast<float>((z - static_cast<double>(center)) * scale);
 }
@@ -50,7 +50,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
         for (; first + width <= n_features; first += width) {
             load_square(center, scale, rows, n_rows, first, block, block_stride);
         }
-        // The remainder overlaps loaded columns, and writes the same numbers again.
+        // The last square overlaps columns that have been loaded, and writes the same numbers again.
         if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
         return;
     }
@@ -84,13 +84,13 @@ inline void load_row(std::size_t n_features, const float* center, double scale, 
     }
 }
 
-// Flags are as wide as the numbers, so that compilers vectorize the comparison.
+// Checks that numbers are finite. Flags are as wide as the numbers, so that compilers vectorize the comparison.
 template <class Real>
 inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_t n_features) {
     using Note = std::conditional_t<sizeof(Real) == sizeof(float), std::uint32_t, std::uint64_t>;
     constexpr Real largest = sizeof(Real) == sizeof(float) ? static_cast<Real>(largest_float) : Real(largest_double);
     Note found = 0;
-    if (column_stride == 1) {  // a loop that vectorizes
+    if (column_stride == 1) {  // a loop that compilers vectorize
         for (std::size_t j = 0; j < n_features; ++j) found |= std::fabs(row[j]) <= largest ? Note{0} : Note{1};
         return found == 0;
     }

@@ -1,4 +1,4 @@
-// Sums with their rounding errors.
+// Sums and products with their rounding errors.
 #ifndef APPROXSVM_SIMD_COMPENSATED_HPP
 #define APPROXSVM_SIMD_COMPENSATED_HPP
 
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// a b rounded, even if the compiler contracts expressions, for code that computes the rounding error.
+// Returns a b rounded, even if the compiler contracts expressions, for code that computes the rounding error.
 APPROXSVM_INLINE double rounded_product(double a, double b) {
     return std::fma(a, b, 0.0);
 }

@@ -1,5 +1,5 @@
-// cos(2 pi t), a register of float32 or float64 at a time. Angles are in turns, so that the range reduction is a
-// subtraction without rounding.
+// Computes cos(2 pi t) for a register of float32 or float64 numbers at a time. Angles are in turns, so that the range
+// reduction is a subtraction without rounding.
 #ifndef APPROXSVM_SIMD_COSINE_HPP
 #define APPROXSVM_SIMD_COSINE_HPP
 
@@ -8,10 +8,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Maximum numbers of turns: beyond them, adding `shift` would not round to an integer.
+// Maximum numbers of turns; for larger numbers, adding `shift` would not round to an integer.
 constexpr double max_turns32 = 0x1p21, max_turns64 = 0x1p50;
 
-// |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.
+// Bound on |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.
 constexpr double cosine_error_units = 8.0;
 
 // The common code of float32 and float64, given P. With n the integer next to t, |r| = |t - n| <= 1/2 is exact, because
@@ -40,7 +40,7 @@ APPROXSVM_INLINE void cosine_of_turns(Register (&t)[N], Real shift_, const Real 
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) t[i] = mul(t[i], sum[i]);
 }
 
-// Works in place. Beyond max_turns, and for numbers that are not finite, the results are undefined.
+// Computes cosines in place. Results are undefined beyond max_turns and for numbers that are not finite.
 template <int N>
 APPROXSVM_INLINE void cosine_of_turns(f32v (&t)[N]) {
     constexpr float p[] = {0x1.921fb4p+2f, -0x1.4abbb6p+5f, 0x1.46676ep+6f, -0x1.3232fap+6f, 0x1.3c4b30p+5f};

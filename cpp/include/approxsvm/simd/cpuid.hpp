@@ -1,6 +1,6 @@
-// Instructions that the CPU has but its target does not require. This file reads cpuid itself: zig's tables of
-// __builtin_cpu_supports are empty, and clang 18 does not know "avxvnni". The operating system saves the registers, as
-// it does the target's.
+// Tests for instructions that the CPU has but the target does not require. This code reads cpuid itself, because zig's
+// tables of __builtin_cpu_supports are empty, and clang 18 does not know "avxvnni". The operating system saves the
+// registers that these instructions use, because the target uses the same registers.
 #ifndef APPROXSVM_SIMD_CPUID_HPP
 #define APPROXSVM_SIMD_CPUID_HPP
 
@@ -14,7 +14,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_VERSION_NAMESPACE {
 
-// Register 0 to 3 (eax, ebx, ecx, edx) of a subleaf of leaf 7; 0 if there is no such subleaf.
+// Returns register 0 to 3 (eax, ebx, ecx, edx) of a subleaf of leaf 7; 0 if the subleaf does not exist.
 inline unsigned cpuid_7(unsigned subleaf, int number) {
     unsigned registers[4] = {};
     for (const unsigned asked : {0u, subleaf}) {

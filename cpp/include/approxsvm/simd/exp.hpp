@@ -1,4 +1,4 @@
-// exp(x) for x <= 0, a register of float32 or float64 at a time.
+// Computes exp(x) for x <= 0, for a register of float32 or float64 numbers at a time.
 #ifndef APPROXSVM_SIMD_EXP_HPP
 #define APPROXSVM_SIMD_EXP_HPP
 
@@ -10,22 +10,21 @@ inline namespace APPROXSVM_TARGET {
 // The work of one exp, in multiply-adds (predict/row_work.hpp).
 constexpr double work_of_exp = 12.0;
 
-// Below this argument exp(x) is within a factor two of the smallest normal float32.
+// At this argument, exp(x) is within a factor of two of the smallest normal float32.
 constexpr float exp_min_argument = -87.33f;
 
-// exp(x) within 1.5 ULP (relative error below 2^-23) for exp_min_argument <= x <= 0; smaller x and NaN give
+// Computes exp(x) within 1.5 ULP (relative error below 2^-23) for exp_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp_min_argument). Arguments are clamped first, so that the range reduction cannot overflow.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that n times it
-// is exact, with or without fused multiply-add), exp(r) = 1 + (r + r^2 P(r)), P of degree 4 by weighted
-// minimax; the relative error of the polynomial is 3.1e-9. cpp/tests/test_simd.cpp walks through every
-// float32 of the range.
+// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that n times it is exact,
+// with or without fused multiply-add), exp(r) = 1 + (r + r^2 P(r)), P of degree 4 by weighted minimax; the relative
+// error of the polynomial is 3.1e-9. cpp/tests/test_simd.cpp walks through every float32 of the range.
 //
-// N registers advance together, step by step, as the dependent operations of a single register would leave the
-// multiply-add units mostly idle.
+// N registers are processed together, step by step, because the dependent operations on a single register would leave
+// the multiply-add units mostly idle.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f32v (&x)[N]) {
-    const f32v shift = set1(12582912.0f);  // 1.5 * 2^23: adding it rounds to the nearest integer
+    const f32v shift = set1(12582912.0f);  // adding 1.5 * 2^23 rounds to the nearest integer
     f32v shifted[N], n[N], p[N];
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) x[i] = max_or(x[i], set1(exp_min_argument));
     APPROXSVM_UNROLL for (int i = 0; i < N; ++i) shifted[i] = fmadd(x[i], set1(1.44269504f), shift);
@@ -45,15 +44,15 @@ APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
     return one[0];
 }
 
-// The last round argument for which exp in float64 is above the smallest normal number.
+// The smallest integer for which exp in float64 is above the smallest normal number.
 constexpr double exp64_min_argument = -708.0;
 
-// exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give
+// Computes exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp64_min_argument).
 //
-// As above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of degree 9 by
-// minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. The rest is rounding:
-// half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
+// The derivation is as above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of
+// degree 9 by minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. The rest
+// of the error is rounding: half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
 // cpp/tests/test_simd.cpp compares with expl.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f64v (&x)[N]) {

@@ -1,4 +1,4 @@
-// Sums of squares and products, and their rounding.
+// Sums of squares and of products, and the rounding of such sums.
 #ifndef APPROXSVM_SIMD_NORMS_HPP
 #define APPROXSVM_SIMD_NORMS_HPP
 
@@ -13,13 +13,13 @@ inline namespace APPROXSVM_TARGET {
 constexpr double unit32 = 0x1p-24, unit64 = 0x1p-53;  // unit roundoffs
 
 // Inner products are added up in chunks of this many features, which reduces the rounding error; chunks are shorter if
-// an inner product has few of them.
+// an inner product has only a few chunks.
 constexpr std::size_t chunk_features(std::size_t n_features) {
     return n_features <= 512 ? 16 : 32;
 }
 
-// The summation depth of an inner product of n_features terms, in roundings, with or without fused multiply-add, in
-// blocks, rows and sparse rows. The argument of exp then has an error of at most
+// The summation depth of an inner product of n_features terms, in roundings, with or without fused multiply-add, for
+// blocks, single rows and sparse rows. The argument of exp then has an error of at most
 // u (inner_product_depth + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
 // was computed with at most this depth.
 constexpr std::size_t inner_product_depth(std::size_t n_features) {
@@ -27,7 +27,8 @@ constexpr std::size_t inner_product_depth(std::size_t n_features) {
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
 }
 
-// term(0) + ... + term(n - 1) in eight lanes, which are added in pairs, in the same order on every target.
+// Returns term(0) + ... + term(n - 1), summed in eight lanes, which are then added in pairs, in the same order on every
+// target.
 template <class Term>
 APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     constexpr std::size_t width = 8;
@@ -48,7 +49,8 @@ constexpr std::size_t depth_in_lanes(std::size_t n) {
     return n / 8 + 5;
 }
 
-// Returns sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller depth than inner_product_depth(n_terms).
+// Returns sum_k x[k stride]^2 of n_terms terms, in float64, with a smaller summation depth than
+// inner_product_depth(n_terms).
 template <class Real>
 inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1) {
     const std::size_t chunk = chunk_features(n_terms);
@@ -69,9 +71,9 @@ inline double sq_norm(const Real* x, std::size_t n_terms, std::size_t stride = 1
     return total;
 }
 
-// Upper bound of the Euclidean norm of n numbers whose squares have the sum `sq_norm`, computed with a depth of at most
-// n + 4 additions. If squares overflow or lose digits, it is computed from the numbers, `stride` apart. Infinite for
-// NaN.
+// Returns an upper bound on the Euclidean norm of n numbers whose squares have the sum `sq_norm`, computed with a depth
+// of at most n + 4 additions. If squares overflow or lose digits, the bound is computed from the numbers, which are
+// `stride` apart. The bound is infinite for NaN.
 inline double norm_above(double sq_norm, const double* x, std::size_t n, std::size_t stride = 1) {
     const double widen = 1.0 + 2.0 * (static_cast<double>(n) + 8.0) * unit64;
     if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) return std::sqrt(sq_norm) * widen;
@@ -89,7 +91,7 @@ inline double norm_above(double sq_norm, const double* x, std::size_t n, std::si
         const double part = std::ldexp(x[j * stride], -exponent);
         scaled += part * part;
     }
-    // Add one denormal unit, as the result may be denormal. Underflow of squares is below the slack of widen.
+    // Add one denormal unit, because the result may be denormal. Underflow of squares is below the slack of widen.
     return std::ldexp(std::sqrt(scaled) * widen, exponent) + 0x1p-1074;
 }
 inline double norm_above(const double* x, std::size_t n, std::size_t stride = 1) {

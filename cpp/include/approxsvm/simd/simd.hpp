@@ -1,6 +1,7 @@
-// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp and pairs.hpp. One
-// target is chosen by the flags of the translation unit; the names below mean the same in each. `f32v` is a register of
-// `lanes` floats, `f64v` one of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
+// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp and pairs.hpp. The
+// flags of the translation unit select one target; the names below have the same meaning on every target. `f32v` is a
+// register of `lanes` floats, `f64v` is a register of `lanes64` = lanes / 2 doubles, and `f32x8` always holds eight
+// floats.
 //
 // All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
 // function for an old CPU by its AVX-512 version.
@@ -19,14 +20,15 @@
 #error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and its parts"
 #endif
 
-// Contraction, -ffp-contract=fast, does not affect the bounds. It turns a * b + c into one fused operation, without the
-// rounding of the product. The bounds of this library use the standard model of rounding: each result is the exact one
-// times 1 + d, |d| <= u. A fused operation satisfies it with d = 0 for its product, and every bound holds for all such
-// d. Code would break if it relied on two uses of one product being equal, as one may be fused and the other rounded.
-// No code here does: is_finite compares instead of subtracting, the error of narrowing is measured on differences times
-// a power of two, which are not rounded, the range reductions of exp have exact products, and products whose rounding
-// error is computed are rounded_product. The zoo tests this (tests/zoo/executors). The last bits of values may differ
-// between builds; only LIBSVM's exact probabilities (program/probabilities.h) need -ffp-contract=off.
+// Contraction, -ffp-contract=fast, does not affect the bounds. Contraction turns a * b + c into one fused operation,
+// without the rounding of the product. The bounds of this library use the standard model of rounding: each result is
+// the exact result times 1 + d, |d| <= u. A fused operation satisfies this model with d = 0 for its product, and every
+// bound holds for all such d. Code would be wrong if it assumed that two uses of a product are equal, because one use
+// may be fused and the other rounded. No code of the core assumes this: is_finite compares instead of subtracting, the
+// error of narrowing is measured on differences times a power of two, which are not rounded, the range reductions of
+// exp have exact products, and products whose rounding error is computed are rounded_product. The zoo tests builds with
+// contraction (tests/zoo/executors). The last bits of values may differ between builds; only LIBSVM's exact
+// probabilities (program/probabilities.h) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
 #define APPROXSVM_TARGET_WORD baseline
@@ -34,8 +36,7 @@
     defined(__FMA__)
 #define APPROXSVM_TARGET_WORD avx512
 #define APPROXSVM_AVX512 1
-#if defined(__GNUC__) && \
-    !defined(__clang__)  // GCC bug 105593: its own header trips this warning wherever it is inlined
+#if defined(__GNUC__) && !defined(__clang__)  // GCC bug 105593: GCC's header causes this warning wherever it is inlined
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
@@ -56,10 +57,10 @@
 #define APPROXSVM_TARGET_WORD baseline
 #endif
 
-// The namespace of the target, in this version.
+// The namespace of the target in this version.
 #define APPROXSVM_TARGET APPROXSVM_JOIN(APPROXSVM_JOIN(APPROXSVM_VERSION_NAMESPACE, _), APPROXSVM_TARGET_WORD)
 
-// A test counts the multiply-adds of a row with it (predict/row_work.hpp).
+// A test counts the multiply-adds of a row with this macro (predict/row_work.hpp).
 #if !defined(APPROXSVM_COUNT_WORK)
 #define APPROXSVM_COUNT_WORK(n) ((void)0)
 #endif
@@ -68,8 +69,8 @@
 #define APPROXSVM_INLINE inline __attribute__((always_inline))
 #define APPROXSVM_INLINE_LAMBDA __attribute__((always_inline))
 #define APPROXSVM_NOINLINE __attribute__((noinline))
-// Optimizes for size. A program's function that calls a cold one would also become cold, so functions that programs
-// call are not cold and never inlined.
+// Optimizes for size. A function that calls a cold function also becomes cold. Therefore, functions that programs call
+// are not cold and never inlined.
 #define APPROXSVM_COLD __attribute__((cold))
 #define APPROXSVM_UNROLL _Pragma("GCC unroll 16")
 #else
@@ -97,10 +98,10 @@ using f64v = __m512d;
 #define APPROXSVM_MM(name) _mm512_##name
 #else
 constexpr int lanes = 8;
-constexpr int tile_rows = 4;  // 4 x 3 accumulators of the 16 registers
+constexpr int tile_rows = 4;  // matrix rows per register tile: 4 x 3 accumulators of the 16 registers
 using f32v = __m256;
 using f64v = __m256d;
-#define APPROXSVM_MM(name) _mm256_##name  // operations that both have, with registers of different widths
+#define APPROXSVM_MM(name) _mm256_##name  // operations of AVX2 and AVX-512 with registers of different widths
 #endif
 constexpr int lanes64 = lanes / 2;
 using f32x8 = __m256;
@@ -129,11 +130,11 @@ APPROXSVM_INLINE f32v mul(f32v a, f32v b) {
 APPROXSVM_INLINE f32v fmadd(f32v a, f32v b, f32v c) {
     return APPROXSVM_MM(fmadd_ps)(a, b, c);
 }
-// x where x >= low; low where x < low or x is NaN.
+// Returns x where x >= low, and low where x < low or x is NaN.
 APPROXSVM_INLINE f32v max_or(f32v x, f32v low) {
     return APPROXSVM_MM(max_ps)(x, low);
 }
-// x where x <= high or x is NaN; high where x > high.
+// Returns x where x <= high or x is NaN, and high where x > high.
 APPROXSVM_INLINE f32v min_or_nan(f32v x, f32v high) {
     return APPROXSVM_MM(min_ps)(high, x);
 }
@@ -177,12 +178,12 @@ APPROXSVM_INLINE f32v with_low_byte(f32v x, std::uint32_t byte) {
     const __m512i kept = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(~0xFF));
     return _mm512_castsi512_ps(_mm512_or_si512(kept, _mm512_set1_epi32(static_cast<int>(byte))));
 }
-// 2^n, where `shifted` is n + 1.5 * 2^23 and -126 <= n <= 127.
+// Returns 2^n, where `shifted` is n + 1.5 * 2^23 and -126 <= n <= 127.
 APPROXSVM_INLINE f32v exp2_of_shifted(f32v shifted) {
     return _mm512_castsi512_ps(
         _mm512_add_epi32(_mm512_slli_epi32(_mm512_castps_si512(shifted), 23), _mm512_set1_epi32(0x3F800000)));
 }
-// (p[0 .. lanes) - center[0 .. lanes)) * scale, the difference in float64, rounded once to float32.
+// Returns (p[0 .. lanes) - center[0 .. lanes)) * scale, with the difference in float64, rounded once to float32.
 APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double scale) {
     const __m512d k = _mm512_set1_pd(scale);
     const __m512d low = _mm512_mul_pd(k, _mm512_sub_pd(_mm512_loadu_pd(p), _mm512_cvtps_pd(_mm256_loadu_ps(center))));
@@ -190,7 +191,7 @@ APPROXSVM_INLINE f32v load_shifted(const double* p, const float* center, double 
         _mm512_mul_pd(k, _mm512_sub_pd(_mm512_loadu_pd(p + 8), _mm512_cvtps_pd(_mm256_loadu_ps(center + 8))));
     return _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps(low)), _mm512_cvtpd_ps(high), 1);
 }
-// Rows become columns: r[i][j] <- r[j][i].
+// Transposes rows to columns: r[i][j] <- r[j][i].
 APPROXSVM_INLINE void transpose(f32v (&r)[16]) {
     __m512 t[16];
     APPROXSVM_UNROLL for (int i = 0; i < 8; ++i) {
@@ -217,12 +218,12 @@ APPROXSVM_INLINE void transpose(f32v (&r)[16]) {
     }
 }
 
-// 2^n, where `shifted` is n + 1.5 * 2^52 and -1022 <= n <= 1023.
+// Returns 2^n, where `shifted` is n + 1.5 * 2^52 and -1022 <= n <= 1023.
 APPROXSVM_INLINE f64v exp2_of_shifted(f64v shifted) {
     return _mm512_castsi512_pd(
         _mm512_add_epi64(_mm512_slli_epi64(_mm512_castpd_si512(shifted), 52), _mm512_set1_epi64(0x3FF0000000000000)));
 }
-// Lanes [0, lanes64) and [lanes64, lanes) as float64.
+// Return the lanes [0, lanes64) and [lanes64, lanes) as float64.
 APPROXSVM_INLINE f64v widen_low(f32v x) {
     return _mm512_cvtps_pd(_mm512_castps512_ps256(x));
 }
@@ -278,7 +279,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
 }
 #endif
 
-// Returns the sums of the lanes of r[0], r[1], ..., in the lanes of one register; log2(lanes) additions for each.
+// Returns the sums of the lanes of r[0], r[1], ..., in the lanes of one register; each sum takes log2(lanes) additions.
 APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
     APPROXSVM_UNROLL for (int n = 0; n < lanes / 2; ++n) {
         r[n] =
@@ -302,7 +303,7 @@ APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[lanes]) {
 #elif defined(APPROXSVM_NEON)
 
 constexpr int lanes = 4;
-constexpr int tile_rows = 8;  // 8 x 3 accumulators of the 32 registers
+constexpr int tile_rows = 8;  // matrix rows per register tile: 8 x 3 accumulators of the 32 registers
 using f32v = float32x4_t;
 
 APPROXSVM_INLINE f32v zero() {
@@ -404,7 +405,7 @@ APPROXSVM_INLINE f64v widen_high(f32v x) {
     return vcvt_high_f64_f32(x);
 }
 
-#else  // Portable: four lanes, as in SSE2 or any other 128-bit unit. No fused multiply-add.
+#else  // portable: four lanes, as in SSE2 or other 128-bit units, without fused multiply-add
 
 constexpr int lanes = 4;
 constexpr int lanes64 = 2;
@@ -607,7 +608,7 @@ APPROXSVM_INLINE f32v sums_of_registers(f32v (&r)[4]) {
 }
 #endif
 
-// Register types by their number type.
+// Register types by number type.
 template <class Real>
 struct RegisterOf;
 template <>
@@ -628,21 +629,23 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// The target of programs that choose no instruction set, where less code counts for more than some rows in a call.
+// The target of programs that choose no instruction set; for these programs, small code is more important than the
+// speed of calls with a few rows.
 #if defined(APPROXSVM_PORTABLE)
 constexpr bool is_portable = true;
 #else
 constexpr bool is_portable = false;
 #endif
 
-// How many registers of `width` lanes a block of n rows takes: as many as it needs, at most three. The portable target
-// never takes two: that is a third less code, and only blocks of more rows than one register has, up to two, cost more.
+// Number of registers of `width` lanes for a block of n rows: as many as needed, at most three. The portable target
+// never uses two registers, which saves a third of the code; only blocks whose rows would fit in two registers, but not
+// in one, cost more.
 constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
     return n > (is_portable ? width : 2 * width) ? 3 : n > width ? 2 : 1;
 }
 
-// Calls take(Number<Registers>) with as many registers of `width` lanes as n rows need; does nothing if the caller
-// never combines rows.
+// Calls take(Number<Registers>) with the number of registers of `width` lanes for n rows; does nothing if the caller
+// never evaluates rows together.
 template <bool are_together, class Take>
 APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const Take& take) {
     if constexpr (are_together) {
@@ -655,9 +658,9 @@ APPROXSVM_INLINE void with_registers_for(std::size_t n, std::size_t width, const
     }
 }
 
-// Not std::isfinite: an inline function of the standard library could be emitted with this target's instructions, and
-// the linker could then use it in the whole program. Not x - x either, which may differ from 0 if the compiler fuses a
-// product into the subtraction.
+// This function does not call std::isfinite, because an inline function of the standard library could be emitted with
+// this target's instructions, and the linker could then use that code in the whole program. The function does not
+// compute x - x either, which may differ from 0 if the compiler fuses a product into the subtraction.
 APPROXSVM_INLINE bool is_finite(float x) {
     return x >= -largest_float && x <= largest_float;
 }
@@ -665,17 +668,17 @@ APPROXSVM_INLINE bool is_finite(double x) {
     return x >= -largest_double && x <= largest_double;
 }
 
-// (p - center) * scale for float32 rows; only the difference is rounded, as scale is a power of two.
+// Returns (p - center) * scale for float32 rows; only the difference is rounded, because `scale` is a power of two.
 APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double scale) {
     return mul(sub(load(p), load(center)), set1(static_cast<float>(scale)));
 }
 
-// Eight lanes, one per row of a matrix panel, for a single input row.
+// Registers with eight lanes, one per row of a matrix panel, for a single input row.
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return _mm256_loadu_ps(p);
 }
-// Loads the first n numbers, 0 < n <= 8, and zeros; reads nothing after them.
+// Loads the first n numbers, 0 < n <= 8, and fills with zeros; reads nothing after these numbers.
 APPROXSVM_INLINE f32x8 load8(const float* p, std::size_t n) {
     alignas(32) static constexpr std::int32_t first[15] = {-1, -1, -1, -1, -1, -1, -1, -1};
     return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 - n)));

@@ -1,4 +1,4 @@
-// tanh(x), registers of float64 at a time.
+// Computes tanh(x) for some registers of float64 numbers at a time.
 #ifndef APPROXSVM_SIMD_TANH_HPP
 #define APPROXSVM_SIMD_TANH_HPP
 
@@ -7,13 +7,14 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Bound of |hyperbolic_tangent(x) - tanh(x)|, also assumed for C libraries, in unit roundoffs of float64.
+// Bound on |hyperbolic_tangent(x) - tanh(x)| in unit roundoffs of float64, which is also assumed for C libraries.
 constexpr double tanh_error_units = 6.0;
 
-// Works in place with e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). The relative error of e is at most 2 u. It
-// changes the quotient, whose slope is 2 / (1 + e)^2, by at most u. Difference, sum and quotient round once each, 3 u
-// of at most 1. The sign is a factor that is rounded only if |x| < 2^-1000, when the quotient is below 2 u. The sum is
-// below 5 u. Infinity gives +-1, and NaN gives NaN. cpp/tests/test_simd.cpp compares with tanhl.
+// Computes tanh in place with e = exp(-2 |x|): tanh(x) = +-(1 - e) / (1 + e). The relative error of e is at most 2 u.
+// This error changes the quotient, whose slope is 2 / (1 + e)^2, by at most u. Difference, sum and quotient are each
+// rounded once, which adds 3 u of a number of at most 1. The sign is a factor that is rounded only if |x| < 2^-1000,
+// when the quotient is below 2 u. The sum is below 5 u. Infinity gives +-1, and NaN gives NaN. cpp/tests/test_simd.cpp
+// compares with tanhl.
 template <int N>
 APPROXSVM_INLINE void hyperbolic_tangent(f64v (&x)[N]) {
     const f64v one = set1(1.0), nought = set1(0.0);

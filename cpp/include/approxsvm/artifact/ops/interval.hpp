@@ -1,4 +1,5 @@
-// Numbers outside an interval are wrapped into it by whole turns, or refused, feature by feature.
+// Numbers outside an interval are wrapped into the interval by multiples of its length, or rejected, feature by
+// feature.
 #ifndef APPROXSVM_ARTIFACT_OPS_INTERVAL_HPP
 #define APPROXSVM_ARTIFACT_OPS_INTERVAL_HPP
 
@@ -16,8 +17,8 @@ struct IntervalOp : AnyOp {
     static constexpr std::uint32_t most_parts = refuses;
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
-        op.parts[0] = arrays.numbers(op.n_inputs);  // low
-        op.parts[1] = arrays.numbers(op.n_inputs);  // length, or high
+        op.parts[0] = arrays.numbers(op.n_inputs);  // the lower ends
+        op.parts[1] = arrays.numbers(op.n_inputs);  // the lengths, or the upper ends
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
         const double least = op.parts_number == turns ? 0x1p-1022 : -most_parameter;
@@ -44,7 +45,7 @@ struct IntervalOp : AnyOp {
     }
 
   private:
-    // Float32 rounding decides by chance on which side of an end a number lies.
+    // Distance within which float32 rounding may move a number to the other side of an end.
     static double doubt(const RowsOnTheWay& on, approxsvm_ball x) {
         return on.source.in_float32 && x.radius > 0.0 ? x.radius + unit32 * std::fabs(x.value) : 0.0;
     }
@@ -55,7 +56,8 @@ struct IntervalOp : AnyOp {
         return x;
     }
 
-    // If float32 represents both numbers and their difference, the source's difference is the same.
+    // Wraps x. If x has no error, and float32 represents low, length and the difference x - low exactly, the source
+    // computes the same difference as the core.
     static approxsvm_ball turned_in_float32(approxsvm_ball x, double low, double length) {
         const double from_low = std::fabs(x.value - low);
         const bool is_source = x.radius == 0.0 && is_float32(low) && is_float32(length) && is_float32(from_low);

@@ -1,4 +1,4 @@
-// x -> log(x + offset), feature by feature.
+// The op x -> log(x + offset), feature by feature.
 #ifndef APPROXSVM_ARTIFACT_OPS_LOGARITHM_HPP
 #define APPROXSVM_ARTIFACT_OPS_LOGARITHM_HPP
 

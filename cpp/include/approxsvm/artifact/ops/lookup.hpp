@@ -14,16 +14,16 @@ struct LookupOp : AnyOp {
     static constexpr bool in_place = false, names_column = true, as_source = true;
     static bool hides_infinity(const MapOp&) { return true; }
 
-    // `parts` is the number of edges of all outputs.
+    // The number `parts` is the total number of edges of all outputs.
     static constexpr std::uint32_t most_parts = ~std::uint32_t{0};
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
         const ClaimedSize m = op.n_outputs, n_edges = op.parts_number;
         op.integers[0] = arrays.integers(m);        // the input of each output
-        op.integers[1] = arrays.integers(m);        // the end of its edges
-        op.parts[0] = arrays.numbers(n_edges);      // ascending, output by output
-        op.parts[1] = arrays.numbers(n_edges + m);  // the value below the first edge, from it on, from the next...
-        op.parts[2] = arrays.numbers(m);            // replaces NaN
+        op.integers[1] = arrays.integers(m);        // the end of the edges of each output
+        op.parts[0] = arrays.numbers(n_edges);      // the edges, in ascending order for each output
+        op.parts[1] = arrays.numbers(n_edges + m);  // values: below the first edge, between edges, from the last on
+        op.parts[2] = arrays.numbers(m);            // the values that replace NaN
     }
     APPROXSVM_COLD static bool is_valid(Check& check, const MapOp& op) {
         return edges_are_valid(check, op, op.parts_number) &&
@@ -63,7 +63,7 @@ struct LookupOp : AnyOp {
     }
 
   private:
-    // Special values: infinity for the input itself, NaN for a refused row.
+    // Special values: infinity for the input itself, NaN for a rejected row.
     static bool numbers_are_valid(Check& check, field::Id name, const double* numbers, std::size_t n) {
         for (std::size_t k = 0; k < n; ++k) {
             const bool is_number = numbers[k] == numbers[k] && numbers[k] != HUGE_VAL;
@@ -72,11 +72,12 @@ struct LookupOp : AnyOp {
         return check.status() == Status::ok;
     }
 
-    // The largest distance of a float32 source from y: it may round an edge, or the threshold, which is the number
-    // below. If the radius is 0, x equals the source's number, and only an edge whose rounding reaches x can matter.
+    // The largest distance between y and the result of a float32 source. The source may round an edge, or the
+    // threshold, which is the next number below the edge. If the radius is 0, x equals the source's number, and only an
+    // edge whose rounding reaches x can matter.
     static double moved_in_float32(const approxsvm_lookup& lookup, approxsvm_ball x, double y) {
         const double slack = unit32 * std::fabs(x.value) * 1.01 + tiny32;
-        if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may refuse the row
+        if (!(x.radius <= largest_double)) return HUGE_VAL;  // the source may reject the row
         double reach = slack;
         if (x.radius > 0.0) {
             reach = (x.radius + slack) * 1.01;

@@ -1,4 +1,4 @@
-// Products of inputs, each multiplied from its last factor to its first.
+// Products of inputs, each multiplied from the last factor to the first.
 #ifndef APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
 #define APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
 
@@ -13,7 +13,7 @@ struct MonomialsOp : AnyOp {
     static constexpr OpKind kind = OpKind::monomials;
     static constexpr bool in_place = false, as_source = true;
 
-    // `parts` is the maximum number of factors in a product.
+    // The number `parts` is the maximum number of factors in a product.
     static constexpr std::uint32_t least_parts = 1, most_parts = max_factors;
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
@@ -24,7 +24,7 @@ struct MonomialsOp : AnyOp {
                                   from_to(0, op.n_inputs));
     }
 
-    // The source's products of sparse rows begin with the first factor.
+    // For sparse rows, the source multiplies from the first factor on.
     static bool as_source_of_sparse(const MapOp& op) { return op.parts_number <= 2; }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
@@ -43,7 +43,7 @@ struct MonomialsOp : AnyOp {
                 bool begun = false;
                 for (std::size_t i = degree; i-- > 0;) {
                     const std::size_t j = factors[i];
-                    if (j == op.n_inputs) continue;  // the number 1
+                    if (j == op.n_inputs) continue;  // this index stands for the factor 1
                     const approxsvm_ball factor{x[j], on.has_errors ? errors[j] : 0.0};
                     y = begun ? approxsvm_times(y, factor, in_float32 ? approxsvm_float32 : approxsvm_real) : factor;
                     begun = true;
@@ -55,8 +55,8 @@ struct MonomialsOp : AnyOp {
         }
     }
 
-    // The effect of underflow on a product whose factors come in any order: no partial product exceeds `most`. Infinite
-    // if one may exceed float32.
+    // A bound on the effect of underflow on a product, for any order of the factors: no partial product exceeds `most`.
+    // Infinite if a partial product may exceed float32.
     static double lost_in_float32(const MapOp& op, const std::uint32_t* factors, const double* x,
                                   const double* errors) {
         double most = 1.0;

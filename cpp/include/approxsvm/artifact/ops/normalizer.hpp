@@ -1,4 +1,4 @@
-// x / ||x||. A norm close to 0 is replaced by 1; in a sparse row, only a norm of 0 is
+// The op x / ||x||. A norm close to 0 is replaced by 1; in a sparse row, only a norm of 0 is replaced
 // (program/ops/normalizer.h).
 #ifndef APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
 #define APPROXSVM_ARTIFACT_OPS_NORMALIZER_HPP
@@ -11,12 +11,12 @@ inline namespace APPROXSVM_TARGET {
 #include "../../program/ops/normalizer.h"
 
 constexpr double least_norm32 = 10.0 * 0x1p-23;
-constexpr double largest_sum = 0x1.ffffep1023;  // that cannot overflow, rounding included
+constexpr double largest_sum = 0x1.ffffep1023;  // the largest sum that cannot overflow, rounding included
 
 struct NormalizerOp : AnyOp {
     static constexpr OpKind kind = OpKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
-    // Whether the source's rows are sparse where it normalizes them: as raw rows are, never, or always.
+    // Whether the rows that the source normalizes are sparse: if its raw rows are sparse, never, or always.
     enum Rows : std::uint32_t { as_raw, dense, sparse };
     static constexpr std::uint32_t most_parts = std::uint32_t{n_norms} * sparse + max;
 
@@ -32,7 +32,8 @@ struct NormalizerOp : AnyOp {
             bool overflows = false;
             const double length = normalize(which, rows, on.source, op.n_inputs, x, error, overflows);
             on.rows[r].is_finite = on.rows[r].is_finite && !overflows;
-            // A source divides by this norm if its rows are sparse, and not if these are stored so by the caller.
+            // A source divides by this norm if its rows are sparse, but not if only the caller stores the rows as
+            // sparse.
             if (rows == as_raw && on.source.is_sparse && length > 0.0 && length < APPROXSVM_LEAST_NORM)
                 on.refuse(r, kind, length, APPROXSVM_LEAST_NORM);
         }
@@ -47,16 +48,16 @@ struct NormalizerOp : AnyOp {
         return most;
     }
 
-    // Returns the norm. No bound if it may lie on either side of the smallest norm; rows of known zeros are the same on
-    // both. With float32, the source uses least_norm32 for dense rows. What underflow removes from squares only counts
-    // for tiny norms. `overflows` if the source's own sum of absolute values or squares may be infinite: it then
-    // divides by infinity.
+    // Returns the norm. There is no bound if the norm may lie on either side of the smallest norm, except that rows of
+    // known zeros are the same on either side. With float32, the source uses least_norm32 for dense rows. The underflow
+    // of squares only matters for tiny norms. Sets `overflows` if the source's own sum of absolute values or squares
+    // may be infinite: the source then divides by infinity.
     static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error,
                             bool& overflows) {
         const double u = source.unit(), tiny = source.tiny();
         const double n_numbers = static_cast<double>(n);
         const bool divides_any = rows == sparse || (rows == as_raw && source.is_sparse);
-        // A power of two that scales rows so large that sums might overflow float64.
+        // `scale` is a power of two, below 1 for rows so large that sums might overflow float64.
         const double largest = norm(max, x, n), scale = largest > 0x1p490 ? 0x1p-600 : 1.0,
                      least = rows == sparse ? APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS : APPROXSVM_LEAST_NORM * scale;
         for (std::size_t j = 0; scale != 1.0 && j < n; ++j) {
@@ -70,7 +71,7 @@ struct NormalizerOp : AnyOp {
                      above_any = source.in_float32 && !divides_any ? least_norm32 * scale : least;
         const bool is_above = nearest >= above_any,
                    is_below = divides_any ? largest == 0.0 && norm(max, error, n) == 0.0 : farthest < least;
-        const double sum = which == l2 ? farthest * farthest : farthest,  // scaled by the square of `scale`, or by it
+        const double sum = which == l2 ? farthest * farthest : farthest,  // a sum scaled by `scale` or its square
             most = source.in_float32 ? largest32
                    : which == l2     ? largest_sum * scale * scale
                                      : largest_sum * scale;

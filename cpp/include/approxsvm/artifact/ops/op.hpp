@@ -1,4 +1,4 @@
-// The interface of the ops of an input map: one struct, in one file, per kind, used by the reader of artifacts and
+// The interface of the ops of an input map: one struct per kind, each in one file, used by the reader of artifacts and
 // by the mapper of rows (models/FORMAT.md, "input_map").
 #ifndef APPROXSVM_ARTIFACT_OPS_OP_HPP
 #define APPROXSVM_ARTIFACT_OPS_OP_HPP
@@ -16,10 +16,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One op, viewed in place, whose outputs replace adjacent features of a row. Absent parts are null.
+// One op, viewed in the artifact's bytes, whose outputs replace adjacent features of a row. Absent parts are null.
 struct MapOp {
     OpKind kind;
-    std::uint32_t parts_number;  // `parts` of its header
+    std::uint32_t parts_number;  // the number `parts` of the op's header
     std::size_t first, n_inputs, n_outputs;
     const double* parts[7];
     const std::uint32_t* integers[2];
@@ -27,13 +27,13 @@ struct MapOp {
     std::size_t end() const { return first + n_inputs; }
     bool takes(std::size_t feature) const { return first <= feature && feature < end(); }
     bool makes(std::size_t place) const { return first <= place && place < first + n_outputs; }
-    // The place after the op of a feature that it does not take, and the reverse.
+    // The position of a feature that the op does not take, after the op, and the reverse.
     std::size_t passed(std::size_t feature) const { return feature < first ? feature : feature - n_inputs + n_outputs; }
     std::size_t before(std::size_t place) const { return place < first ? place : place - n_outputs + n_inputs; }
 };
 
-// Finds the arrays of an op from its start on, each aligned to a multiple of 8 bytes. Without a start, it only adds up
-// their sizes.
+// Finds the arrays of an op from the op's start on, each aligned to a multiple of 8 bytes. Without a start, the class
+// only adds up the sizes of the arrays.
 class OpArrays {
   public:
     explicit OpArrays(const unsigned char* first) : first_(first) {}
@@ -54,26 +54,26 @@ class OpArrays {
     ClaimedSize n_bytes_ = 0;
 };
 
-// Rows that pass through the ops together, so that a projection reads its matrix once for all of them.
+// Number of rows that pass through the ops together, so that a projection reads its matrix once for all these rows.
 constexpr std::size_t map_rows_together = 8;
 
-// One mapped row, with bounds on its distance from the exact one.
+// One mapped row, with bounds on its distance from the exact row.
 struct MappedRow {
-    const double* values;  // (n_features,), borrowed
-    const double* errors;  // of each value
-    double error;          // Euclidean distance; infinite if unknown
-    bool is_finite;        // false if scaling has overflowed float64, or a norm the source's type
-    bool is_inside;        // false if an op refuses a number: see `outside`
+    const double* values;  // the mapped values, (n_features,), borrowed
+    const double* errors;  // a bound on the error of each value
+    double error;          // a bound on the Euclidean distance; infinite if unknown
+    bool is_finite;        // no overflow of float64 by scaling, or of the source's type by a norm
+    bool is_inside;        // whether no op rejects a number; a rejected number is in `outside`
     Fault outside;
 };
 
 // --- sources that map float32 rows in float32
 //
-// Ops compute in float64, whatever the source does. For a float32 source, an op adds to the error of a number the
-// rounding errors of the source's operations on the same numbers, up to the storing of the last result:
+// Ops always compute in float64. For a float32 source, an op adds to the error of a number the rounding errors of the
+// source's operations on the same numbers, until the last result is stored:
 // * each parameter p is rounded first, with an error of unit32 |p| + tiny32;
 // * each operation is rounded, in proportion to its result including the incoming error;
-// * an intermediate number greater than largest32 has an infinite error.
+// * an intermediate number above largest32 has an infinite error.
 // round_to_float32() adds the final rounding: the source stores each output as float32. An error of 0 then means that a
 // number equals the source's number bit for bit, because any rounding gives a positive error.
 constexpr double tiny32 = 0x1p-149, largest32 = 0x1.fffffep127;
@@ -82,8 +82,8 @@ inline bool is_float32(double x) {
     return std::fabs(x) <= largest32 && static_cast<double>(static_cast<float>(x)) == x;
 }
 
-// The error of y, which the source stores as float32. The factor covers operations of the source whose rounding is
-// proportional to the source's number rather than y, up to 2^14 of them.
+// The error of y, which the source stores as float32. The factor covers up to 2^14 operations of the source whose
+// rounding is proportional to the source's number instead of y.
 inline double round_to_float32(double y, double error) {
     const double size = std::fabs(y);
     if (error == 0.0 && size <= largest32) return std::fabs(y - static_cast<double>(static_cast<float>(y)));
@@ -91,30 +91,31 @@ inline double round_to_float32(double y, double error) {
     return size + off <= largest32 ? off : HUGE_VAL;
 }
 
-// How the source computes these rows.
+// The arithmetic in which the source computes these rows.
 struct SourceRows {
-    bool in_float32 = false;  // false for float64
+    bool in_float32 = false;  // whether in float32 instead of float64
     bool is_sparse = false;
     bool counts_float64 = false;  // errors also cover the source's float64 rounding, for reports
 
-    // Replaces unit64 for functions that the source evaluates as we do: covers the errors of both.
+    // Replaces unit64 for functions that the source evaluates like the core; covers the errors of the source and the
+    // core.
     constexpr double unit() const { return in_float32 ? unit64 + unit32 : unit64; }
     constexpr double tiny() const { return in_float32 ? tiny32 : 0x1p-1070; }
 };
 
-// What an op takes of rows, `stride` numbers apart.
+// The arguments of an op: rows that are `stride` numbers apart, and their errors.
 struct RowsOnTheWay {
     std::size_t n_rows, stride;
     SourceRows source;
-    bool has_errors;  // false if all errors of x are 0, and not stored
-    bool is_source;   // x equals the source's numbers bit for bit; for float32, those with an error of 0
-    bool exactly;     // simulate twice the precision where that is slow
-    bool has_normal;  // the map has an op inverse_normal
+    bool has_errors;  // whether errors of x are stored; otherwise all errors are 0
+    bool is_source;   // x equals the source's numbers bit for bit; with float32, only numbers with an error of 0
+    bool exactly;     // whether to simulate twice the precision where this is slow
+    bool has_normal;  // the map contains the op inverse_normal
     double *x, *error;
-    double *y, *y_error;  // the outputs of kinds that are not in place; all have space for n_rows strides
+    double *y, *y_error;  // outputs of kinds that are not in place; arrays have space for n_rows strides
     MappedRow* rows;
 
-    // Records that row r has a number that the kind refuses, with the kind's requirement; the first such number counts.
+    // Records that the kind rejects a number of row r, with the kind's limit; only the first such number is kept.
     void refuse(std::size_t r, OpKind kind, double found, double needed) const {
         if (!rows[r].is_inside) return;
         rows[r].is_inside = false;
@@ -132,8 +133,8 @@ APPROXSVM_INLINE void map_features(int n, double* x, double* error, const Functi
     }
 }
 
-// Calls map(r, x, error, dtype) for each row r. The source's rounding is selected by dtype as a constant, so that loops
-// of the C code above are vectorized.
+// Calls map(r, x, error, dtype) for each row r. The argument dtype is a constant that selects the source's rounding, so
+// that compilers vectorize the loops of the C code above.
 template <class Map>
 inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
     for (std::size_t r = 0; r < on.n_rows; ++r) {
@@ -151,29 +152,30 @@ inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
 
 constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several_columns = nan_refused;
 
-constexpr double most_parameter = 1e300;  // where a larger number might overflow on the way
+constexpr double most_parameter = 1e300;  // limit of parameters, as larger ones might cause overflow
 
-// Defaults that suit most kinds. Each kind also has `kind`, find_parts(), is_valid() and run(), with arguments as in
-// affine.hpp. Kinds that are in place have as many outputs as inputs. Features are counted from the op's first one.
+// The defaults for all kinds. Each kind also has `kind`, find_parts(), is_valid() and run(), with arguments as in
+// affine.hpp. Kinds that are in place have as many outputs as inputs. Features are counted from the op's first feature.
 struct AnyOp {
-    static constexpr bool in_place = true;       // run() leaves its results in x rather than y
-    static constexpr bool by_feature = false;    // output j depends on input j alone, NaN maps to NaN
-    static constexpr bool as_source = false;     // equals the source bit for bit; listed in FORMAT.md
-    static constexpr bool sums = false;          // `exactly` makes a difference
-    static constexpr bool names_column = false;  // refuse() gets the number of an input; messages name its raw column
+    static constexpr bool in_place = true;       // run() leaves its results in x instead of y
+    static constexpr bool by_feature = false;    // output j depends only on input j, and NaN maps to NaN
+    static constexpr bool as_source = false;     // results equal the source's results bit for bit (FORMAT.md)
+    static constexpr bool sums = false;          // the option `exactly` changes results
+    static constexpr bool names_column = false;  // refuse() gets an input's number; messages name its raw column
     static constexpr std::uint32_t least_parts = 0, most_parts = 0;  // permitted `parts` of the header
-    static bool hides_infinity(const MapOp&) { return false; }       // may map it to a number
+    static bool hides_infinity(const MapOp&) { return false; }       // whether infinity may be mapped to a number
     static std::size_t n_gains(const MapOp&) { return 0; }
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
-    // The next two functions are for kinds that are not by_feature. They return the only output that is NaN if input j
-    // is, or one of the two values below; and the input on which output k depends, or `several`.
+    // The next two functions are for kinds that are not by_feature. The first returns the only output that is NaN if
+    // input j is NaN, or one of the two values below. The second returns the input on which output k depends, or
+    // `several`.
     static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
     static std::size_t origin(const MapOp&, std::size_t) { return several_columns; }
-    // Returns, for a kind that is as_source, whether the source treats sparse rows in the same manner.
+    // For a kind that is as_source, returns whether the source treats sparse rows in the same manner as dense rows.
     static bool as_source_of_sparse(const MapOp&) { return true; }
 };
 
-// Checks each of n integers, and the padding after an odd number of them.
+// Checks each of n integers, and the padding after an odd number of integers.
 APPROXSVM_COLD inline bool integers_are_valid(Check& check, field::Id name, const std::uint32_t* numbers, std::size_t n,
                                               const Expected& expected) {
     check.each(name, numbers, n, expected);
@@ -181,7 +183,7 @@ APPROXSVM_COLD inline bool integers_are_valid(Check& check, field::Id name, cons
     return check.status() == Status::ok;
 }
 
-// Checks the inputs of outputs that are functions in pieces, and the ends and order of their edges.
+// For outputs that are piecewise functions, checks the inputs, and the ends and order of the edges.
 APPROXSVM_COLD inline bool edges_are_valid(Check& check, const MapOp& op, std::size_t n_edges) {
     const std::size_t m = op.n_outputs;
     const std::uint32_t *source = op.integers[0], *ends = op.integers[1];

@@ -24,7 +24,7 @@ struct OpList {
         (void)((kind == Kinds::kind && (otherwise = use(Kinds{}), true)) || ...);
         return otherwise;
     }
-    static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // they are numbered from 0
+    static constexpr std::uint32_t last = sizeof...(Kinds) - 1;  // kinds are numbered from 0
     static bool holds(OpKind kind) { return ((kind == Kinds::kind) || ...); }
 };
 using AllOps = OpList<AffineOp, ProjectionOp, LogarithmOp, LookupOp, NormalizerOp, PowerOp, PiecewisePolynomialOp,

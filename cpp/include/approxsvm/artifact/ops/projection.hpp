@@ -1,4 +1,4 @@
-// x -> (x - center) matrix + bias.
+// The op x -> (x - center) matrix + bias.
 #ifndef APPROXSVM_ARTIFACT_OPS_PROJECTION_HPP
 #define APPROXSVM_ARTIFACT_OPS_PROJECTION_HPP
 
@@ -15,8 +15,8 @@ namespace part {
 enum : std::size_t { center, matrix, bias, bias_error };
 }  // namespace part
 
-// Returns an upper bound of the norm of column c of a projection's matrix, scaled by its largest number to avoid
-// overflow.
+// Returns an upper bound on the norm of column c of a projection's matrix; scaling by the column's largest number
+// avoids overflow.
 inline double column_norm(const MapOp& op, std::size_t c) {
     const double* matrix = op.parts[part::matrix] + c;
     const std::size_t n = op.n_inputs, m = op.n_outputs;
@@ -33,7 +33,7 @@ inline double bias_radius(const MapOp& op, std::size_t k) {
     return approxsvm_bias_radius(op.parts[part::bias][k], op.parts[part::bias_error][k], static_cast<int>(op.n_inputs));
 }
 
-// Computes sums[r][i] = x_r . column k + i, for a matrix of `width` columns and n_rows rows; constants permit
+// Computes sums[r][i] = x_r . column k + i, for a matrix of `width` columns and n_rows rows; constant arguments permit
 // unrolling.
 template <class Rows, class Width, std::size_t Tile>
 APPROXSVM_INLINE void project_tile(const MapOp& op, std::size_t k, Rows n_rows, Width width, const double* x,
@@ -47,8 +47,8 @@ APPROXSVM_INLINE void project_tile(const MapOp& op, std::size_t k, Rows n_rows, 
     }
 }
 
-// Computes y = (x - center) matrix + bias for rows `stride` numbers apart; x and its errors are overwritten. A source
-// whose rounding is counted computes x matrix - center matrix.
+// Computes y = (x - center) matrix + bias for rows `stride` numbers apart; x and its errors are overwritten. If the
+// source's rounding is counted, the source computes x matrix - center matrix.
 inline void run_projection(const MapOp& op, const double* column_norms, bool has_errors, bool counts_source,
                            std::size_t n_rows, std::size_t stride, double* x, double* error, double* y,
                            double* y_error) {
@@ -87,8 +87,8 @@ inline void run_projection(const MapOp& op, const double* column_norms, bool has
     }
 }
 
-// Computes one row as if in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that
-// need it; sums that overflow in this scheme are computed in plain float64.
+// Computes one row as in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that need
+// this precision; sums that overflow in this scheme are computed in plain float64.
 inline void run_projection_exactly(const MapOp& op, bool has_errors, const double* x, const double* error, double* y,
                                    double* y_error) {
     constexpr double up = 1.0 + 0x1p-30;
@@ -122,9 +122,9 @@ inline void run_projection_exactly(const MapOp& op, bool has_errors, const doubl
 }
 
 // Adds the error of a float32 source that computes x . column - center . column, or the product with x - center: the
-// sum of all absolute values times gamma_(n + 2). If float32 does not represent a number of a column, the source's
-// column and sum are float64, and only x - center is rounded. x may already be reduced by the center; it is
-// overwritten.
+// sum of all absolute values times gamma_(n + 2). If float32 does not represent a number of a column exactly, the
+// source's column and sum are float64, and only x - center is rounded to float32. The center may already have been
+// subtracted from x; x is overwritten.
 inline void add_projection_in_float32(const MapOp& op, const double* column_norms, double* x, const double* error,
                                       bool has_errors, double* y_error) {
     constexpr double least_normal = 0x1p-125;
@@ -179,7 +179,7 @@ struct ProjectionOp : AnyOp {
             double* const x = on.x + at;
             const double* const error = on.error + at;
             if (on.exactly) run_projection_exactly(op, on.has_errors, x, error, on.y + at, on.y_error + at);
-            // The contents of x and its error after run_projection() serve as well.
+            // The contents of x and its error after run_projection() suffice for this bound.
             if (on.source.in_float32)
                 add_projection_in_float32(op, gains, x, error, on.has_errors || !on.exactly, on.y_error + at);
         }

@@ -13,10 +13,10 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr double unknown_category = -1.0, none_category = -2.0;
 
-// The strings of one column; none for a numeric column.
+// The strings of one column; a numeric column has no strings.
 struct ColumnTexts {
     const std::uint32_t*
-        ends;  // for the first text on, in `bytes`; ends[-1] is the start, except for the very first text
+        ends;  // ends of the strings in `bytes`; ends[-1] is the start, except for the first string of all
     std::size_t first, n;
     const char* bytes;
     double null;
@@ -25,7 +25,7 @@ struct ColumnTexts {
         const std::size_t begin = first + k == 0 ? 0 : ends[first + k - 1];
         return {bytes + begin, ends[first + k] - begin};
     }
-    // Returns the position of a string, or unknown_category. Strings ascend byte by byte.
+    // Returns the position of a string, or unknown_category. Strings are sorted byte by byte.
     double code(std::string_view wanted) const {
         std::size_t low = 0, left = n;
         while (left > 0) {
@@ -67,7 +67,7 @@ APPROXSVM_COLD inline bool texts_ascend(Check& check, const CategoriesView& view
     return check.status() == Status::ok;
 }
 
-// Describes the section, or reports that it is broken.
+// Describes the section, or reports that the section is invalid.
 APPROXSVM_COLD inline Status read_categories(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::categories);
     const std::size_t n_bytes = sections[section::categories].bytes;

@@ -14,7 +14,7 @@ inline MapOp op_of(const OpHeader& header) {
     return {static_cast<OpKind>(header.kind), header.parts, header.first, header.n_inputs, n_outputs, {}, {}};
 }
 
-// The op at p; returns the start of the next one. The bytes have been validated.
+// Reads the op at p; returns the start of the next op. The bytes have been validated.
 template <Parts parts = all_parts>
 inline const unsigned char* read_op(const unsigned char* p, MapOp& op) {
     op = op_of(read_at<OpHeader>(p, 0));
@@ -23,7 +23,7 @@ inline const unsigned char* read_op(const unsigned char* p, MapOp& op) {
     return p + sizeof(OpHeader) + static_cast<std::size_t>(arrays.n_bytes());
 }
 
-// The number of bytes that follow the header of an op of a kind, whose numbers of inputs and outputs are valid.
+// Returns the number of bytes after the header of an op of a given kind, whose numbers of inputs and outputs are valid.
 template <class Kind>
 inline ClaimedSize n_bytes_after(const OpHeader& header) {
     MapOp op = op_of(header);
@@ -43,8 +43,8 @@ inline void for_ops(const InputMapView& map, const Use& use) {
     }
 }
 
-// Checks op number `index` of a row of n features. It begins at a byte of the section; `at` becomes the start of the
-// next one. Also false for an op that the parts leave out.
+// Checks op number `index`, which begins at byte `at` of the section and takes a row of n features; sets `at` to the
+// start of the next op. Also returns false for an op that the parts leave out.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n,
                                            std::uint64_t index, MapOp& op, std::size_t& at) {
@@ -80,7 +80,7 @@ APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n
     return true;
 }
 
-// Whether the map turns NaN in a used column into a number.
+// Whether the map replaces NaN in a used column by a number.
 template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {
     std::size_t j = column;
@@ -101,7 +101,7 @@ inline bool takes_nan(const InputMapView& map, std::size_t column) {
     return false;
 }
 
-// The raw column that feature j before an op comes from, or j if it depends on several.
+// Returns the raw column on which feature j before an op depends, or j if the feature depends on several columns.
 template <Parts parts = all_parts>
 inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, std::size_t j) {
     for (std::size_t wanted = op_number; wanted-- > 0;) {
@@ -121,7 +121,7 @@ inline std::size_t raw_column(const InputMapView& map, std::size_t op_number, st
     return map.columns[j];
 }
 
-// Describes the section's map, or reports that it is broken. `bytes` is null if there is no map.
+// Describes the section's map, or reports that the section is invalid. `bytes` is null if there is no map.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::size_t n_bytes, std::size_t n_raw_features,
                                             std::size_t n_features, InputMapView& map, ArtifactFault* fault = nullptr) {
@@ -136,7 +136,7 @@ APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::siz
     const std::size_t n_columns = counts.n_columns;
     check(field::input_map_n_raw_features, counts.n_raw_features, equal_to(n_raw_features));
     check(field::input_map_n_columns, n_columns, from_to(0, max_n_features));
-    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // tables use it
+    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // by_column is only used for data frames
     if (check.status() != Status::ok) return check.status();
     const std::size_t columns_end = sizeof(InputMapHeader) + 4 * n_columns, ops_begin = (columns_end + 7) / 8 * 8;
     if (!check(field::any_size, n_bytes, at_least(ops_begin)) || !check.zeros(bytes, columns_end, ops_begin))

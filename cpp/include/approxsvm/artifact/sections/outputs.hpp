@@ -8,10 +8,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The models that may have a kind of probabilities: those with values of pairs, those with any decision values, or
+// The models that may have a kind of probabilities: models with values of pairs, models with any decision values, or
 // ensembles of numbers.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
-// The probabilities of a row: none, or one per class (inlier and outlier also count as classes).
+// The probabilities of a row: no probabilities, or one per class (inlier and outlier are also classes).
 enum class Gives : std::uint8_t { nothing, of_classes };
 
 // The entry of schema.inc for a kind of probabilities.
@@ -20,10 +20,10 @@ struct ProbabilityRules {
     Owner owner;
     Gives gives;
     std::uint32_t flags;                // the largest value of `positive`
-    std::size_t n_numbers, n_per_pair;  // in total, and per pair of classes
-    field::Id field;                    // the name of a number in messages ...
-    double low, high;                   // ... and its range, if it is limited
-    bool ascends;                       // whether the numbers ascend (not strictly)
+    std::size_t n_numbers, n_per_pair;  // number of parameters in total, and per pair of classes
+    field::Id field;                    // the name of a parameter in messages
+    double low, high;                   // the range of a parameter, if it is limited
+    bool ascends;                       // whether the parameters are in non-decreasing order
 };
 constexpr ProbabilityRules probability_rules[] = {
 #define APPROXSVM_PROBABILITY(kind, task, owner, gives, flags, n, n_per_pair, field_, low, high, ascends) \
@@ -48,8 +48,8 @@ APPROXSVM_COLD inline bool numbers_are_valid(Check& check, const ProbabilityRule
     return check.status() == Status::ok;
 }
 
-// Checks that knots ascend, heights do not descend, and slopes are normal numbers, so that the rounding error of
-// interpolation is relative to its result.
+// Checks that knots are increasing, heights are non-decreasing, and slopes are normal numbers, so that the rounding
+// error of an interpolated number is relative to this number.
 APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double* knots, const double* heights) {
     check(field::outputs_height, heights[0], at_least(0.0), 0);
     check(field::outputs_height, heights[n - 1], from_to(0.0, 1.0 + max_excess), n - 1);
@@ -62,7 +62,8 @@ APPROXSVM_COLD inline bool is_isotonic(Check& check, std::size_t n, const double
     return check.status() == Status::ok;
 }
 
-// Whether n calibrators, each a number of knots and its numbers, fill the rest of the section from `at` on.
+// Whether n calibrators, each with a number of knots and its parameters, fill the rest of the section from byte `at`
+// on.
 APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned char* bytes, std::size_t n_bytes,
                                                  std::size_t at, std::size_t n) {
     for (std::size_t c = 0; c < n; ++c) {
@@ -78,14 +79,14 @@ APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned ch
     return check(field::any_size, n_bytes, equal_to(at));
 }
 
-// The model that a section outputs belongs to.
+// The model to which a section outputs belongs.
 struct OutputsOf {
     Task task;
     std::uint32_t n_labels;
-    const CombinationView* combination = nullptr;  // of an ensemble
+    const CombinationView* combination = nullptr;  // the combination, if the model is an ensemble
 };
 
-// Checks header fields by themselves, and against the task.
+// Checks each header field separately, and against the task.
 APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char* bytes, const OutputsOf& of,
                                                OutputsView& outputs) {
     const OutputsHeader header = read_at<OutputsHeader>(bytes, 0);
@@ -116,7 +117,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
               up_to(!classifies   ? LabelRule::votes
                     : !of_classes ? LabelRule::scores
                                   : LabelRule::probability));
-    // Only the pairs of a single model vote. The mean has no scores.
+    // Only the pairs of a single model vote. A mean of probabilities has no scores.
     if (each || (ensemble && classifies))
         check(field::outputs_label_rule, header.label_rule,
               at_least(number_of(mean ? LabelRule::probability : LabelRule::scores)));
@@ -134,7 +135,8 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
     return check.status() == Status::ok;
 }
 
-// Describes the section, or reports that it is broken. `bytes`, aligned to 8, is null if there is no section.
+// Describes the section, or reports that the section is invalid. The pointer `bytes`, aligned to 8, is null if there is
+// no section.
 APPROXSVM_COLD inline Status read_outputs(const unsigned char* bytes, std::size_t n_bytes, const OutputsOf& of,
                                           OutputsView& outputs, ArtifactFault* fault = nullptr) {
     const std::uint32_t n_labels = of.n_labels;

@@ -1,5 +1,5 @@
-// The groups of section subspaces, and the rules for their lists of coefficients. exact/rbf_subspace.hpp evaluates
-// them.
+// The groups of section subspaces, and the constraints for their lists of coefficients. exact/rbf_subspace.hpp
+// evaluates the subspaces.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
 
@@ -25,7 +25,7 @@ inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
     }
 }
 
-// Whether n coefficients have one sign; `index` belongs to the first one.
+// Whether n coefficients have one sign; `index` is the index of the first coefficient.
 inline bool is_list_of_one_sign(Check& check, const float* coef, std::size_t n, std::size_t index) {
     float first = 0.0f;
     for (std::size_t k = 0; k < n; ++k) {

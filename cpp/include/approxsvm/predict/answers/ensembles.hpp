@@ -1,5 +1,6 @@
-// Answers of an ensemble. Its members give columns of numbers, votes or labels. A matrix turns numbers and votes into
-// the ensemble's values. Values become answers as in a single model, and the largest sum of votes wins.
+// Predictions of an ensemble, whose members compute columns of numbers, votes or labels. A matrix turns numbers and
+// votes into the ensemble's values. Values become predictions as in a single model, and the label with the largest sum
+// of votes wins.
 #ifndef APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
 #define APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
 
@@ -8,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Memory for an ensemble: sums over the members for a chunk of rows, and the memory that any member needs.
+// Memory for an ensemble: sums over the members for a chunk of rows, and enough memory for any member.
 struct EnsembleMemory {
     ValueMemory of_values;
     double *values, *bounds, *sums, *sum_bounds, *certain_sums, *columns, *errors, *highest, *room;
@@ -53,7 +54,7 @@ struct EnsembleMemory {
     }
 };
 
-// Number of rows in the call that these rows are part of.
+// Number of rows in the call to which these rows belong.
 template <Parts parts>
 inline CallOf<parts> rows_of_call(const RowSource& rows, const Request& request) {
     return CallOf<parts>(request.n_rows_in_call > rows.n_rows() ? request.n_rows_in_call : rows.n_rows());
@@ -70,7 +71,7 @@ class EnsembleAnswers {
         if (matrix_.columns == Columns::labels) return by_pieces(rows, request, out, &EnsembleAnswers::targets);
         if (view_.task == Task::regression) return by_pieces(rows, request, out, &EnsembleAnswers::combine);
         const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
-            // Values of a sum, and of pairs, are exact, whatever tolerance the members have.
+            // Values that are summed, and values of pairs, are exact, whatever the members' tolerances.
             if (own.values == Values::promised && (weighs_values() || has_classes(view_))) own.values = Values::exact;
             return by_pieces(some, own, wanted, &EnsembleAnswers::combine);
         };
@@ -95,7 +96,7 @@ class EnsembleAnswers {
 
     // --- one member
 
-    // Values, bounds and stages of one member; `stages` keeps the last stage of any member.
+    // Computes values, bounds and stages of one member; `stages` keeps the last stage of all members.
     Status evaluate_member(std::size_t k, const RowSource& rows, Request request,
                            const Span<std::uint8_t>& stages) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -136,7 +137,8 @@ class EnsembleAnswers {
 
     // --- labels of all members
 
-    // A member's labels belong to one target. For a regression, each value is a target; its second label means above 0.
+    // Computes the labels of all members. The labels of a classifier belong to one target. For a regression, each value
+    // is a target, whose second label means a value above 0.
     Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
         request.keeps_promise = false;
         if (request.values != Values::exact) request.values = Values::settled;
@@ -159,7 +161,8 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Signs of a regression's values, from column `first` on. Rows with an undecided sign are evaluated exactly.
+    // Computes the signs of a regression's values, from column `first` on. Rows with an undecided sign are evaluated
+    // exactly.
     Status signs_of_member(std::size_t k, std::size_t first, const RowSource& rows, Request request,
                            const Evaluation& out) const {
         const ModelView& member = *prepared_.members[k]->view;
@@ -204,7 +207,7 @@ class EnsembleAnswers {
         }
     }
 
-    // Adds column number c of one row, x within an error.
+    // Adds column number c of one row, whose value x has the given error.
     void add_column(std::size_t c, double x, double error, double* sums, double* bounds) const {
         for (std::uint32_t k = matrix_.starts[c]; k < matrix_.starts[c + 1]; ++k) {
             const std::uint32_t to = matrix_.values[k];
@@ -214,7 +217,7 @@ class EnsembleAnswers {
 
     // --- numbers
 
-    // Values and their bounds: sums of the members' columns, or these columns.
+    // Computes values and their bounds, which are sums of the members' columns, or the columns themselves.
     Status combine(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_values = n_values_of(view_);
         double *const sums = out.values ? out.values.data : memory_.sums, *const bounds = out.bounds
@@ -237,7 +240,7 @@ class EnsembleAnswers {
                     e = memory_.errors;
                 }
                 add_columns(first, width, x, e, sums + i * n_values, bounds + i * n_values);
-                // The bounds of several sums decide labels, whichever stage they come from.
+                // The bounds of several sums determine labels, whichever stage the bounds come from.
                 if (out.certified)
                     out.certified[i] = (k == 0 || out.certified[i]) && (matrix_.n_values > 1 || is_proven(member, i));
             }
@@ -259,7 +262,7 @@ class EnsembleAnswers {
         }
     }
 
-    // Rejects sums beyond float64.
+    // Rejects sums that overflow float64.
     Status finish_sums(const double* sums, double* bounds, std::size_t n_sums, Fault* fault,
                        const Span<std::uint8_t>& certified) const {
         for (std::size_t k = 0; k < n_sums; ++k) {
@@ -274,7 +277,7 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // A classifier's probabilities, or its scores if it has none, with their bounds.
+    // Computes a classifier's probabilities, or its scores if it has no probabilities, with their bounds.
     void find_columns(const ModelView& member, const double* values, const double* bounds) const {
         const std::size_t n = member.n_labels;
         double *const found = memory_.columns, *const low = memory_.errors, *const high = memory_.highest;
@@ -299,8 +302,9 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // The first label with the largest sum wins. An uncertain member's label is nonetheless exact if it has an exact
-    // model. The certificate counts such a member with 1/2 +- 1/2 for each of its labels.
+    // Labels by votes. The first label with the largest sum wins. A member's label that is not certain is nevertheless
+    // exact if the member has an exact model. The certificate counts such a member with 1/2 +- 1/2 for each of its
+    // labels.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_labels = matrix_.n_values;
         request.keeps_promise = false;

@@ -1,4 +1,4 @@
-// Evaluates raw rows by the kind of kernel. A model with an input map maps them first, a chunk at a time.
+// Evaluates raw rows by the kind of kernel. A model with an input map maps the rows first, a chunk at a time.
 #ifndef APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
 #define APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
 
@@ -10,15 +10,15 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of rows that are mapped at a time. Their numbers should stay in a cache. With many centers, though, each
-// center should get several rows, and with an engine a chunk should fill its blocks.
+// Number of rows that are mapped at a time. The mapped numbers should stay in a cache. However, with many centers, each
+// center should get several rows, and with an engine, a chunk should fill the engine's blocks.
 inline std::size_t mapped_piece_rows(const ModelView& model) {
     const std::size_t numbers = std::size_t{1} << (model.n_centers > 1 ? 20 : has_engines(model) ? 16 : 13);
     const std::size_t rows = numbers / model.n_features;
     return rows < 2 * block_rows ? 2 * block_rows : rows < route_rows ? rows : route_rows;
 }
 
-// Scratch memory of one thread: a chunk of mapped rows and the bounds of their values.
+// Scratch memory of one thread for a chunk of mapped rows and the bounds on the errors of their values.
 struct MappingMemory {
     MappedRowsMemory chunk;
     double* bounds = nullptr;
@@ -35,8 +35,9 @@ struct MappingMemory {
     }
 };
 
-// Evaluates all rows of a mapped source: values, bounds, stages, labels by votes. `counts[stage]` grows by the number
-// of rows that each stage answered. The memory must suffice for as many rows as the request says the call has.
+// Evaluates all rows of a mapped source: values, bounds, stages, and labels by votes. For each stage, `counts[stage]`
+// grows by the number of rows whose results came from that stage. The memory must suffice for the number of rows in the
+// call, which the request states.
 template <Parts parts = all_parts>
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
                               const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {
@@ -49,7 +50,7 @@ inline Status evaluate_source(const PreparedModel& prepared, const RowSource& so
                             [&](auto kind) { return EvaluatorOf<decltype(kind)>::template evaluate<parts>(job); });
 }
 
-// Rejects values if a tolerance is guaranteed and the mapped row's error alone exceeds it.
+// Rejects values if a tolerance is guaranteed and the mapped row's error alone exceeds the tolerance.
 inline Status check_tolerance(const ModelView& model, const Span<double>& bounds, Fault* fault) {
     for (std::size_t k = 0; k < bounds.size; ++k) {
         if (bounds[k] <= model.tolerance) continue;
@@ -59,8 +60,8 @@ inline Status check_tolerance(const ModelView& model, const Span<double>& bounds
     return Status::ok;
 }
 
-// Drops the bound of a row with an infinite error: a source that maps rows in float32 may refuse it or compute
-// something that is not a number. Then no bound holds, even for kernels that are at most 1.
+// Drops the bound of a row with an infinite error, because a source that maps rows in float32 may reject the row, or
+// compute infinity or NaN. Then no bound holds, even for kernels that are at most 1.
 inline void distrust(const ModelView& model, const double* row_errors, std::size_t n, const Evaluation& found) {
     const std::size_t n_targets = n_targets_of(model);
     for (std::size_t i = 0; i < n; ++i) {
@@ -104,7 +105,7 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
     return Status::ok;
 }
 
-// Evaluates all raw rows of a source: values, bounds, ops, and labels by votes. The workspace holds a MappingMemory.
+// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds a MappingMemory.
 template <Parts parts>
 inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {

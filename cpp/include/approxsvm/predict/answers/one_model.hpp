@@ -1,5 +1,6 @@
-// Answers of one model: labels by votes, scores or probabilities; values; probabilities; and their bounds. A label that
-// does not come from votes is proven by the bounds of the values, or computed from exact values.
+// Predictions of one model: labels by votes, scores or probabilities; values; probabilities; and bounds on values and
+// probabilities. A label that does not come from votes is proven by the bounds of the values, or computed from exact
+// values.
 #ifndef APPROXSVM_PREDICT_ANSWERS_ONE_MODEL_HPP
 #define APPROXSVM_PREDICT_ANSWERS_ONE_MODEL_HPP
 
@@ -9,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Whether answers need more than evaluate_raw() computes.
+// Whether predictions need more than evaluate_raw() computes.
 inline bool has_own_label_rule(const ModelView& model) {
     return model.task != Task::regression && model.outputs.label_rule != LabelRule::votes;
 }
@@ -17,12 +18,12 @@ inline bool keeps_values(const ModelView& model) {
     return has_own_label_rule(model) || n_probabilities(model) > 0 || model.mode == Mode::approximate;
 }
 
-// Labels of a model. A one-class model has inlier and outlier.
+// Number of possible labels of a model. A one-class model has two: inlier and outlier.
 inline std::size_t n_answers(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
 }
 
-// The values of a chunk of rows; for one row, the probabilities and their intervals.
+// Memory for the values of a chunk of rows, and for the probabilities of one row with their intervals.
 struct ValueMemory {
     double *values, *bounds, *shares, *lowest, *highest, *room;
     std::uint8_t *stages, *open_stages;
@@ -55,7 +56,7 @@ struct AnswerMemory {
 };
 
 // `evaluate(rows, request, out)` computes values, bounds and stages, labels by votes and, if out.certified is wanted,
-// which rows the first stage answered.
+// which rows have results from the first stage.
 template <Parts parts, class Evaluate>
 class ValueAnswers {
   public:
@@ -79,10 +80,10 @@ class ValueAnswers {
         wanted.probabilities = wanted.probability_bounds = nullptr;
         if (by_rule) wanted.labels = nullptr;
         const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
-        request.keeps_promise = wants_values(out) || shares;  // no caller sees the values that labels are computed from
+        request.keeps_promise = wants_values(out) || shares;  // callers do not see values that are only used for labels
         if (by_rule || shares || proves_by_values) {
             const std::size_t n = rows.n_rows() * n_values_of(view_);
-            // Labels only need values that decide them.
+            // Labels need only values that determine the label.
             if (!wants_values(out) && !shares) request.values = Values::settled;
             if (!wanted.values) wanted.values = {memory_.values, n};
             if (!wanted.bounds) wanted.bounds = {memory_.bounds, n};
@@ -98,7 +99,8 @@ class ValueAnswers {
         return Status::ok;
     }
 
-    // If engines come after the first stage, it answers only rows that it proves by votes; values prove other labels.
+    // If engines follow the first stage, results come from the first stage only for rows whose label it proves by
+    // votes; other labels are proven by values.
     void certify(const Evaluation& found) const {
         for (std::size_t i = 0; i < found.certified.size; ++i) {
             found.certified[i] = found.certified[i] && proves(found, i);
@@ -129,13 +131,13 @@ class ValueAnswers {
         probability_interval(view_.outputs, n, values, found.bounds.data + i * n_values, memory_.lowest,
                              memory_.highest, memory_.room);
         for (std::size_t c = 0; c < n; ++c) {
-            // Both are from 0 to 1.
+            // The probability and the ends of its interval are between 0 and 1.
             out.probability_bounds[i * n + c] =
                 std::fmin(approxsvm_farther_end(memory_.shares[c], memory_.lowest[c], memory_.highest[c]), 1.0);
         }
     }
 
-    // Labels by scores or probabilities. Rows whose bounds leave the label undecided are evaluated exactly.
+    // Determines labels by scores or probabilities. Rows whose bounds do not determine the label are evaluated exactly.
     Status label(const RowSource& rows, Request request, const Evaluation& found,
                  const Span<std::uint32_t>& labels) const {
         const std::size_t n_values = n_values_of(view_);
@@ -149,7 +151,7 @@ class ValueAnswers {
             if (!certain && can_be_exact_ && request.values != Values::exact) memory_.open[n_open++] = i;
         }
         if (n_open == 0) return Status::ok;
-        // The caller may have requested other values than these.
+        // The caller may have requested other values than exact ones.
         request.values = Values::exact;
         request.by_sign = true;
         const SelectedRows open(rows, memory_.open, n_open);
@@ -173,7 +175,7 @@ class ValueAnswers {
     const bool can_be_exact_;
 };
 
-// Answers rows with a model that is not an ensemble.
+// Computes the predictions of a model that is not an ensemble.
 template <Parts parts>
 inline Status answer_single(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                             const Evaluation& out, std::uint64_t* counts, const AnswerMemory& memory) {

@@ -1,7 +1,7 @@
-// Decides which models sums.hpp can handle, and lays out their support vectors. In such a model, all values
-// are origin + k step, computed like this in float64 and compared exactly; each feature has few values of k, and
-// squared distances are small. This is found from the dictionary of the packed support vectors, without arithmetic on
-// all of them.
+// Decides which models sums.hpp can evaluate, and lays out their support vectors. In these models, all feature values
+// are origin + k step, computed by this formula in float64 and compared exactly; each feature has few values of k, and
+// squared distances are small. These properties are derived from the dictionary of the packed support vectors, without
+// arithmetic on all support vectors.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 
@@ -25,7 +25,7 @@ inline double grid_gap(double origin, double step, double k) {
     two_sum(origin, product, lost);
     return std::fabs(std::fma(k, step, -product)) + std::fabs(lost);
 }
-// Returns the k closest to a value, below 2^31; NaN for NaN.
+// Returns the integer k, below 2^31, for which the grid point is closest to a value; NaN for NaN.
 APPROXSVM_INLINE double steps_to(double value, double origin, double inverse_step) {
     constexpr double shift = 0x1.8p52;
     return ((value - origin) * inverse_step + shift) - shift;
@@ -45,8 +45,8 @@ inline double common_step(double a, double b, double tiny) {
 struct Grid {
     double origin, step;
 };
-// Returns the grid of the values that for_values(visit) visits, up to 1e-9 of their span. The step is 0 if there is no
-// grid of at most 255 steps.
+// Returns the grid, accurate to 1e-9 of the values' span, on which all values that for_values(visit) visits lie. The
+// step is 0 if there is no grid of at most 255 steps.
 template <class ForValues>
 APPROXSVM_COLD inline Grid common_grid(const ForValues& for_values) {
     double low = largest_double, high = -largest_double;
@@ -54,7 +54,7 @@ APPROXSVM_COLD inline Grid common_grid(const ForValues& for_values) {
         low = std::fmin(low, value);
         high = std::fmax(high, value);
     });
-    // Zero is the origin where it can be: then no place on the grid is a rounded sum.
+    // Zero is the origin if possible, because then no grid point is a rounded sum.
     double origin = low <= 0.0 && high >= 0.0 ? 0.0 : low, step = 0.0;
     const double span = high - low, tiny = 1e-9 * span;
     if (!(span > 0.0 && span <= 0x1p500)) return {origin, 0.0};
@@ -72,7 +72,8 @@ class FewValuesWriter {
     FewValuesWriter(const ModelView& view, const FewValuesMemory& memory)
         : view_(view), memory_(memory), segments_(view), d_(view.n_features) {}
 
-    // Returns an unusable layout if the support vectors do not qualify; `slope` is kernel_slope(gamma).
+    // Lays out the support vectors; the result is unusable if they do not qualify. The argument `slope` is
+    // kernel_slope(gamma).
     APPROXSVM_COLD FewValues write(double slope) {
         FewValues few{};
         few.n_features = d_;
@@ -102,20 +103,20 @@ class FewValuesWriter {
     }
 
   private:
-    // The work per support vector.
+    // Returns the work per support vector.
     double work_of(const FewValues& few) const {
         const double n = static_cast<double>(few.n_parts), functions = static_cast<double>(few.n_functions);
         return bits_work.rest + 1.5 * functions + n * (few.in_planes ? bits_work.plane : bits_work.part);
     }
-    // Work of the float32 engine: exp, and as many products as there are features (or values, if these are few). With
-    // many classes it counts the vectors of one class.
+    // Returns the work per support vector of the float32 engine: exp, and one product per feature (or per stored value,
+    // if these are few). With many classes, only the vectors of one class are counted.
     double work_of_engine() const {
         const std::size_t stored = view_.packed.n_values / (view_.n_sv > 0 ? view_.n_sv : 1);
         const double n_terms = static_cast<double>(view_.packed.compressed && 3 * stored <= d_ ? stored : d_);
         return (n_terms + 36.0) * (segments_.n_functions() > 3 ? 0.5 : 1.0);
     }
 
-    // Calls visit(value) for all dictionary values, including unused ones.
+    // Calls visit(value) for all values in the dictionary, including unused values.
     template <class Visit>
     void for_values(const Visit& visit) const {
         const PackedVectors& packed = view_.packed;
@@ -158,7 +159,8 @@ class FewValuesWriter {
         double total = 0.0;
         few.codes_of_zeros = has_zero ? memory_.codes_of_zeros : nullptr;
         for (std::size_t j = 0; j < d_; ++j) {
-            // If all support vectors agree in a feature, a row may be one step off: towards zero, or away from it.
+            // If all support vectors agree in a feature, the feature's range is extended by one step for rows: towards
+            // zero or, if this is impossible, upwards.
             if (low[j] == high[j]) {
                 const bool lower = has_zero && low[j] > zero;
                 low[j] -= lower;
@@ -202,7 +204,7 @@ class FewValuesWriter {
     }
     std::size_t n_panels() const { return memory_.starts[segments_.n()] / few_panel; }
 
-    // code_of(feature, value)
+    // Fills the codes with code_of(feature, value).
     template <class CodeOf>
     APPROXSVM_COLD void fill_codes(const CodeOf& code_of) const {
         for (std::size_t j = 0; view_.packed.compressed && j < d_; ++j) {
@@ -217,7 +219,7 @@ class FewValuesWriter {
                 codes_at(lane / few_panel, j)[lane % few_panel] = static_cast<std::uint8_t>(code_of(j, value));
             });
         });
-        // Unused lanes repeat the first support vector: only support vectors may contribute joint values.
+        // Unused lanes repeat the first support vector, because only support vectors may contribute joint values.
         for (std::size_t s = 0; s < segments_.n(); ++s) {
             for (std::size_t lane = memory_.starts[s] + segments_.count(s); lane < memory_.starts[s + 1]; ++lane) {
                 for (std::size_t j = 0; j < d_; ++j) {
@@ -269,7 +271,7 @@ class FewValuesWriter {
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
     }
-    // If bytes cannot hold the sum including the last group, the run ends before it.
+    // Ends a group. If the sum over the run, including this group, exceeds a byte, the run ends before this group.
     void end_group(std::size_t n_groups, double of_group, double& of_run, std::size_t& n_runs) const {
         if (of_run + of_group > 255.0) {
             memory_.run_ends[n_runs++] = static_cast<std::uint32_t>(n_groups - 1);
@@ -277,7 +279,8 @@ class FewValuesWriter {
         }
         of_run += of_group;
     }
-    // Whether feature j can join the group that begins with `first`, whose bytes then hold joint values.
+    // Whether feature j can join the group that begins with `first`, whose bytes then hold joint values of its
+    // features.
     bool joins(std::size_t first, std::size_t j) const {
         std::uint8_t code_of[256];
         std::uint16_t found[joint_values];
@@ -306,7 +309,7 @@ class FewValuesWriter {
         return true;
     }
 
-    // Panels are contiguous, each this many times few_panel bytes.
+    // Makes panels contiguous; a panel has n times few_panel bytes.
     APPROXSVM_COLD void close_gaps(std::size_t n) const {
         for (std::size_t panel = 1; panel < n_panels(); ++panel) {
             std::memmove(memory_.vectors + panel * n * few_panel, codes_at(panel, 0), n * few_panel);

@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, a winner's pairs take less
+constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, a winner's pairs cost less
 
 // Whether the support vectors have a dictionary that is small enough for features to have few values.
 inline bool has_small_dictionary(const ModelView& view) {
@@ -18,7 +18,7 @@ inline bool has_small_dictionary(const ModelView& view) {
            view.n_labels <= most_few_labels;
 }
 
-// How support vectors are grouped, see sums.hpp.
+// The segments into which support vectors are grouped (sums.hpp).
 class FewSegments {
   public:
     explicit FewSegments(const ModelView& view)
@@ -45,7 +45,7 @@ class FewSegments {
         for (std::size_t s = 0; s < n_; ++s) starts[s + 1] = starts[s] + padded(count(s));
     }
 
-    // Calls visit(i, segment, lane) for each support vector in turn.
+    // Calls visit(i, segment, lane) for one support vector after another.
     template <class Visit>
     void for_each(const std::size_t* starts, const Visit& visit) const {
         std::size_t next[2] = {starts[0], starts[1]}, segment = 0, lane = 0, end = has_classes_ ? count(0) : 0;
@@ -63,7 +63,7 @@ class FewSegments {
         }
     }
 
-    // Whether each function's coefficients have one sign within every segment.
+    // Whether, in every segment, all coefficients of a function have the same sign.
     bool have_signs() const {
         if (!has_classes_) return true;
         std::size_t i = 0;
@@ -97,7 +97,7 @@ class FewSegments {
     const std::size_t n_;
 };
 
-// Returns an upper bound of the bytes of a panel's vectors: one per feature and vector before grouping.
+// Returns an upper bound on the size of a panel in bytes: one byte per feature and vector before grouping.
 inline std::size_t panel_bytes_before(std::size_t n_features) {
     const std::size_t of_planes = sizeof(std::uint32_t) * ((n_features + 31) / 32);
     return few_panel * (n_features > of_planes ? n_features : of_planes);
@@ -114,7 +114,7 @@ struct FewValuesMemory {
     FewValuesMemory(const ModelView& view, bool is_candidate, Arena& arena) {
         const FewSegments segments(view);
         const std::size_t d = is_candidate ? view.n_features : 0, n_lanes = is_candidate ? segments.n_lanes() : 0;
-        lowest = arena.take<double>(is_candidate ? d + lanes64 : 0);  // whole registers
+        lowest = arena.take<double>(is_candidate ? d + lanes64 : 0);  // space for whole registers
         range = arena.take<double>(is_candidate ? d + lanes64 : 0);
         codes_of_zeros = arena.take<std::uint8_t>(d);
         squares = arena.take<std::uint8_t[16]>(d, most_steps + 1);
@@ -133,11 +133,11 @@ struct FewValuesMemory {
 
 // Memory for one row on the grid of few values.
 struct FewRoom {
-    double *values = nullptr, *sums = nullptr;  // of a row, (n_features,); of segments, (n_segments, n_functions)
+    double *values = nullptr, *sums = nullptr;  // values, (n_features,); sums of segments, (n_segments, n_functions)
     std::int32_t* columns = nullptr;
     std::uint8_t* codes = nullptr;
     FewRow row{};
-    float* kernels = nullptr;  // of all lanes, for several functions
+    float* kernels = nullptr;  // kernel values of all lanes, for several functions
 
     FewRoom() = default;
     FewRoom(const FewValues& few, const ModelView& model, Arena& arena) {

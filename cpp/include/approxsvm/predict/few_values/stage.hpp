@@ -1,6 +1,6 @@
-// Evaluates single rows by the sums of sums.hpp, with their bounds. A row qualifies if all of its values
-// are on the support vectors' grid, compared exactly, and within each feature's range. The cost of a row does not
-// depend on other rows.
+// Evaluates single rows by the sums of sums.hpp, with their bounds. A row qualifies if all its values are on the
+// support vectors' grid, compared exactly, and within each feature's range. The cost of a row does not depend on other
+// rows.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_STAGE_HPP
 
@@ -10,18 +10,20 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Rounding errors of the sums in sums.hpp: `of_moduli` times the absolute sum, `of_all` times A1, and `of_scale`,
-// the underflow of coefficients and products.
+// Bounds on the rounding errors of the sums in sums.hpp: `of_moduli` times the sum of absolute values, `of_all` times
+// A1, and `of_scale`, the effect of underflow in coefficients and products.
 //
-// In float32: an entry of a digit table has the relative error u, and so do products of entries: 2 n_digits - 1
-// roundings in all. Coefficients round once, their products once more unless fused, and a sum has the depth few_depth.
-// The moduli are computed as well, which the factor covers. Chunks are summed in float64. Exponents: g = gamma step^2
-// rounds twice and g h once, so K has the relative error 3 u64 g h; exp adds two units in the last place. An entry
-// below 2^-126 is zero; elsewhere g h is below 88 for each digit, which 2^-40 covers. So kernel values below 2^-126 may
-// be zero, which is a share of A1. Coefficients are divided by the largest one of all functions, so those of another
-// function may be tiny: they and their products lose up to 2^-150 coef_scale each, whatever A1 is.
+// In float32: an entry of a digit table and a product of entries each have the relative error u, which gives 2 n_digits
+// - 1 roundings. Coefficients are rounded once, their products once more unless fused, and a sum has the depth
+// few_depth. The factor also covers the rounding of the sum of absolute values. Chunks are summed in float64.
+// Exponents: g = gamma step^2 is rounded twice and g h once, so K has the relative error 3 u64 g h; exp adds two units
+// in the last place. An entry below 2^-126 is zero; for other entries, g h is below 88 for each digit, which 2^-40
+// covers. Kernel values below 2^-126 may therefore be zero, which is covered by the factor of A1. Coefficients are
+// divided by the largest coefficient of all functions, so coefficients of another function may be tiny: each
+// coefficient and product loses up to 2^-150 coef_scale, whatever A1 is.
 //
-// In float64 the same holds, with one table, whose entries below 2^-1022 may be zero. Both add few.grid_error.
+// In float64 the same holds with a single table, whose entries below 2^-1022 may be zero. few.grid_error is added in
+// float32 and in float64.
 struct FewErrors {
     double of_moduli, of_all, of_scale;
 
@@ -50,14 +52,14 @@ class FewValuesStage {
           errors32_(few_ ? FewErrors::of_float32(*few_) : FewErrors{}),
           errors64_(few_ ? FewErrors::of_float64(*few_) : FewErrors{}) {}
 
-    // Loads row i. False if the row is not on the grid.
+    // Loads row i; returns false if the row is not on the grid.
     bool takes(std::size_t i) {
         if (!few_ || !has_codes(i)) return false;
         fill_few_row(*few_, room_.codes, room_.row);
         return true;
     }
 
-    // Compute the sums of all functions of the loaded row, or pairs of classes, and bounds of their errors.
+    // Compute the sums of all functions or pairs of classes at the loaded row, and bounds on the errors of the sums.
     void fill32(const ModelView& view, double* values, double* bounds) const {
         const bool classes = has_classes(view);
         if (classes) few_kernels(*few_, room_.row, room_.kernels);
@@ -75,7 +77,8 @@ class FewValuesStage {
     }
 
   private:
-    // part(c, f) is the sum of segment c: of class c in its pair f, or of positive and of negative coefficients.
+    // Adds the sums part(c, f) of segments c. A segment is class c in its pair f, or the positive or negative
+    // coefficients of a single function.
     template <class Part>
     static void add_parts(const ModelView& view, const FewErrors& errors, const Part& part, double* values,
                           double* bounds) {

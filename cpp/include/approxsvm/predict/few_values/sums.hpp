@@ -1,17 +1,19 @@
-// Kernel sums for support vectors whose features take few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
-// h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact
-// and kernel values come from lookups, so no exp is needed. layout.hpp decides which models qualify,
-// and stage.hpp which rows.
+// Kernel sums for support vectors whose features have few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
+// h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact,
+// and kernel values come from lookups instead of exp. layout.hpp decides which models qualify, and stage.hpp which
+// rows.
 //
-// Support vectors are divided into segments. Within a segment, each function's coefficients have one sign, so that the
-// modulus of a segment's sum is its absolute sum. The segments are the positive and the negative coefficients of a
-// single function, or the classes of several. Vectors with zero coefficients fill a segment up to whole panels.
+// Support vectors are divided into segments. Within a segment, all coefficients of a function have the same sign, so
+// the absolute value of a segment's sum is the sum of absolute values. The segments are the positive and the negative
+// coefficients of a single function, or the classes of several functions. Segments are padded to whole panels with
+// vectors whose coefficients are zero.
 //
 // A panel of few_panel vectors is stored in one of two ways:
-// * planes, (n_parts, few_panel) uint32, if each feature takes two values one step apart: one bit per feature, 32 in a
-//   plane; h is the number of bits in which row and vector differ;
-// * codes, (n_parts, few_panel) bytes, if features share bytes: the features of a group take at most 16 joint values
-//   among the support vectors. A row makes a table of each value's contribution to h, and h is a sum of lookups.
+// * planes, (n_parts, few_panel) uint32, if each feature has two values one step apart: one bit per feature, 32 bits
+//   per plane; h is the number of bits in which row and vector differ;
+// * codes, (n_parts, few_panel) bytes, if features share bytes: the features of a group have at most 16 joint values
+//   among the support vectors. For each row, a table holds every joint value's contribution to h, and h is a sum of
+//   lookups.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_SUMS_HPP
 
@@ -24,51 +26,51 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::size_t few_panel = 64;  // support vectors
+constexpr std::size_t few_panel = 64;  // support vectors per panel
 constexpr std::size_t few_chunk = 16 * few_panel;
-constexpr std::size_t joint_values = 16;     // of a group's features, at most
-constexpr std::size_t most_steps = 15;       // from the lowest value of a feature to its highest
-constexpr std::size_t most_sq_steps = 4095;  // h, at most
+constexpr std::size_t joint_values = 16;     // maximum number of joint values of a group's features
+constexpr std::size_t most_steps = 15;       // maximum number of steps from a feature's lowest value to its highest
+constexpr std::size_t most_sq_steps = 4095;  // maximum of h
 
 struct FewValues {
     bool is_usable;
     bool in_planes;
-    double work;  // per support vector, in multiply-adds of the float32 engine
+    double work;  // work per support vector, in multiply-adds of the float32 engine
     std::size_t n_features, n_segments, n_functions;
-    std::size_t n_parts;  // planes or groups
+    std::size_t n_parts;  // number of planes or groups
     std::size_t max_sq_steps;
 
     // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
     double origin, step, inverse_step;
-    const double *lowest, *range;        // (n_features,)
-    const std::uint8_t* codes_of_zeros;  // (n_features,): k - lowest[j] of a row of zeros; null if zero is not a value
+    const double *lowest, *range;        // least k and number of steps of each feature, (n_features,)
+    const std::uint8_t* codes_of_zeros;  // code of zero for each feature, (n_features,); null if zero has no code
 
-    const std::size_t* starts;     // (n_segments + 1,): lanes
-    const unsigned char* vectors;  // (n_lanes / few_panel, n_parts, few_panel)
-    const float* coef;             // for each segment (n_functions, lanes): a_i / coef_scale
-    const double* coef64;          // a_i themselves, laid out like coef
+    const std::size_t* starts;     // first lane of each segment, (n_segments + 1,)
+    const unsigned char* vectors;  // panels, (n_lanes / few_panel, n_parts, few_panel)
+    const float* coef;             // a_i / coef_scale, (n_functions, lanes) for each segment
+    const double* coef64;          // a_i, with the layout of coef
     double coef_scale;             // a power of two
 
-    const std::uint32_t* first_features;  // (n_parts + 1,): of groups
-    const std::uint32_t* run_ends;        // ends with n_parts: the sum of the parts between two ends fits in a byte
-    const std::uint32_t* first_squares;   // (n_features,)
-    const std::uint8_t (*squares)[16];    // [first_squares[j] + k][code]: contribution of feature j to h
-    const float* digits;                  // (n_digits, digit_values)
+    const std::uint32_t* first_features;  // first feature of each group, (n_parts + 1,)
+    const std::uint32_t* run_ends;        // ends of runs of parts, up to n_parts; the sum over a run fits in a byte
+    const std::uint32_t* first_squares;   // first row of `squares` for each feature, (n_features,)
+    const std::uint8_t (*squares)[16];    // squares[first_squares[j] + k][code] is the contribution of feature j to h
+    const float* digits;                  // tables of the digits, (n_digits, digit_values)
     std::size_t n_digits;
-    const double* kernels64;  // (max_sq_steps + 1,): exp(-g h)
-    double grid_error;        // error of f because values are not exactly on the grid: at most this times A1
-    double exponent_reach;    // largest g h that float64 distinguishes from infinity
+    const double* kernels64;  // exp(-g h), (max_sq_steps + 1,)
+    double grid_error;        // bound on the error of f, divided by A1, from values that are not exactly on the grid
+    double exponent_reach;    // the largest finite g h in float64
 };
 
 // --- a row
 
-// A row in the form that the sums need: bits, or the tables of its groups.
+// A row as the sums need it: bits, or one table per group.
 struct FewRow {
-    std::uint32_t* planes;       // (n_parts,)
-    std::uint8_t (*tables)[16];  // (n_parts,)
+    std::uint32_t* planes;       // bits, (n_parts,)
+    std::uint8_t (*tables)[16];  // tables of the groups, (n_parts,)
 };
 
-// `codes` has space for seven bytes more.
+// Fills a row from the codes of its features. The array `codes` has space for seven more bytes.
 inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow& row) {
     if (few.in_planes) {
         for (std::size_t j = few.n_features; j < few.n_features + 7; ++j) codes[j] = 0;
@@ -90,7 +92,7 @@ inline void fill_few_row(const FewValues& few, std::uint8_t* codes, const FewRow
 
 // --- distances and kernels
 
-// Computes h of a row and the vectors of n_panels panels.
+// Computes h for a row and each vector of n_panels panels.
 inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_panel, std::size_t n_panels,
                      std::uint32_t* h) {
     const std::size_t width = few.in_planes ? sizeof(std::uint32_t) : 1;
@@ -99,12 +101,12 @@ inline void sq_steps(const FewValues& few, const FewRow& row, std::size_t first_
     looked_up_sums(panels, few.n_parts, n_panels, row.tables, few.run_ends, h);
 }
 
-// Sums coef[i] exp(-g h[i]) over n lanes, at most few_chunk. Four float32 accumulators sum at most few_depth numbers
-// each; float64 adds them up.
+// The depth of sums of coef[i] exp(-g h[i]) over at most few_chunk lanes: each of four float32 accumulators sums at
+// most few_depth numbers; their sums are added in float64.
 constexpr std::size_t few_depth = few_chunk / static_cast<std::size_t>(lanes) / 4;
 static_assert(few_panel % (4 * static_cast<std::size_t>(lanes)) == 0);
 
-// kernel(i) is the kernel value of the lanes i, i + 1, ...
+// Returns the sum of kernel values times coefficients; kernel(i) returns the kernel values of the lanes i, i + 1, ...
 template <class KernelAt>
 APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, std::size_t n) {
     constexpr std::size_t width = static_cast<std::size_t>(lanes);
@@ -131,7 +133,7 @@ APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, cons
     }
 }
 
-// Returns the coefficients of function f in a segment, starting at a lane.
+// Returns the coefficients of function f in a segment, from a given lane on.
 template <class Real>
 APPROXSVM_INLINE const Real* coef_of(const FewValues& few, const Real* coef, std::size_t segment, std::size_t f,
                                      std::size_t lane) {
@@ -173,7 +175,7 @@ inline void few_kernels(const FewValues& few, const FewRow& row, float* kernels)
         });
     }
 }
-// Returns the sum of function f over a segment, from these kernel values.
+// Returns the sum of function f over a segment, given the kernel values.
 inline double few_sum(const FewValues& few, const float* kernels, std::size_t segment, std::size_t f) {
     double sum = 0.0;
     for_chunks(few, segment, [&](std::size_t first, std::size_t n) {

@@ -1,5 +1,5 @@
-// Evaluates rows of a Gaussian kernel: each row is assigned to a near center, the rows of a center go through its
-// expansion together, and undecided rows go down the stages.
+// Evaluates rows with a Gaussian kernel: each row is assigned to a near center, the rows of a center are evaluated
+// together by the center's expansion, and undecided rows are sent to further stages.
 #ifndef APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 #define APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 
@@ -13,7 +13,8 @@ inline namespace APPROXSVM_TARGET {
 
 // --- one center
 
-// True if a sparse row has been evaluated by its non-zeros. This never happens to dense rows, or with several classes.
+// Evaluates a sparse row by its non-zeros and returns true, if possible. Dense rows, and rows of models with several
+// classes, are never evaluated in this way.
 template <class AnyCascade>
 inline bool expand_sparse(AnyCascade&, const Job& job, std::size_t i, Status& status) {
     status = job.source.check_order(i);
@@ -83,7 +84,7 @@ inline Status evaluate_with(AnyCascade& cascade, const Job& job) {
     return status == Status::ok ? cascade.finish() : status;
 }
 
-// --- one function, several, or pairs of classes
+// --- one function, several functions, or pairs of classes
 
 // Calls call(cascade) for a Gaussian kernel; the cascade depends on the number of functions.
 template <Parts parts, class Call>

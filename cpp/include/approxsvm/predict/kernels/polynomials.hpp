@@ -1,10 +1,10 @@
-// Evaluates rows with a kernel of inner products: by the form or the float64 engine and, if that leaves a label
-// undecided, by the definition, term by term in LIBSVM's order. Such labels depend on rounding, so the rounding of the
-// source decides.
+// Evaluates rows with a kernel of inner products: by the quadratic form or the float64 engine and, if a label remains
+// undecided, by the definition, term by term in LIBSVM's order. Such labels depend on rounding, so the source's
+// rounding determines them.
 //
-// Values are exact except for rounding, whatever is requested. The rounding error grows with the row. A row whose value
-// is beyond float64, or not certain to the requested tolerance, is rejected. A row that misses the tolerance is
-// evaluated all the same, with its bound, and so are all other rows.
+// Values are exact except for rounding, whichever outputs are requested. The rounding error grows with the row. A row
+// whose value overflows float64, or is not certain to the requested tolerance, is rejected. A row that misses the
+// tolerance is nevertheless evaluated, with its bound; all other rows are also evaluated.
 #ifndef APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
 #define APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
 
@@ -60,8 +60,8 @@ class PolynomialEvaluator : Offer<double> {
     }
 
   private:
-    // Number of linear forms that stay in the first-level cache while rows pass. More forms are processed for a block
-    // of rows at a time.
+    // Maximum number of linear forms that stay in the first-level cache while one row after another is evaluated. More
+    // forms are evaluated for a block of rows at a time.
     static constexpr std::size_t few_decisions = 3;
     static constexpr std::size_t width = lanes64, max_waiting = max_registers * width;
 
@@ -82,7 +82,7 @@ class PolynomialEvaluator : Offer<double> {
         judge(i, by_float64);
     }
 
-    // --- the form
+    // --- the quadratic form
 
     void settle_waiting() {
         const std::size_t n = waiting_.take();
@@ -131,7 +131,7 @@ class PolynomialEvaluator : Offer<double> {
         judge_form(i, inner_product(block_, block_, d), block_, d, 1);
     }
 
-    // False for a row that is cheaper as a dense row.
+    // Evaluates a row by its non-zeros; returns false for a row that costs less as a dense row.
     bool take_sparse(std::size_t i) {
         if constexpr (!has(parts, sparse)) return false;
         const std::size_t d = view_.n_features, limit = view_.degree == 1 ? d / 2 : d / 4;
@@ -147,7 +147,7 @@ class PolynomialEvaluator : Offer<double> {
         return true;
     }
 
-    // Takes the values of row i, and its n feature values.
+    // Takes the values of the quadratic forms at row i, and the row's n features.
     void judge_form(std::size_t i, double sq_norm, const double* numbers, std::size_t n, std::size_t stride) {
         if (!is_finite(sq_norm)) {  // overflow is possible, but NaN and infinity are rejected
             status_ = job_.source.check(i);
@@ -163,7 +163,7 @@ class PolynomialEvaluator : Offer<double> {
         judge(i, by_expansion);
     }
 
-    // Bounds of sums over all support vectors.
+    // Computes the bounds of sums over all support vectors.
     void find_bounds(std::size_t i, double sq_norm, const ProductDepth& depth) {
         double norm = 0.0;
         if (sq_norm > 0x1p-900 && sq_norm < 0x1p1000) {
@@ -212,7 +212,7 @@ class PolynomialEvaluator : Offer<double> {
         find_bounds(i, sq_norm(z, d), {static_cast<double>(d), std::fabs(view_.gamma)});
     }
 
-    // --- answers
+    // --- results
 
     void judge(std::size_t i, Stage stage) {
         if (is_in_range_ && all_finite() && is_decided(i)) return settle(i, stage);
@@ -231,7 +231,7 @@ class PolynomialEvaluator : Offer<double> {
         return finite;
     }
 
-    // tanh of infinity is finite.
+    // Whether all terms of the source are finite; tanh of infinity is finite.
     bool is_of_finite_terms(std::size_t i) const {
         for (std::size_t k = 0; view_.degree == 0 && k < n_decisions_; ++k) {
             if (!is_within_float64(value_[k], bound_[k], job_.row_error(i))) return false;
@@ -246,7 +246,7 @@ class PolynomialEvaluator : Offer<double> {
 
     void settle(std::size_t i, Stage stage) {
         for (std::size_t k = 0; k < n_decisions_; ++k) {
-            if (!(bound_[k] < infinity)) bound_[k] = infinity;  // also if NaN
+            if (!(bound_[k] < infinity)) bound_[k] = infinity;  // NaN also becomes infinity
             if (job_.has_promise() && bound_[k] > view_.tolerance && imprecise_ == Status::ok) {
                 imprecise_ = Status::beyond_tolerance;
                 if (job_.request.fault) *job_.request.fault = {i, bound_[k], view_.tolerance};
@@ -260,11 +260,11 @@ class PolynomialEvaluator : Offer<double> {
     const PolynomialKernel& kernel_;
     const std::size_t n_decisions_;
     const Decisions<Shape::any> decisions_;
-    double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows); of one row
-    double *const block_, *const room_;                         // (n_features, max_waiting) doubles each
+    double *const block_values_, *const value_, *const bound_;  // a block's, (n_decisions, block_rows); one row's
+    double *const block_, *const room_;                         // space for (n_features, max_waiting) doubles each
     bool is_in_range_ = true;                                   // whether the source computes this row without overflow
-    Status status_ = Status::ok;                                // evaluation stops if this is not ok
-    Status imprecise_ = Status::ok;                             // all rows are evaluated, but one must be rejected
+    Status status_ = Status::ok;                                // evaluation stops if the status is not ok
+    Status imprecise_ = Status::ok;                             // all rows are evaluated, but a row must be rejected
     RowQueue<max_waiting> waiting_;
     EngineOf<parts, double, TermSums<PolynomialTerm, 0>> engine_;
 };
@@ -275,7 +275,7 @@ struct EvaluatorOf<ProductKernels> {
     static Status evaluate(const Job& job) {
         return PolynomialEvaluator<parts>(job).evaluate();
     }
-    // These kernels grow with the row, so the error is measured relative to the row's norm.
+    // Values of these kernels grow with the row, so the error is measured relative to the row's norm.
     static bool feels_error(const PreparedModel& prepared, double error, const double* row) {
         return !(error <= 0.1 * exact_share * norm_above(row, prepared.view->n_features));
     }

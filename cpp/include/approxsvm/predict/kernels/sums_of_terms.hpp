@@ -1,6 +1,6 @@
 // Sums of terms that are not kernels at support vectors (`Kind`: a record of exact/), for ExactCascade. The reference
-// is the function over the real numbers. A row whose terms are beyond float64 is rejected, and so is a row whose value
-// misses the requested tolerance.
+// is the function over the real numbers. A row whose terms overflow float64 is rejected; a row whose value misses the
+// requested tolerance is also rejected.
 #ifndef APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP
 #define APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP
 
@@ -18,7 +18,7 @@ class SumsOfTerms {
     template <class Real>
     using Sums = TermSums<typename Kind::template Term<Real>, form == Shape::one ? 1 : 0>;
 
-    // `memory` has space for (n_features,) float64.
+    // The array `memory` has space for n_features float64 numbers.
     SumsOfTerms(const PreparedModel& prepared, float* memory)
         : view_(*prepared.view),
           terms_(*static_cast<const typename Kind::Sums*>(prepared.of_kind)),
@@ -69,7 +69,7 @@ struct EvaluatorOf {
         return engine_rows(cascade, job);
     }
 
-    // Whether a mapped row's error may matter: by the slope of all terms together.
+    // Whether a mapped row's error may matter, judging by the slope of the sum of all terms.
     static bool feels_error(const PreparedModel& prepared, double error, const double*) {
         double slope = 0.0;
         for (std::size_t k = 0; k < prepared.view->n_decisions; ++k) {

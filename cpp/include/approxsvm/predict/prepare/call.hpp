@@ -1,4 +1,5 @@
-// What all stages know about a call: its rows, the outputs wanted, and how many rows are evaluated together.
+// The data of a call that all stages use: its rows, the wanted outputs, and the number of rows that are evaluated
+// together.
 #ifndef APPROXSVM_PREDICT_PREPARE_CALL_HPP
 #define APPROXSVM_PREDICT_PREPARE_CALL_HPP
 
@@ -10,15 +11,15 @@ inline namespace APPROXSVM_TARGET {
 
 // --- rows together or one by one
 
-// Whether rows are evaluated one by one or as a block with one row per lane; the two add up in a different order. For
-// few rows, one by one is cheaper. If values are requested, all rows of a call are evaluated in the same way, so that
-// no value depends on other rows. Labels do not depend on the way, so each queue decides by the number of rows that it
-// holds.
+// Whether rows are evaluated one by one or as a block with one row per lane; the order of additions differs. For a few
+// rows, evaluation one by one costs less. If values are requested, all rows of a call are evaluated in the same way, so
+// that no value depends on other rows. Labels do not depend on this choice, so each queue chooses by the number of rows
+// that it holds.
 struct Batch {
-    bool rows_alone;     // in an expansion, if it has too few rows to fill the lanes
-    bool engines_alone;  // in the exact engines
+    bool rows_alone;     // whether expansions with fewer rows than lanes take rows one by one
+    bool engines_alone;  // whether the exact engines take rows one by one
     bool goes_by_queue;
-    std::size_t alone_eighths;  // eighths of a register's lanes: so few rows are evaluated one by one
+    std::size_t alone_eighths;  // limit for evaluation one by one, in eighths of a register's lanes
 
     // Whether n rows that wait for a block of this many lanes are evaluated one by one.
     bool alone_in_expansion(std::size_t n) const {
@@ -28,7 +29,8 @@ struct Batch {
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
         return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));
     }
-    // How many of n rows: those beyond full registers, which cost about half as much as the first one.
+    // Number of rows, out of n, that are evaluated one by one: those beyond full registers if they are few, because a
+    // further register costs about half as much as the first one.
     std::size_t n_alone_in_engine(std::size_t n, std::size_t n_lanes) const {
         if (alone_in_engine(n, n_lanes)) return n;
         const std::size_t beyond = n % n_lanes;
@@ -39,37 +41,37 @@ struct Batch {
     std::size_t most_alone(std::size_t n_lanes) const { return alone_eighths * n_lanes / 8; }
 };
 
-// The support vectors are in the lanes when a row is alone, and loading them takes most of the time. Compared with its
-// share of a full register of rows, it costs 4/3 as much if lanes are few or exp is most of the work. With sixteen
-// lanes it costs 1.7 times as much from the first-level cache, else 2.6 times (ijcnn1, usps, covtype, pendigits and
-// svmguide1 on a Zen 5).
+// For a single row, the support vectors are in the lanes, and loading them takes most of the time. Compared with its
+// share of the work for a full register of rows, a single row costs 4/3 as much if lanes are few or exp is most of the
+// work. With sixteen lanes, a single row costs 1.7 times as much if the support vectors are in the first-level cache,
+// else 2.6 times (ijcnn1, usps, covtype, pendigits and svmguide1 on a Zen 5).
 inline std::size_t alone_eighths_of(const ModelView& model) {
     constexpr std::size_t first_level_bytes = std::size_t{1} << 14;
     if (lanes < 16 || model.n_features <= 8) return 6;
     return model.n_sv * model.n_features * sizeof(float) <= first_level_bytes ? 4 : 3;
 }
 
-// Number of rows that a call may have, which determines its memory. If all rows are evaluated one by one (batch_of),
-// blocks of rows need no memory.
+// Number of rows that a call may have, which determines the size of the memory. If all rows are evaluated one by one
+// (batch_of), blocks of rows need no memory.
 struct CallRows {
     std::size_t n, side_by_side;
 
     CallRows(std::size_t n_rows, bool has_batches)
         : n(n_rows), side_by_side(!has_batches || n_rows <= max_single_rows ? 1 : block_rows) {}
 
-    // Returns the size of a block that the stages share: rows in its lanes, or one row of doubles.
+    // Returns the size in bytes of the block that the stages share, for rows in lanes or for one row of doubles.
     std::size_t block_bytes(const ModelView& model) const {
         return side_by_side > 1 ? approxsvm::block_bytes(model.n_features)
                                 : model.n_features * sizeof(double) + panel_rows * sizeof(float) + 64;
     }
     std::size_t at_most(std::size_t n_rows) const { return n < n_rows ? n : n_rows; }
 };
-// The batch size, for the parts that need memory.
+// The number of rows that share a block, for the parts that need memory.
 template <Parts parts>
 struct CallOf : CallRows {
     explicit CallOf(std::size_t n_rows) : CallRows(n_rows, has(parts, batches)) {}
 };
-// Means calls of any size.
+// Number of rows that stands for calls of any size.
 constexpr std::size_t any_number_of_rows = ~std::size_t{0};
 
 template <Parts parts>
@@ -87,25 +89,25 @@ inline bool wants_values(const Evaluation& out) {
     return out.values || out.bounds;
 }
 
-// Whether rows skip the float32 engine. All values of kernels of inner products are exact.
+// Whether rows skip the float32 engine. For kernels of inner products, all values are exact.
 inline bool wants_exact_values(const ModelView& model, const Request& request, const Evaluation& out) {
     if (is_of_products(model)) return false;
     if (request.values != Values::promised) return request.values == Values::exact;
     return has_engines(model) && wants_values(out) && !(model.tolerance < infinity);
 }
 
-// The rows of a call, what is wanted of them, and the memory to compute it in.
+// The rows of a call, the wanted outputs, and the memory for computing them.
 struct Job {
     const PreparedModel& prepared;
     const ModelView& view;
     const RowSource& source;
     const Request& request;
     const Evaluation& out;
-    std::uint64_t* const counts;  // of the rows that each stage answered
+    std::uint64_t* const counts;  // number of rows whose results came from each stage
     const Batch batch;
     const EvaluationMemory& memory;
 
-    // How far the row may be from the intended one.
+    // Returns a bound on the distance between the row and the intended row.
     double row_error(std::size_t i) const { return request.row_errors ? request.row_errors[i] : 0.0; }
     Status check(const std::size_t* rows, std::size_t n) const {
         for (std::size_t r = 0; r < n; ++r) {
@@ -114,12 +116,12 @@ struct Job {
         }
         return Status::ok;
     }
-    // Whether a row that misses the tolerance is refused.
+    // Whether a row that misses the tolerance is rejected.
     bool has_promise() const { return view.tolerance_asked && wants_values(out) && request.keeps_promise; }
     bool is_exact() const { return wants_exact_values(view, request, out); }
 };
 
-// Rows that wait until they fill a block.
+// A queue of rows that wait until they fill a block.
 template <std::size_t capacity>
 struct RowQueue {
     std::size_t n = 0, rows[capacity];
@@ -129,7 +131,7 @@ struct RowQueue {
         rows[n++] = i;
         return n == capacity;
     }
-    // Empties the queue; its rows stay where they are until the next one is added.
+    // Empties the queue and returns its size; the rows remain readable until the next row is added.
     std::size_t take() {
         const std::size_t taken = n;
         n = 0;

@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The structures that the engines are laid out in.
+// The memory in which the engines are laid out.
 struct EnginePieces {
     PreparedModel* model;
     float *basis = nullptr, *weights = nullptr, *zeros;
@@ -19,7 +19,7 @@ struct EnginePieces {
 };
 
 // Visits the support vectors one by one in the engines' coordinates, u = input_scale (x - engine center). If the center
-// is the reference of the stored support vectors, it visits only their non-zeros.
+// is the reference of the stored support vectors, only non-zeros are visited.
 class EngineVectors {
   public:
     EngineVectors(const ModelView& view, const double* engine_center, const EnginePieces& pieces)
@@ -72,7 +72,7 @@ APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double 
     return mean > 0x1p-20 && mean < 0x1p20 ? mean : mean >= 0x1p20 ? 0x1p20 : 0x1p-20;
 }
 
-// Slope of the kernel: exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance, sqrt(theta / e) in
+// Slope of the kernel: exp(-gamma r^2) changes by at most sqrt(2 gamma / e) per unit of distance, or sqrt(theta / e) in
 // scaled coordinates.
 inline double kernel_slope(double half_theta) {
     return 1.01 * std::sqrt(2.0 * half_theta / 2.718281828459045);
@@ -93,8 +93,8 @@ APPROXSVM_COLD inline void count_values(const ModelView& view, EngineVectors vec
     writer64.finish_counting();
 }
 
-// Lays the support vectors out for both engines. Adds up |a_i| ||narrowed - exact|| for their bounds, and computes the
-// bound of the float32 engine for a row at the center if there is one function.
+// Lays the support vectors out for both engines. Adds up |a_i| ||narrowed - exact|| for the engines' bounds and, if
+// there is a single function, computes the bound of the float32 engine for a row at the center.
 APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePieces& pieces, PreparedModel& model) {
     const std::size_t d = view.n_features, n_values = values_by_columns(view);
     const bool classes = has_classes(view);
@@ -131,7 +131,7 @@ APPROXSVM_COLD inline void fill_engines(const ModelView& view, const EnginePiece
     model.typical_float32_bound = bound.of(bound.of_row(t, d), weighted_moduli, *errors32, view.decisions[0]);
 }
 
-// The engines' center: the reference that sparse rows have, or the model's center.
+// Returns the engines' center: the reference of compressed support vectors, or the model's center.
 APPROXSVM_COLD inline const double* fill_engine_center(const ModelView& view, double* center) {
     if (!has_engines(view) || (engine_at_reference(view) && !view.packed.reference)) return nullptr;
     for (std::size_t j = 0; j < view.n_features; ++j) {

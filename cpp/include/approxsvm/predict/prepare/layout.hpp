@@ -14,7 +14,7 @@ inline namespace APPROXSVM_TARGET {
 template <Parts parts>
 inline std::size_t single_prepared_bytes(const ModelView& view);
 
-// An expansion in a subspace; it has been validated.
+// Returns the view of an expansion in a subspace, which has been validated.
 inline ModelView subspace_expansion_of(const ModelView& view) {
     ModelView expansion;
     const unsigned char* const bytes = view.subspaces.expansion;
@@ -27,7 +27,7 @@ struct PreparedPieces : EnginePieces {
     IfPart<parts, one_vs_one, WinnerEngineMemory> winner;
     IfPart<parts, subspaces, SubspacesMemory> in_subspaces;
     IfPart<parts, few_values, FewValuesMemory> few;
-    ModelView* expansion = nullptr;  // expansion of a subspace, and the memory of its layout
+    ModelView* expansion = nullptr;  // expansion in a subspace, and the memory of its layout
     unsigned char* of_expansion = nullptr;
 
     APPROXSVM_COLD PreparedPieces(const ModelView& view, Arena& arena, bool only_counts)
@@ -57,7 +57,7 @@ struct PreparedPieces : EnginePieces {
     }
 };
 
-// Returns the bytes that a model needs if it is not an ensemble.
+// Returns the size in bytes of the layout of a model that is not an ensemble.
 template <Parts parts>
 APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     Arena counter(nullptr);
@@ -65,7 +65,7 @@ APPROXSVM_COLD inline std::size_t single_prepared_bytes(const ModelView& view) {
     return counter.bytes_anywhere();
 }
 
-// Data of an ensemble: its members' views and their layouts.
+// Data of an ensemble: the views and layouts of its members.
 struct PreparedMembers {
     PreparedModel* model;
     ModelView* views;
@@ -85,7 +85,7 @@ struct PreparedMembers {
     }
 };
 
-// Returns the bytes of memory for prepare(). The memory must not move while the prepared model is used.
+// Returns the size in bytes of the memory for prepare(). The memory must not move while the prepared model is used.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);
@@ -101,13 +101,13 @@ APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
 template <Parts parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory);
 
-// Everything that a Gaussian kernel needs.
+// Lays out all data that a Gaussian kernel needs.
 template <Parts parts>
 APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const PreparedPieces<parts>& pieces,
                                             PreparedModel& model) {
     model.engine_center = fill_engine_center(view, pieces.engine_center);
     model.slope = kernel_slope(view.gamma);
-    // The degrees after which evaluation may stop (n_bases).
+    // One table for each degree after which evaluation may stop (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
     for (std::size_t e = 0; e < view.n_centers * view.n_forms; ++e) {
         const std::size_t decision = decision_of(view, e / view.n_forms, e % view.n_forms);
@@ -138,7 +138,7 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
     }
 }
 
-// Fills memory of single_prepared_bytes().
+// Prepares a model that is not an ensemble, in memory of single_prepared_bytes().
 template <Parts parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view, void* memory) {
     Arena arena(memory);
@@ -161,7 +161,7 @@ APPROXSVM_COLD inline const PreparedModel& lay_out_single(const ModelView& view,
     return model;
 }
 
-// Fills memory of prepared_bytes().
+// Prepares a model in memory of prepared_bytes().
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* memory) {
     if (!has(parts, ensembles) || view.n_members == 0) return lay_out_single<parts>(view, memory);
@@ -185,7 +185,8 @@ APPROXSVM_COLD inline const PreparedModel& lay_out(const ModelView& view, void* 
     return model;
 }
 
-// Fills the memory, prepared_bytes(view) long. `view` must outlive `prepared`, so it may not be a temporary.
+// Prepares a model in memory of prepared_bytes(view). The view must outlive `prepared`, so the view may not be a
+// temporary object.
 Status prepare(const ModelView&& view, Span<unsigned char> memory, const PreparedModel*& prepared) = delete;
 inline Status prepare(const ModelView& view, Span<unsigned char> memory, const PreparedModel*& prepared) {
     if (memory.size < prepared_bytes(view)) return Status::buffer_too_small;

@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The parts that the model needs because of its layout, on any target; the reader has noted the others.
+// Returns the parts that the model needs because of its layout, on any target; the reader has noted the other parts.
 inline Parts parts_laid_out(const ModelView& model) {
     Parts parts = may_have_few_values(model) ? few_values : Part{};
     if ((is_gaussian(model) && has_engines(model) && engine_at_reference(model)) || by_columns(model)) parts |= sparse;
@@ -25,8 +25,8 @@ APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     return needed;
 }
 
-// All parts of an artifact whose code is left out, from its header and its section headers; this uses none of that
-// code. Empty if the bytes are not an artifact.
+// Returns all parts that an artifact needs. Reads only its header and its section headers, because the code of other
+// parts may be left out. Returns an empty set if the bytes are not an artifact.
 APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size_t n_bytes, bool is_member = false) {
     ModelView model{};
     SectionTable sections{};
@@ -41,7 +41,7 @@ APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size
         if (shape >= number_of(DecisionShape::each)) model.outputs.decision_shape = DecisionShape::each;
     }
     if (model.mode == Mode::ensemble) {
-        if (is_member) return 0;  // its reader refuses it
+        if (is_member) return 0;  // the reader rejects nested ensembles
         parts |= ensembles;
         const unsigned char* member = sections.at(section::members);
         for (std::size_t n = member ? count_members(member, sections[section::members].bytes) : 0; n > 0; --n) {

@@ -1,5 +1,5 @@
 // A model prepared for evaluation: bound tables, the folded center and, if rows may need the exact model, the support
-// vectors in the layouts of the exact engines. layout.hpp fills it.
+// vectors in the layouts of the exact engines. layout.hpp fills the record.
 #ifndef APPROXSVM_PREDICT_PREPARE_PREPARED_MODEL_HPP
 #define APPROXSVM_PREDICT_PREPARE_PREPARED_MODEL_HPP
 
@@ -15,7 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the one in the precision of Real.
+// Returns the argument that has the precision of Real.
 template <class Real, class In32, class In64>
 constexpr const auto& in(const In32& in32, const In64& in64) {
     if constexpr (sizeof(Real) == sizeof(float))
@@ -26,32 +26,32 @@ constexpr const auto& in(const In32& in32, const In64& in64) {
 
 struct PreparedModel {
     const ModelView* view;
-    const float* basis;           // (n_bases, n_cells, n_bound_terms): bounds of degree up to 2, 3, ... model.degree
-    const float* weights;         // (n_centers, n_forms, n_bound_terms)
-    const double* bounds;         // (n_bases, n_cells): all bounds for a single center; else null
-    const float* zeros;           // (n_features,) and (n_raw_features,)
-    const double* map_gains;      // of the input map, by fill_map_gains
-    const double* engine_center;  // (n_features,): the center, or the reference; null for zeros
+    const float* basis;           // tables for degrees 2, 3, ... model.degree: (n_bases, n_cells, n_bound_terms)
+    const float* weights;         // weights of bounds, (n_centers, n_forms, n_bound_terms)
+    const double* bounds;         // all bounds for a single center, (n_bases, n_cells); else null
+    const float* zeros;           // zeros for (n_features,) and (n_raw_features,)
+    const double* map_gains;      // gains of the input map, from fill_map_gains
+    const double* engine_center;  // the center or the reference, (n_features,); null for zeros
     FoldedModel folded;
     Engine<float> exact32;
     Engine<double> exact64;
-    WinnerEngine winner;  // shares the support vectors of exact32
-    FewValues few;        // replaces the engines for rows on its grid
+    WinnerEngine winner;  // the engine for the winner's pairs, with the support vectors of exact32
+    FewValues few;        // the engine for few values, which replaces the engines for rows on its grid
     Subspaces subspaces;
-    const PreparedModel* subspace_expansion;  // in the coordinates of the first subspace stage, or null
+    const PreparedModel* subspace_expansion;  // expansion in the coordinates of the first subspace stage, or null
     double slope;                             // kernel_slope(gamma)
-    double typical_float32_bound;             // of the float32 engine, for a row at the center
+    double typical_float32_bound;             // bound of the float32 engine for a row at the center
     double largest_moduli;                    // the largest A1 of any decision function
     bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
-    // for a kernel that is not Gaussian; replaces all of the above except zeros and map_gains
+    // data of a kernel that is not Gaussian; replaces all of the above except zeros and map_gains
     const void* of_kind;
-    const PreparedModel* const* members;   // for an ensemble, which has only these ...
-    const std::uint32_t* label_positions;  // ... and, of targets, the labels of each member
+    const PreparedModel* const* members;   // members of an ensemble, whose other fields are unused
+    const std::uint32_t* label_positions;  // positions of members' labels in an ensemble of targets
 };
 
-// Rows stay sparse in the exact engine if its center is the row that support vectors are stored relative to, usually
-// the origin. This loses no accuracy if the data are about as far from that row as from their mean. Writers ensure
-// this, except for the origin.
+// Whether rows remain sparse in the exact engine: its center must be the row relative to which support vectors are
+// stored, usually the origin. This loses no accuracy if the data are about as far from that row as from their mean.
+// Writers of artifacts ensure this, except for the origin.
 inline bool engine_at_reference(const ModelView& model) {
     return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
 }
@@ -62,7 +62,7 @@ inline bool by_columns(const ModelView& model) {
     return engine_at_reference(model) && are_few(model.packed.n_values, model.n_sv, model.n_features);
 }
 
-// Whether the engine for few values may pay (few_values/layout.hpp).
+// Whether the engine for few values may be worthwhile (few_values/layout.hpp).
 inline bool may_have_few_values(const ModelView& view) {
     return is_gaussian(view) && has_engines(view) && !by_columns(view) && has_small_dictionary(view) &&
            !has_several(view);
@@ -71,19 +71,20 @@ inline bool may_have_few_values(const ModelView& view) {
 inline bool has_direction(const ModelView& model) {
     return model.direction != nullptr;
 }
-// The degrees after which evaluation may stop: 2, then every higher one.
+// Number of degrees after which evaluation may stop: 2, and every higher degree.
 inline std::size_t n_bases(const ModelView& model) {
     return model.degree > 2 ? static_cast<std::size_t>(model.degree) - 1 : model.degree > 0 ? 1 : 0;
 }
 
-// Whether sparse rows are expanded by their non-zeros: with a single center and a single decision function.
+// Whether expansions at sparse rows are evaluated by their non-zeros: only with a single center and a single decision
+// function.
 inline bool has_folded_center(const ModelView& model) {
     return model.n_centers == 1 && model.n_decisions == 1;
 }
 inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
-// Returns sizes for the coefficients of each function, and a weight.
+// Returns the sizes for one coefficient per function and a weight.
 inline ClassSizes sizes_of_functions(const ModelView& view) {
     return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
@@ -102,13 +103,13 @@ inline std::size_t n_zeros(const ModelView& view) {
 inline bool has_class_engines(const ModelView& view) {
     return is_gaussian(view) && has_engines(view) && has_classes(view);
 }
-// Everything that the winner's engine needs; empty for other models.
+// Returns the data that the winner's engine needs; empty for models without this engine.
 inline PairCoefficients pair_coefficients(const ModelView& view) {
     if (!has_class_engines(view) || by_columns(view)) return {};
     return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
 }
 
-// Returns the row's part in the bounds of all pairs.
+// Returns the part of the bounds that depends only on the row, for all pairs.
 inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_norm, double row_error) {
     const ListedErrors listed = listed_errors(*model.winner.sums.kernels, half_sq_norm);
     if (!(listed.of_moduli < infinity)) return listed;
@@ -117,7 +118,7 @@ inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_nor
     return {listed.of_moduli, 1.0001 * (rounded + of_row + listed.of_all_moduli)};
 }
 
-// The part that only this pair has.
+// Returns the part of the bound that depends only on the pair.
 inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, std::size_t c,
                                    const DecisionNumbers& decision) {
     return 1.0001 * (model.exact32.narrowing_errors[w] + model.exact32.narrowing_errors[c] + decision.value_error) +

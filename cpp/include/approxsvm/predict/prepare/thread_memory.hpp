@@ -1,4 +1,4 @@
-// Scratch memory of one thread: what each stage of any kind of model needs.
+// Scratch memory of one thread for all stages of any kind of model.
 #ifndef APPROXSVM_PREDICT_PREPARE_THREAD_MEMORY_HPP
 #define APPROXSVM_PREDICT_PREPARE_THREAD_MEMORY_HPP
 
@@ -15,17 +15,17 @@ constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
     return n_sums <= 128 ? sparse_block_rows : static_cast<std::size_t>(rows_together) * 4;
 }
 
-// Memory of an engine: the non-zeros that wait for it, and the sums of the rows that are evaluated together. Many rows
-// wait, because all of them pass over a panel while the cache holds it. By columns only one row waits, with up to as
-// many non-zeros as there are features.
+// Memory of an engine for the non-zeros of waiting rows, and for the sums of the rows that are evaluated together. Many
+// rows wait, because all waiting rows are multiplied with a panel while the panel is in cache. If support vectors are
+// stored by columns, only one row waits, with up to n_features non-zeros.
 template <class Real>
 struct EngineRoom {
-    std::size_t capacity = 0;  // non-zeros
+    std::size_t capacity = 0;  // maximum number of non-zeros
     Real* values = nullptr;
     std::int32_t* columns = nullptr;
-    Real* products = nullptr;  // by columns: the inner products of a row
+    Real* products = nullptr;  // inner products of a row, if stored by columns
     double* sums = nullptr;
-    float* block = nullptr;  // a block of rows, which stages share
+    float* block = nullptr;  // a block of rows, which the stages share
 
     EngineRoom() = default;
     EngineRoom(const PreparedModel& prepared, const CallRows& call, std::size_t sums_room, float* shared, Arena& arena)
@@ -33,7 +33,7 @@ struct EngineRoom {
         const ModelView& model = *prepared.view;
         const std::size_t d = model.n_features;
         if (prepared.by_columns || call.side_by_side == 1)
-            capacity = prepared.by_columns ? d : d / 3;  // non-zeros that a row may have
+            capacity = prepared.by_columns ? d : d / 3;  // maximum number of non-zeros of a row
         else
             capacity = block_bytes(d) / (sizeof(Real) + sizeof(std::int32_t));
         values = arena.take<Real>(capacity);
@@ -46,13 +46,13 @@ struct EngineRoom {
 
 // --- other stages
 
-// Memory for the sums in few coordinates.
+// Scratch memory for the sums over a few coordinates.
 struct SubspaceRoom {
-    float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles, rows side by side) and
+    float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles; rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
-    std::int32_t* codes = nullptr;                     // (pairs of coordinates, rows side by side)
-    float* values = nullptr;                           // for one row: the kernel values of a stage
-    double* lists = nullptr;                           // for one row: (n_forms, tile_rows)
+    std::int32_t* codes = nullptr;                     // codes, (pairs of coordinates, rows side by side)
+    float* values = nullptr;                           // kernel values of a stage for one row
+    double* lists = nullptr;                           // partial sums of one row's lists, (n_forms, tile_rows)
 
     SubspaceRoom() = default;
     SubspaceRoom(const ModelView& model, const CallRows& call, Arena& arena) {
@@ -82,28 +82,27 @@ struct QueuedRow {
     int attempt;
 };
 
-// How far the pairs of a class were judged: guessed, perhaps in few coordinates; by the bound of lists, by the sharper
-// one, in float64, by the definition.
+// The evaluation of a class's pairs so far: guessed, perhaps over a few coordinates; by the bound of lists; by the
+// tighter bound of pairs; in float64; by the definition.
 enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float64, by_definition };
 
-// Memory for the pairs of guessed winners.
+// Scratch memory for the pairs of guessed winners.
 struct WinnerRoom {
     float *scores = nullptr, *partial = nullptr;  // (n_labels, rows side by side), rows rounded up to tiles
     double *own = nullptr, *others = nullptr;     // (n_labels, rows side by side)
-    QueuedRow* queues = nullptr;                  // (n_levels, n_labels, block_rows)
-    std::size_t* n_rows = nullptr;                // (n_levels, n_labels)
-    // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all
-    // lanes; the kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and
-    // for each class, whether its kernel values are available and how far its pairs were judged. No engine uses the
-    // coordinates.
+    QueuedRow* queues = nullptr;                  // waiting rows, (n_levels, n_labels, block_rows)
+    std::size_t* n_rows = nullptr;                // number of waiting rows, (n_levels, n_labels)
+    // For one row: its coordinates, padded with zeros; the kernel values of the landmarks and then of all lanes; the
+    // kernel values of a list; (n_labels, tile_rows) for lists; the state of each pair; and for each class, whether its
+    // kernel values are available, and the progress of its pairs. No engine uses these coordinates.
     float *row = nullptr, *row_about_center = nullptr;
     float *values = nullptr, *listed = nullptr;
     double* lists = nullptr;
-    PartOfPair* parts = nullptr;  // (n_labels,)
-    Outcome* known = nullptr;     // (n_pairs,)
+    PartOfPair* parts = nullptr;  // parts of pairs by class, (n_labels,)
+    Outcome* known = nullptr;     // outcomes of pairs, (n_pairs,)
     bool* has_values = nullptr;
     Progress* progress = nullptr;
-    std::uint32_t* tally = nullptr;  // (2, n_labels): certain votes, possible votes
+    std::uint32_t* tally = nullptr;  // certain and possible votes, (2, n_labels)
 
     WinnerRoom() = default;
     WinnerRoom(const ModelView& model, const CallRows& call, Arena& arena) {
@@ -134,7 +133,7 @@ struct WinnerRoom {
 
 // --- all stages
 
-// Memory of stages/definition.hpp.
+// Size in bytes of the memory for stages/definition.hpp.
 inline std::size_t definition_bytes(const ModelView& model) {
     return 2 * model.n_features * sizeof(double);
 }
@@ -142,7 +141,7 @@ inline std::size_t definition_bytes(const ModelView& model) {
 // Number of rows that are routed to their centers at a time.
 constexpr std::size_t route_rows = 16384;
 
-// Scratch memory of a part, or empty if the list of parts leaves it out.
+// Scratch memory of a part, or an empty type if the list of parts leaves out this part.
 template <bool is_there, class Room, class... Arguments>
 inline Room room_of(Arguments&&... arguments) {
     if constexpr (is_there)
@@ -151,7 +150,7 @@ inline Room room_of(Arguments&&... arguments) {
         return Room();
 }
 
-// Scratch memory of one thread: a block of rows for the first stage and one that the later ones share, the memory of
+// Scratch memory of one thread: a block of rows for the first stage, a block that the later stages share, the memory of
 // each stage, the centers of routed rows, and the values of all functions for a block of rows and for one row.
 struct EvaluationMemory {
     float *first_block, *later_block;
@@ -176,7 +175,7 @@ struct EvaluationMemory {
         later_block = arena.take<float>(block > defined ? block : defined);
         const std::size_t n_classes = has_classes(model) ? std::size_t{model.n_labels} : 0;
         if (has_engines(model)) {
-            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // or moduli
+            const std::size_t n_sums = n_classes > 0 ? n_classes * n_classes : n + 1;  // with a sum of absolute values
             const std::size_t n_sparse = call.at_most(sparse_rows_together(n_sums));
             const std::size_t sums_room = n_sums * (n_sparse > call.side_by_side ? n_sparse : call.side_by_side);
             engine32 = EngineRoom<float>(prepared, call, sums_room, later_block, arena);

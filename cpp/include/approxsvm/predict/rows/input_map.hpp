@@ -1,7 +1,7 @@
-// Maps raw rows to rows of a model: it picks columns, then applies ops. Up to the first op that sums or calls the
-// C library, it performs the source's operations in float64 one by one, so a row equals the source's row, bit for bit
-// (models/FORMAT.md, "input_map"; artifact/ops has the kinds). Each row comes with a bound of its distance to the
-// same function over the real numbers.
+// Maps raw rows to rows of a model: selects columns, then applies ops. Up to the first op that sums or calls the C
+// library, the source's operations are performed in float64 one by one, so a row equals the source's row bit for bit
+// (models/FORMAT.md, "input_map"; artifact/ops has the kinds of ops). Each row has a bound on its distance from the row
+// mapped in exact arithmetic.
 #ifndef APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 #define APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 
@@ -15,7 +15,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- growth of errors
 
-// Number of numbers that fill_map_gains stores for each op, and for all ops.
+// Number of gains that fill_map_gains stores for each op, and for all ops.
 template <Parts parts = all_parts>
 inline std::size_t n_gains(const MapOp& op) {
     return OpsOf<parts>::with(op.kind, std::size_t{0}, [&](auto kind) { return kind.n_gains(op); });
@@ -27,7 +27,7 @@ inline std::size_t map_gain_doubles(const InputMapView& map) {
     return total;
 }
 
-// Factors by which errors grow in each op, as its kind defines them, rounded upwards.
+// Computes the factors by which errors grow in each op, as defined by the op's kind, rounded up.
 template <Parts parts = all_parts>
 inline void fill_map_gains(const InputMapView& map, double* gains) {
     for_ops<parts>(map, [&](const MapOp& op) {
@@ -38,8 +38,8 @@ inline void fill_map_gains(const InputMapView& map, double* gains) {
 
 // --- a single affine op, as scalers have
 
-// x = raw, less `subtract`, times `multiply`, over `divide`, each rounded separately; returns the sum of squares.
-// Both begin with the first feature of the op.
+// Sets x to (raw - subtract) * multiply / divide, with each operation rounded separately; returns the sum of squares.
+// The arrays raw and x begin with the first feature of the op.
 template <bool Subtracts, bool Multiplies, bool Divides>
 inline double scale_row(const MapOp& op, const double* raw, double* x) {
     const double *subtract = op.parts[part::subtract], *multiply = op.parts[part::multiply],
@@ -54,8 +54,8 @@ inline double scale_row(const MapOp& op, const double* raw, double* x) {
     });
 }
 
-// Evaluates a map whose only op is affine, without limits or errors of its own: one or two passes over a row, with
-// its error computed from norms instead of from each number, as run_affine() explains.
+// Evaluates a map whose only op is affine, without limits or parameter errors, in one or two passes over a row. The
+// error is computed from norms instead of from each number, as run_affine() explains.
 class ScalerAlone {
   public:
     ScalerAlone(const InputMapView& map, const double* gains, const SourceRows& source = {}) {
@@ -83,11 +83,11 @@ class ScalerAlone {
         underflow_ += of_norms[2];
     }
 
-    // Whether the map has this form.
+    // Whether the map consists of a single affine op without limits.
     explicit operator bool() const { return scale_ != nullptr; }
 
-    // Maps the selected columns of a row. False if squares leave float64 or come near its limits, as those of
-    // non-finite rows do; RowMapper handles these rows.
+    // Maps the selected columns of a row. Returns false if squares exceed or approach the limits of float64, as in
+    // non-finite rows; RowMapper handles such rows.
     bool map(const double* raw, double* x, double& error) const {
         const std::size_t n = n_;
         double sq = scale_(op_, raw + op_.first, x + op_.first);
@@ -131,7 +131,7 @@ class ScalerAlone {
 inline bool takes(const CheckedColumn& checked, double x) {
     return is_finite(x) || (x != x && checked.takes_nan != 0);
 }
-// Whether the selected columns of a row are finite, or NaN in columns where NaN becomes a number.
+// Whether the selected columns of a row are finite, or NaN in columns where NaN is replaced by a number.
 template <Parts parts = all_parts>
 inline bool takes_row(const InputMapView& map, const double* x) {
     if (all_finite(x, 1, map.n_columns)) return true;
@@ -141,7 +141,7 @@ inline bool takes_row(const InputMapView& map, const double* x) {
     return true;
 }
 
-// Numbers of memory that a RowMapper needs.
+// Number of doubles that a RowMapper needs.
 inline std::size_t map_doubles(const InputMapView& map) {
     return 4 * map_rows_together * map.widest;
 }
@@ -150,17 +150,17 @@ inline std::size_t map_doubles(const InputMapView& map) {
 template <Parts parts = all_parts>
 class RowMapper {
   public:
-    // `gains` was filled by fill_map_gains; `memory` has space for map_doubles(map) numbers.
+    // The array `gains` was filled by fill_map_gains; `memory` has space for map_doubles(map) numbers.
     RowMapper(const InputMapView& map, const double* gains, double* memory, const SourceRows& source = {})
         : map_(map), gains_(gains), stride_(map.widest), memory_(memory), source_(source) {}
 
-    // Where to store the selected columns of row r, (n_columns,), before map() is called.
+    // Returns the array, (n_columns,), for the selected columns of row r, which must be stored before map() is called.
     double* row(std::size_t r) const { return memory_ + r * stride_; }
-    // Where to store their errors, if they have any.
+    // Returns the array for the errors of the columns of row r, if there are errors.
     double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
 
-    // Maps the first n rows. `exactly` rounds projections only once, which is slow. `has_errors`: their errors are
-    // given. `is_source`: the rows nevertheless equal the source's rows.
+    // Maps the first n rows. If `exactly`, projections are rounded only once, which is slow. If `has_errors`, the
+    // errors of the rows are given. If `is_source`, the rows nevertheless equal the source's rows.
     void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
              bool is_source = true) const {
         const std::size_t room = map_rows_together * stride_;
@@ -223,13 +223,13 @@ class RowMapper {
   private:
     double* row(double* first, std::size_t r) const { return first + r * stride_; }
 
-    // Copies the features of a row that an op does not take to their places after it.
+    // Copies the features of a row that an op does not take to their positions after the op.
     static void pass_on(const MapOp& op, std::size_t n_features, const double* from, double* to) {
         for (std::size_t j = 0; j < op.first; ++j) to[j] = from[j];
         for (std::size_t j = op.end(); j < n_features; ++j) to[op.passed(j)] = from[j];
     }
 
-    // Rejects numbers that have left float64 on their way, as the source's next step does.
+    // Rejects numbers that overflowed float64, as the source's next step does.
     void note_infinities(double* x, std::size_t n_features, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             bool any = false;
@@ -238,7 +238,7 @@ class RowMapper {
         }
     }
 
-    // Names a raw column in place of the input that the op has refused.
+    // Replaces the number of the input that the op rejected by the number of the raw column.
     void name_columns(const MapOp& op, std::size_t number, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;
@@ -248,7 +248,7 @@ class RowMapper {
             fault.row = named;
         }
     }
-    static constexpr std::size_t named = 1;  // in place of a row, which the caller sets
+    static constexpr std::size_t named = 1;  // a value instead of the row's number, which the caller sets
 
     const InputMapView& map_;
     const double* const gains_;

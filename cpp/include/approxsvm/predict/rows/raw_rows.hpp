@@ -1,4 +1,4 @@
-// Raw rows in the forms that callers have them, and which row or number of them is rejected.
+// Raw rows of the types that callers use, and the search for rejected rows and numbers.
 #ifndef APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 #define APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Sparse rows whose indices stay within their arrays.
+// Checks sparse rows, and converts them to rows whose indices are within their arrays.
 template <class Real, class Index>
 inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real, Index>& checked) {
     const std::size_t n_starts = rows.row_starts.size;
@@ -25,7 +25,7 @@ inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real
     return Status::ok;
 }
 
-// with_source(rows, model, call) returns what call(RowSource) returns.
+// Calls call(RowSource) with a source of the rows, and returns the result.
 template <Parts parts = all_parts, class Real, class Call>
 inline Status with_source(const DenseRows<Real>& rows, const ModelView& model, const Call& call) {
     return call(DenseSource<Real, parts>(rows, model.n_raw_features));
@@ -57,20 +57,20 @@ inline Status with_source(Span<const double> numbers, const ModelView& model, co
     return with_whole_rows<parts>(numbers, model, call);
 }
 
-// A block only reports that one of its rows is faulty, not which one.
+// Returns the first unsorted row, because a block reports only that one of its rows is faulty.
 inline std::size_t first_unsorted_row(const RowSource& rows) {
     std::size_t i = 0;
     while (i + 1 < rows.n_rows() && rows.check(i) != Status::unsorted_indices) ++i;
     return i;
 }
 
-// A non-finite number. Its column is n_raw_features if the model does not know the feature.
+// A non-finite number. The column is n_raw_features if the model does not know the feature.
 struct BadNumber {
     std::size_t row, column;
     double value;
 };
-// Whether a raw row may contain this number: a finite one, NaN if the model replaces it, any number in an unused
-// column.
+// Whether a raw row may contain this number: any finite number, NaN if the model replaces it, or any number in an
+// unused column.
 template <Parts parts = all_parts>
 inline bool takes(const ModelView& model, std::size_t column, double value) {
     bool taken = is_finite(value) || model.has_input_map || model.n_members > 0;

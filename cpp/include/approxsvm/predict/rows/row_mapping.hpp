@@ -1,4 +1,4 @@
-// Maps raw rows as the source does. The uncertainty of a mapped row enters its bounds.
+// Maps raw rows as the source does. The bounds of a row's values cover the error of the mapped row.
 #ifndef APPROXSVM_PREDICT_ROWS_ROW_MAPPING_HPP
 #define APPROXSVM_PREDICT_ROWS_ROW_MAPPING_HPP
 
@@ -21,7 +21,7 @@ struct MappedRowsMemory {
           ops(arena.take<double>(map_doubles(model.input_map))) {}
 };
 
-// feels_error(error, row): whether the error of a mapped row may change an answer.
+// Maps rows. feels_error(error, row) tells whether the error of a mapped row may change a result.
 template <Parts parts, class FeelsError>
 class RowMapping {
   public:
@@ -94,12 +94,12 @@ class RowMapping {
         return Status::ok;
     }
 
-    // Loads the columns that are used and ignores the others. A scaler detects non-finite values.
+    // Loads the columns that are used and ignores the other columns. A scaler detects non-finite values.
     Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
         if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;
         double* raw = map.takes_all_columns ? x : memory_.raw;
-        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // also true for NaN
+        if (rows_.load(i, nullptr, 1.0, raw, 1) != 0.0) {  // the condition is also true for NaN
             if (fault_) *fault_ = {i, 0.0, static_cast<double>(view_.n_raw_features)};
             return Status::unknown_feature;
         }

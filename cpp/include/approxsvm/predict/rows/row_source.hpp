@@ -1,4 +1,4 @@
-// Gives stages access to rows in any storage, one at a time and in the form that they need.
+// Gives stages access to rows in any storage, one row at a time and in the layout that the stage needs.
 #ifndef APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 #define APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 
@@ -8,41 +8,41 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The stages' interface to rows. The stages are compiled once for all types of rows: compared with the work on a block,
-// a row's non-zeros or a kernel sum, a virtual call is cheap.
+// The stages' interface to rows. The stages are compiled once for all types of rows, because a virtual call costs
+// little compared with the work on a block, on a row's non-zeros or on a kernel sum.
 class RowSource {
   public:
     std::size_t n_rows() const { return n_rows_; }
     bool is_sparse() const { return is_sparse_; }
 
-    // Whether the row can be read and is finite.
+    // Checks that the row can be read and is finite.
     virtual Status check(std::size_t i) const = 0;
-    // Whether the row can be read. NaN and infinity are detected later, in the values.
+    // Checks that the row can be read. NaN and infinity are detected later, in the values.
     Status check_order(std::size_t i) const { return is_sparse_ ? check(i) : Status::ok; }
 
     // Returns number j of a readable row.
     virtual double value(std::size_t i, std::size_t j) const = 0;
-    // u[j * stride] = scale (z_j - center_j); returns the squared norm of features unknown to the model.
+    // Sets u[j * stride] to scale (z_j - center_j); returns the squared norm of features unknown to the model.
     virtual double load(std::size_t i, const double* center, double scale, float* u, std::size_t stride) const = 0;
     virtual double load(std::size_t i, const double* center, double scale, double* u, std::size_t stride) const = 0;
 
-    // Loads n rows into the lanes of a block, and zeros into the unused lanes; unseen[r] is the number that load would
-    // return.
+    // Loads n rows into the lanes of a block, and zeros into the unused lanes; unseen[r] is set to the number that
+    // load() would return.
     virtual void load_block(std::size_t n_registers, const std::size_t* indices, std::size_t n, const float* center,
                             double scale, float* block, double* unseen) const = 0;
 
     // Loads one row; `u` has space for whole registers.
     virtual double load_one(std::size_t i, const float* center, double scale, float* u) const = 0;
 
-    // Stores scale (z_j - reference_j) and j for the non-zero differences, at most `limit` of them. Returns their
-    // number, or limit + 1 if there are more. A null reference means zeros.
+    // Stores scale (z_j - reference_j) and j for at most `limit` non-zero differences. Returns the number of non-zeros,
+    // or limit + 1 if there are more. A null reference means zeros.
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       float* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       double* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
 
-    // Checks the row. If that is cheaper than evaluating all features, evaluates it by its non-zeros around the only
-    // center; otherwise n_nonzero is none_evaluated.
+    // Checks the row. If evaluating its non-zeros costs less than evaluating all features, evaluates the expansion
+    // around the only center by the non-zeros; otherwise n_nonzero is none_evaluated.
     static constexpr std::size_t none_evaluated = ~std::size_t{0};
     virtual Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                                    std::size_t& n_nonzero) const = 0;
@@ -83,7 +83,7 @@ class SourceInEitherType : public RowSource {
     const Rows& rows() const { return static_cast<const Rows&>(*this); }
 };
 
-// Some rows of another source: the rows named by `indices`, or n consecutive rows.
+// Some rows of another source: the rows with the numbers `indices`, or n consecutive rows.
 class SelectedRows final : public SourceInEitherType<SelectedRows> {
   public:
     SelectedRows(const RowSource& rows, std::size_t first, std::size_t n)
@@ -126,7 +126,7 @@ class SelectedRows final : public SourceInEitherType<SelectedRows> {
     const std::size_t* const indices_;
 };
 
-// One coordinate; only the difference is rounded, once.
+// Returns one coordinate; only the difference is rounded, once.
 template <class Out, class Real>
 APPROXSVM_INLINE Out scaled(Real z, double center, double scale) {
     return static_cast<Out>((static_cast<double>(z) - center) * scale);
@@ -175,7 +175,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real, parts>> {
     template <class Out>
     double load_into(std::size_t i, const double* center, double scale, Out* u, std::size_t stride) const {
         const Real* z = row(i);
-        if (stride == 1 && rows_.column_stride == 1) {  // loops that vectorize
+        if (stride == 1 && rows_.column_stride == 1) {  // loops that compilers vectorize
             for (std::size_t j = 0; center && j < n_features_; ++j) u[j] = scaled<Out>(z[j], center[j], scale);
             for (std::size_t j = 0; !center && j < n_features_; ++j) u[j] = scaled<Out>(z[j], 0.0, scale);
             return 0.0;
@@ -196,7 +196,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real, parts>> {
         for (std::size_t first = 0; first < n_features_; first += run_features) {
             const std::size_t left = n_features_ - first, end = first + (left < run_features ? left : run_features);
             if (left >= run_features && is_run(z, reference, first)) continue;
-            if (n + (end - first) <= limit) {  // space for all of them: no branches
+            if (n + (end - first) <= limit) {  // there is space for all entries: no branches
                 for (std::size_t j = first; j < end; ++j) {
                     const double value = value_at(z, j), left_out = reference ? reference[j] : 0.0;
                     values[n] = scaled<Out>(value, left_out, scale);
@@ -218,7 +218,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real, parts>> {
     double value_at(const Real* z, std::size_t j) const {
         return static_cast<double>(z[static_cast<std::ptrdiff_t>(j) * rows_.column_stride]);
     }
-    // Number of features that are compared together, bit by bit: most of them equal the reference's.
+    // Number of features that are compared together, bit by bit, because most features equal the reference's.
     static constexpr std::size_t run_features = 8;
     bool is_run(const Real* z, const double* reference, std::size_t first) const {
         if (rows_.column_stride != 1) return false;

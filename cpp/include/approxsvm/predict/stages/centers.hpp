@@ -1,4 +1,5 @@
-// Assigns rows to near centers. The rows of a center are collected until they fill a block, and loaded around it.
+// Assigns rows to near centers. The rows of a center are collected until they fill a block, and loaded relative to the
+// center.
 #ifndef APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 #define APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 
@@ -7,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Loads n rows around a center, and keeps the features in which the model varies.
+// Loads n rows relative to a center, and keeps the varying features.
 template <int Registers>
 inline void load_around(const Job& job, const std::size_t* rows, std::size_t n, const float* center, float* u,
                         double* unseen, float* off_sq) {
@@ -18,8 +19,8 @@ inline void load_around(const Job& job, const std::size_t* rows, std::size_t n, 
     keep_varying<Registers>(job.view, u, off_sq);
 }
 
-// Squared norms not contained in the coordinates u: of the features unknown to the model, and of the scaled distances
-// to the slice.
+// The squared norm of the features unknown to the model, and the squared scaled distance from the slice; the
+// coordinates u contain neither.
 struct OutsideNorms {
     const double* unseen;
     const float* off_sq;
@@ -49,9 +50,9 @@ class Gatherer {
     Status take(const std::size_t* rows, std::size_t n) {
         float* const u = job_.memory.first_block;
         double unseen[rows_in<Registers>];
-        float off_sq[rows_in<Registers>] = {};  // for compilers that cannot tell that only written elements are read
+        float off_sq[rows_in<Registers>] = {};  // zeros, as compilers cannot see that only written elements are read
         load_around<Registers>(job_, rows, n, cascade_.center(), u, unseen, off_sq);
-        for (std::size_t r = 0; r < n; ++r) {  // coordinates off the slice may also be NaN or infinite
+        for (std::size_t r = 0; r < n; ++r) {  // coordinates outside the slice may also be NaN or infinite
             const Status status = off_sq[r] <= largest_float ? Status::ok : job_.source.check(rows[r]);
             if (status != Status::ok) return status;
         }
@@ -72,8 +73,8 @@ struct Routing {
     Routing(std::uint32_t* memory, std::size_t n_rows)
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
-    // Processes up to `capacity` rows at a time; `y` has space for them. If only labels are wanted, a single row of a
-    // group is routed alone. If two centers are about equally near, that may choose the other one.
+    // Processes up to `capacity` rows at a time, for which `y` has space. If only labels are wanted, a single row of a
+    // group is routed separately. If two centers are about equally near, this may choose the other center.
     template <std::size_t Together>
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, bool labels_only,
                 float* y) {
@@ -107,7 +108,7 @@ struct Routing {
         return Status::ok;
     }
 
-    // Returns the end of the run of rows in order that begins at `begin` and shares a center or group.
+    // Returns the end of the run of ordered rows that begins at `begin` and shares a center or group.
     std::size_t end_of_run(std::size_t begin, std::size_t n) const {
         std::size_t end = begin + 1;
         while (end < n && center_of[order[end]] == center_of[order[begin]]) ++end;
@@ -115,8 +116,8 @@ struct Routing {
     }
 
   private:
-    // Loads the rows order[k] ... order[end - 1], at most `capacity` of them; returns their number. The unused part of
-    // `y` keeps its contents.
+    // Loads the rows order[k] ... order[end - 1], at most `capacity` rows; returns the number of loaded rows. The
+    // unused part of `y` keeps its contents.
     template <std::size_t Together>
     std::size_t load(const ModelView& model, const RowSource& source, std::size_t first, std::size_t k, std::size_t end,
                      float* y) const {
@@ -127,7 +128,7 @@ struct Routing {
         return m;
     }
 
-    // Sorts the rows by center_of, stably: few rows by insertion, because counting looks at all centers.
+    // Sorts the rows stably by center_of. A few rows are sorted by insertion, because counting visits all centers.
     void sort(std::size_t n, std::size_t n_places) {
         if (n <= few_rows) {
             for (std::size_t i = 0; i < n; ++i) {

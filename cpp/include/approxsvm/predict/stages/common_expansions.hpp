@@ -1,5 +1,5 @@
-// Values of several decision functions that are expanded around the same centers, with the numbers that the bound table
-// gives for them. The cascade decides how to use them.
+// Values of several decision functions that are expanded around the same centers, with bounds from the bound table. The
+// cascade decides how to use the values.
 #ifndef APPROXSVM_PREDICT_STAGES_COMMON_EXPANSIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_COMMON_EXPANSIONS_HPP
 
@@ -22,7 +22,7 @@ class CommonExpansions {
     const float* center() const { return view_.centers + center_ * view_.n_features; }
 
   protected:
-    // Values of rows side by side, (n_decisions, stride_of): a row alone is the row that is decided.
+    // Values of rows side by side, (n_decisions, stride_of); a single row is stored as the row to be decided.
     template <int Registers>
     static constexpr std::size_t stride_of = Registers > 0 ? block_rows : 1;
     template <int Registers>
@@ -33,7 +33,7 @@ class CommonExpansions {
     double* bounds_of(std::size_t k) const {
         return Registers > 0 ? job_.memory.block_bounds + k * block_rows : bound_ + k;
     }
-    // Makes row r the row that is decided.
+    // Makes row r the row to be decided.
     template <int Registers>
     void choose_row(std::size_t r) {
         for (std::size_t k = 0; Registers > 0 && k < n_decisions_; ++k) {
@@ -42,7 +42,7 @@ class CommonExpansions {
         }
     }
 
-    // n rows side by side: their coordinates, and the numbers that all functions share. A row alone needs no
+    // n rows side by side: their coordinates, and the numbers that all functions share. A single row does not need the
     // transposed rows of the bound table.
     template <int Registers>
     struct RowsAround {
@@ -56,7 +56,7 @@ class CommonExpansions {
         float basis[n_bound_terms][stride];
         float half_s[stride];
         double row_error[stride];
-        int degree = 0;  // of the rows of the table; 0 before anything is prepared
+        int degree = 0;  // degree of the prepared rows of the table; 0 if none are prepared
         bool finite = true;
 
         RowsAround(const std::size_t* r, std::size_t n_rows, const float* coordinates, const OutsideNorms& norms)
@@ -79,7 +79,7 @@ class CommonExpansions {
     const PreparedModel& prepared_;
     const ModelView& view_;
     const std::size_t n_decisions_;
-    double *const value_, *const bound_;  // for one row, (n_decisions,)
+    double *const value_, *const bound_;  // value and bound for one row, (n_decisions,)
     std::size_t center_ = 0;
 
   private:
@@ -109,7 +109,7 @@ class CommonExpansions {
         }
     }
 
-    // Computes the same as bound_of, for many rows at a time.
+    // Computes the same bounds as bound_of(), for many rows at a time.
     template <int Registers>
     void note_values(const Expansion& expansion, std::size_t k, const float* weights, const double* inner,
                      const RowsAround<Registers>& rows) {

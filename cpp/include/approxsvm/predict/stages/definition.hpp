@@ -1,4 +1,4 @@
-// The definition of a sum of RBF kernels: term by term in LIBSVM's order in float64, with a bound of its rounding
+// The definition of a sum of RBF kernels: term by term in LIBSVM's order in float64, with a bound on its rounding
 // error. Also Distances, for any kernel that is a function of squared distances.
 #ifndef APPROXSVM_PREDICT_STAGES_DEFINITION_HPP
 #define APPROXSVM_PREDICT_STAGES_DEFINITION_HPP
@@ -11,21 +11,22 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Bounds the error of sums in float64 of direct differences: docs/derivation.md, Prediction.
+// Bounds the error of float64 sums with direct differences (docs/derivation.md, Prediction).
 inline double definition_bound(const ModelView& model, const DecisionNumbers& decision, double moduli) {
     const double a1 = decision.sum_moduli, share = a1 > 0.0 ? moduli / a1 : 0.0;
     const double h = share > 0.3678794411714423 || !(share > 0.0) ? 0.3678794411714424 : -share * std::log(share);
     const double d = static_cast<double>(model.n_features), n = static_cast<double>(model.n_sv);
     return 1.01 * unit64 * ((d + 6.0) * a1 * h + (n + 6.0) * moduli) + 0x1p-51 * std::fabs(decision.intercept) +
-           0x1p-1000 * a1 + 0x1p-1040;  // underflow, also of denormal coefficients
+           0x1p-1000 * a1 + 0x1p-1040;  // the effect of underflow, also in denormal coefficients
 }
 
-// Squared distances of a row to each support vector in turn, from differences in the order of the features. If support
-// vectors are stored relative to a reference, features in which neither they nor the row differ from it are skipped, as
-// they add zero.
+// Squared distances of a row from one support vector after another, from differences in the order of the features. If
+// support vectors are stored relative to a reference, features in which neither the support vector nor the row differs
+// from the reference are skipped, because they add zero.
 class Distances {
   public:
-    // The row is z, (n_features,), followed by space for as many numbers and, if `packed` is compressed, features.
+    // The row is z, (n_features,), followed by space for n_features numbers and, if `packed` is compressed, n_features
+    // feature numbers.
     Distances(const ModelView& model, double* z)
         : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
         if (!packed_.compressed) return;
@@ -68,9 +69,9 @@ class Distances {
     std::size_t n_differing_ = 0;
 };
 
-// The kernel values of row i in the order of the support vectors. The row may be row_error away from the intended one,
-// which moves each value by at most row_error times its slope 2 gamma r exp(-gamma r^2). The slope is at most
-// sqrt(2 gamma / e), and small far away. `memory` has definition_bytes.
+// The kernel values of row i in the order of the support vectors. The distance between the row and the intended row may
+// be row_error, which moves each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). The slope is at
+// most sqrt(2 gamma / e), and small for distant support vectors. `memory` has definition_bytes.
 class DefinedKernels {
   public:
     DefinedKernels(const PreparedModel& prepared, const RowSource& source, std::size_t i, double row_error,
@@ -90,7 +91,7 @@ class DefinedKernels {
     };
     Value next() {
         const double sq_distance = distances_.next() + unseen_, kernel = std::exp(-gamma_ * sq_distance);
-        return {kernel, row_error_ != 0.0 ? moved(sq_distance) : 0.0};  // also if the error is NaN
+        return {kernel, row_error_ != 0.0 ? moved(sq_distance) : 0.0};  // the slope also counts if the error is NaN
     }
     void skip() { distances_.next(); }
 
@@ -109,7 +110,8 @@ class DefinedKernels {
     Distances distances_;
 };
 
-// Sums of one function: the value, the absolute sum, which becomes the bound, and how far the value may move.
+// Sums of one function: the value; the sum of absolute values, which becomes the bound; and a bound on the movement of
+// the value.
 struct DefinedSums {
     double *values, *bounds, *moved;
 
@@ -126,7 +128,7 @@ struct DefinedSums {
     }
 };
 
-// Evaluates all functions, or pairs of classes, whose results are (n_decisions,).
+// Evaluates all functions, or pairs of classes, with results of shape (n_decisions,).
 APPROXSVM_NOINLINE inline void gaussian_by_definition(const ModelView& model, DefinedKernels kernels,
                                                       const DefinedSums& sums) {
     for (std::size_t k = 0; k < model.n_decisions; ++k) sums.begin(k);
@@ -137,8 +139,9 @@ APPROXSVM_NOINLINE inline void gaussian_by_definition(const ModelView& model, De
     for (std::size_t k = 0; k < model.n_decisions; ++k) sums.end(model, k);
 }
 
-// Evaluates some pairs of classes; with many classes, all of them would take most of a row's time. for_opponents(c,
-// visit) calls visit(other, pair) for those of class c. `opponents` has space for a number per class.
+// Evaluates some pairs of classes; with many classes, evaluating all pairs would take most of the time per row.
+// for_opponents(c, visit) calls visit(other, pair) for the wanted pairs of class c. `opponents` has space for one
+// number per class.
 template <class ForOpponents>
 APPROXSVM_NOINLINE inline void pairs_by_definition(const ModelView& model, DefinedKernels kernels,
                                                    const DefinedSums& sums, const ForOpponents& for_opponents,
@@ -171,10 +174,10 @@ APPROXSVM_NOINLINE inline void pairs_by_definition(const ModelView& model, Defin
     for_pairs([&](std::size_t pair) { sums.end(model, pair); });
 }
 
-// Evaluates the pairs whose outcome their values and bounds leave unknown; others stay as they are.
+// Evaluates the pairs whose outcome is not certain from their values and bounds; other pairs remain unchanged.
 inline void unknown_pairs_by_definition(const ModelView& model, const DefinedKernels& kernels, const DefinedSums& sums,
                                         std::uint32_t* opponents) {
-    constexpr double is_known = -1.0;  // in place of how far a value may move
+    constexpr double is_known = -1.0;  // a mark instead of the bound on a value's movement
     for (std::size_t k = 0; k < model.n_decisions; ++k) {
         sums.moved[k] = outcome_of(sums.values[k], sums.bounds[k]) == Outcome::unknown ? 0.0 : is_known;
     }

@@ -1,6 +1,6 @@
 // Queues of rows for an exact engine. Dense rows wait until a block is full. If the engine's center is the origin, rows
-// with few non-zeros wait in a separate buffer, because their cost is proportional to the non-zeros. Each row's sums
-// are offered to the cascade, which accepts or rejects them.
+// with few non-zeros wait in a separate buffer, because the cost of such a row is proportional to its non-zeros. Each
+// row's sums are offered to the cascade, which accepts or rejects them.
 #ifndef APPROXSVM_PREDICT_STAGES_ENGINE_HPP
 #define APPROXSVM_PREDICT_STAGES_ENGINE_HPP
 
@@ -11,8 +11,8 @@ inline namespace APPROXSVM_TARGET {
 
 // --- sums of engines
 
-// The sums that an engine computes for a row. The stages below are compiled once for all kinds of engines: compared
-// with the sums, a virtual call is cheap.
+// The sums that an engine computes for a row. The stages below are compiled once for all kinds of engines, because a
+// virtual call costs little compared with the sums.
 template <class Real>
 class EngineSums {
   public:
@@ -20,7 +20,7 @@ class EngineSums {
     const std::size_t n_sums;
     const bool counts_unseen;  // whether kernels depend on distances, to which features unknown to the model contribute
 
-    // Sums of rows in the lanes of a block, of one row, and of sparse rows.
+    // Compute the sums of rows in the lanes of a block, of one row, and of sparse rows.
     virtual void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm, double* sums) const = 0;
     virtual void row(const Real* u, Real half_sq_norm, double* sums) const = 0;
     virtual void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
@@ -39,7 +39,7 @@ class SumsOf : public EngineSums<Real> {
     explicit SumsOf(const Sums& sums)
         : EngineSums<Real>(sums.vectors, sums.n_sums(), Sums::counts_unseen), sums_(sums) {}
 
-    // Not inlined, because compilers devirtualize by guessing.
+    // These functions are not inlined, because compilers would inline them where they guess the type of an object.
     APPROXSVM_NOINLINE void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm,
                                   double* sums) const override {
         with_registers_for<has(parts, batches)>(
@@ -60,7 +60,7 @@ class SumsOf : public EngineSums<Real> {
     const Sums sums_;
 };
 
-// Loads n rows around the engines' center into the lanes of a block, and zeros into the unused lanes.
+// Loads n rows relative to the engines' center into the lanes of a block, and zeros into the unused lanes.
 template <class Real>
 APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* rows, std::size_t n,
                                           std::size_t n_registers, Real* block, double* unseen) {
@@ -69,7 +69,7 @@ APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* row
     const std::size_t stride = n_registers * static_cast<std::size_t>(lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
-        if (!model.packed.reference) {  // a center in float32: load many rows side by side
+        if (!model.packed.reference) {  // the center is float32: load many rows side by side
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
             return source.load_block(n_registers, rows, n, center, model.input_scale, block, unseen);
         }
@@ -90,22 +90,22 @@ struct RowSums {
     const double* sums;
     std::size_t stride;
     Real half_sq_norm;
-    std::size_t n_terms;  // number of possibly non-zero coordinates
+    std::size_t n_terms;  // number of coordinates that may be non-zero
 };
 
-// Takes the sums of rows.
+// The interface that takes the sums of rows.
 template <class Real>
 class Offer {
   public:
     virtual void take(std::size_t i, const RowSums<Real>& sums) = 0;
-    // Called first, with the sums of a block of `stride` lanes. is_settled marks the rows that are finished.
+    // Takes the sums of a block of `stride` lanes, before take(); marks finished rows in is_settled.
     virtual void take_block(std::size_t, const std::size_t*, std::size_t, const double*, const Real*, bool*) {}
 
   protected:
     ~Offer() = default;
 };
 
-// All rows are dense if the list has no sparse rows.
+// A queue of rows for one engine. All rows are dense if the list of parts does not contain `sparse`.
 template <Parts parts, class Real>
 class EngineStage {
   public:
@@ -124,13 +124,13 @@ class EngineStage {
         starts_[0] = 0;
     }
 
-    // Adds row i. Offers the sums of all waiting rows as soon as computing them pays.
+    // Adds row i. Computes and offers the sums of all waiting rows as soon as this is worthwhile.
     void send(std::size_t i) {
         if (send_sparse(i, most_nonzeros_)) return;
         if (dense_.add(i)) settle_dense();
     }
-    // Adds row i if its non-zeros make it cheap. It may have up to `limit` of them, at most a third of the features; by
-    // columns every row qualifies.
+    // Adds row i if it is cheap because it has few non-zeros: at most `limit`, which is at most a third of the
+    // features. If support vectors are stored by columns, every row qualifies.
     bool send_sparse(std::size_t i, std::size_t limit) {
         if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit);
         return false;
@@ -150,7 +150,7 @@ class EngineStage {
         return sums_.counts_unseen ? static_cast<Real>(job_.view.gamma * unseen) : Real{0};
     }
 
-    // False for a row with more than `limit` non-zeros, which is cheaper as a dense row.
+    // Adds a sparse row; returns false for a row with more than `limit` non-zeros, which costs less as a dense row.
     APPROXSVM_NOINLINE bool add_sparse(std::size_t i, std::size_t limit) {
         if (n_sparse_ == sparse_rows_ || room_.capacity - starts_[n_sparse_] < limit) settle_sparse();
         const std::size_t r = n_sparse_, start = starts_[r];
@@ -233,7 +233,7 @@ class EngineStage {
     Real half_sq_norm_[sparse_block_rows];
 };
 
-// An engine with the sums of a kind.
+// An engine with sums of a given kind.
 template <Parts parts, class Real, class Sums>
 class EngineOf : SumsOf<parts&(sparse | batches), Real, Sums>, public EngineStage<parts&(sparse | batches), Real> {
   public:

@@ -1,18 +1,18 @@
 // The exact stages of any model: float32; float64, if the bounds of float32 do not suffice (decisions.hpp); and the
-// definition, if the bounds of float64 do not suffice either. Rows on a grid of few values have an engine of their own.
+// definition, if the bounds of float64 do not suffice either. Rows on a grid of few values have a separate engine.
 //
 // Terms define the sums:
-//     shape                          of their decision functions (decisions.hpp)
-//     parts                          the parts that matter here: sparse, few_values
-//     Sums<Real>                     sums that an engine computes (engine.hpp)
-//     sums(products)                 one of them, by the type of the memory for products
-//     fill(RowSums<Real>, values, bounds)  the sums of all functions, and bounds of their rounding errors
+//     shape                          shape of the decision functions (decisions.hpp)
+//     parts                          the parts that matter for these stages: sparse, few_values
+//     Sums<Real>                     type of the sums that an engine computes (engine.hpp)
+//     sums(products)                 the Sums<Real> for the type of the memory `products`
+//     fill(RowSums<Real>, values, bounds)  computes the sums of all functions, and bounds on their rounding errors
 //     slack(k, row_error)            part of every bound of function k that is not rounding
-//     few()                          engine for few values, or null
-//     define(job, i, values, bounds, room)  values of row i by the definition, and their bounds, in place of sums in
-//                                    float64; if only labels are wanted, sums that decide may stay. False if the
-//                                    source computes the difference of infinities
-//     refuses                        whether a row is an error if the definition has no finite bound, or misses a
+//     few()                          the engine for few values, or null
+//     define(job, i, values, bounds, room)  replaces sums in float64 by values of row i by the definition, with their
+//                                    bounds; if only labels are wanted, sums that determine a label may remain. Returns
+//                                    false if the source subtracts infinities
+//     refuses                        whether a row is rejected if the definition has no finite bound or misses a
 //                                    requested tolerance
 #ifndef APPROXSVM_PREDICT_STAGES_EXACT_HPP
 #define APPROXSVM_PREDICT_STAGES_EXACT_HPP
@@ -24,11 +24,12 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// An exact value has an error below this share of the sum of the coefficients' moduli. If the float64 bound is larger,
-// which happens hundreds of kernel widths from all support vectors, the definition takes over.
+// The error of an exact value is below this share of the sum of the absolute values of coefficients. If the float64
+// bound is larger, as for rows hundreds of kernel widths away from all support vectors, the definition is evaluated
+// instead.
 constexpr double exact_share = 1e-10;
 
-// The fault of the first rejected row. A row beyond float64 takes precedence over any that misses a tolerance.
+// The fault of the first rejected row. A row that overflows float64 takes precedence over rows that miss a tolerance.
 class RefusedRow {
   public:
     explicit RefusedRow(Fault* fault) : fault_(fault) {}
@@ -74,13 +75,14 @@ class ExactCascade : Offer<float>, Offer<double> {
     void send_to_float64(std::size_t i) {
         if (!answer_by_few_values(i)) engine64_.send(i);
     }
-    // Evaluates a row on the grid of few values: in float32, in float64, by the definition. False for any other row.
+    // Evaluates a row on the grid of few values, in float32, then in float64, then by the definition. Returns false for
+    // a row that is not on this grid.
     bool answer_by_few_values([[maybe_unused]] std::size_t i) {
         if constexpr (has(parts, few_values)) return answer_on_grid(i);
         return false;
     }
 
-    // Answers every row that was sent; returns the fault of the first rejected one.
+    // Completes every row that was sent; returns the fault of the first rejected row.
     Status finish() {
         engine32_.finish();
         engine64_.finish();
@@ -89,7 +91,7 @@ class ExactCascade : Offer<float>, Offer<double> {
 
     double slack_of(std::size_t i, std::size_t k) const { return terms_.slack(k, job_.row_error(i)); }
 
-    // Send a row that is not on the grid.
+    // Send a row that is not on the grid of few values to an engine.
     void send_to_engine32(std::size_t i) { engine32_.send(i); }
     void send_to_engine64(std::size_t i) { engine64_.send(i); }
     bool send_sparse(std::size_t i, std::size_t limit) { return engine32_.send_sparse(i, limit); }
@@ -118,11 +120,11 @@ class ExactCascade : Offer<float>, Offer<double> {
         return true;
     }
 
-    // Completes the sums of a row, and settles it if they suffice.
+    // Completes the sums of a row; stores the results of the row if the sums suffice.
     template <class Row>
     APPROXSVM_INLINE bool settles(std::size_t i, Row& row, Stage stage) {
         const double row_error = job_.row_error(i);
-        bool is_accurate = true;  // false if a bound is NaN or infinite, as for a row beyond the engine's range
+        bool is_accurate = true;  // whether bounds are finite, which fails for rows beyond the engine's range
         for (std::size_t k = 0; k < decisions.n(); ++k) {
             const DecisionNumbers& decision = job_.view.decisions[k];
             is_accurate &= row.bounds[k] < infinity && (!exact_ || row.bounds[k] <= exact_share * decision.sum_moduli);
@@ -177,7 +179,7 @@ inline Status engine_rows(AnyCascade& cascade, const Job& job) {
 }
 
 // Whether a mapped row's error may affect a label or a value's tolerance. The error changes a value by at most `moved`
-// A1, and labels are guaranteed down to exact_share A1.
+// A1; labels are guaranteed for values down to exact_share A1.
 inline bool is_felt(const PreparedModel& prepared, double moved) {
     const double tolerance = prepared.view->tolerance;
     return !(moved <= 0.2 * exact_share && moved * prepared.largest_moduli <= 0.2 * tolerance);

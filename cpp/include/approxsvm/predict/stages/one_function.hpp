@@ -11,7 +11,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The factor of the Gaussian that comes from features unknown to the model.
+// Adds the features unknown to the model to half_s and to the Gaussian factor of a value.
 inline void add_unseen(const ModelView& model, const Expansion& expansion, double unseen_sq_norm, Value& value) {
     if (unseen_sq_norm == 0.0) return;
     value.half_s += static_cast<float>(model.gamma * unseen_sq_norm);
@@ -42,7 +42,7 @@ class Cascade {
 
     static constexpr bool expands() { return true; }
 
-    // The following rows use the expansion around this center.
+    // Begins a center: the following rows use its expansion.
     void begin_center(std::size_t center) {
         settle_open();
         expansion_ = expansion_of(view_, center);
@@ -50,7 +50,7 @@ class Cascade {
     }
     const float* center() const { return expansion_.center; }
 
-    // Evaluates n rows of this center.
+    // Evaluates n rows of the current center.
     template <int Registers>
     Status take(const std::size_t* rows, std::size_t n, const float* u, const OutsideNorms& outside) {
         Value values[rows_in<Registers>];
@@ -65,7 +65,7 @@ class Cascade {
         return Status::ok;
     }
 
-    // Takes a value of degree up to 2; `extra` is the part of its error that is not in the table.
+    // Takes a value up to degree 2; `extra` is the part of the value's error that is not in the table.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
         extra += exact_.slack_of(i, 0);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
@@ -90,7 +90,7 @@ class Cascade {
     }
     void send_to_float64(std::size_t i) { exact_.send_to_float64(i); }
 
-    // Answers all remaining rows.
+    // Completes all remaining rows.
     Status finish() {
         settle_open();
         if constexpr (has(parts, subspaces)) subspaces_.finish();
@@ -111,7 +111,7 @@ class Cascade {
     bool settles_in_subspace(std::size_t i, double sum, double bound) {
         const double intercept = view_.decisions[0].intercept;
         bound += exact_.slack_of(i, 0) + 0x1p-51 * std::fabs(intercept);
-        // A row may be beyond the range of the stage.
+        // The bound is infinite for a row outside the range of the stage.
         return bound < infinity && settles(i, sum + intercept, bound, by_subspace);
     }
     void leave_subspaces(std::size_t i) { exact_.send_to_float32(i); }
@@ -129,8 +129,8 @@ class Cascade {
         return prepared_.bounds ? prepared_.bounds[cell] : bound_of(prepared_.basis + cell * n_bound_terms, weights_);
     }
 
-    // Whether the bound of all degrees together might certify a row: higher degrees change values little, and bounds a
-    // lot. A wrong answer only costs time.
+    // Whether the bound of all degrees together might certify a row, because higher degrees change values only
+    // slightly, but bounds greatly. A wrong guess only costs time.
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
         const double bound = table_bound(n_bases(view_) - 1, half_s) + extra;
@@ -138,7 +138,8 @@ class Cascade {
                (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
     }
 
-    // Expansions cannot help any more. A row far from all support vectors may still have a bound of its own.
+    // Leaves the expansions, which cannot decide this row. A row far from all support vectors may still be decided by
+    // far_bound().
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
         const double beyond = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
         if (beyond < bound) bound = beyond;
@@ -171,7 +172,7 @@ class Cascade {
         loaded_ = Registers;
     }
 
-    // False for a row that is cheaper as a dense one.
+    // Loads the non-zeros of a row; returns false for a row that costs less as a dense row.
     bool load_nonzeros(std::size_t i) {
         const std::size_t limit = view_.n_features / 3;
         double unseen;
@@ -183,7 +184,7 @@ class Cascade {
         return nonzeros_.n <= limit;
     }
 
-    // The rows whose coordinates are loaded.
+    // Refines the rows whose coordinates are loaded.
     void refine(Open* rows, std::size_t n) {
         bool open[block_rows];
         for (std::size_t r = 0; r < n; ++r) open[r] = true;
@@ -222,7 +223,7 @@ class Cascade {
         form_of_degree<0>(coefficients, k, zeros, n, block_, form);
     }
 
-    // Computes the same values, with the next degrees bounded by the direction of the row.
+    // Keeps the values, but bounds the next degrees by the direction of the row.
     void try_direction(const Open* rows, std::size_t n, bool* open) {
         float form[block_rows], rest[n_bound_terms];
         for (int t = 0; t < static_cast<int>(n_bound_terms); ++t) {
@@ -238,7 +239,7 @@ class Cascade {
         }
     }
 
-    // Adds degree k; returns true if no row is undecided any more.
+    // Adds degree k; returns true if no row was undecided any more.
     bool try_degree(int k, Open* rows, std::size_t n, bool* open) {
         float part[block_rows];
         forms(part_of_degree(expansion_, view_.n_varying, k), k, part);
@@ -247,7 +248,7 @@ class Cascade {
             if (!open[r]) continue;
             rows[r].value.inner += static_cast<double>(part[r]);
             all = false;
-            if (view_.mode == Mode::approximate) continue;  // the whole expansion, and its bound
+            if (view_.mode == Mode::approximate) continue;  // always use the whole expansion and its bound
             const double decision = decision_value(expansion_, rows[r].value);
             const double bound = table_bound(static_cast<std::size_t>(k) - 2, rows[r].value.half_s) + rows[r].extra;
             open[r] = !settles(rows[r].row, decision, bound, by_higher_degree);
@@ -257,8 +258,8 @@ class Cascade {
 
     // --- the exact engine
 
-    // float32 takes half the time of float64, and settles the rows whose value lies between its bound and the previous
-    // one. It pays if these are more than half of the rows.
+    // float32 takes half the time of float64, and decides the rows whose value lies between the float32 bound and the
+    // previous bound. This is worthwhile if these rows are more than half of all rows.
     void send_to_engine(std::size_t i, double bound) {
         if (bound > 2.0 * prepared_.typical_float32_bound) return exact_.send_to_float32(i);
         exact_.send_to_float64(i);
@@ -268,16 +269,16 @@ class Cascade {
     const PreparedModel& prepared_;
     const ModelView& view_;
     const bool wants_bounds_;
-    float* const block_;  // (n_features, block_rows) floats, or half as many doubles
+    float* const block_;  // space for (n_features, block_rows) floats, or half as many doubles
     ExactCascade<GaussianTerms<parts, Shape::one>> exact_;
     IfPart<parts, subspaces, SubspaceStage<parts, Cascade>> subspaces_;
-    const bool by_nonzeros_;  // higher degrees around the origin, evaluated by non-zeros alone if a row has few
+    const bool by_nonzeros_;  // higher degrees around the origin, evaluated only by the non-zeros if a row has few
     struct {
         float* values;
         std::int32_t* columns;
         std::size_t n;
     } nonzeros_{};
-    // contents of block_: the number of registers of rows in lanes; 0, one row; -1, the non-zeros of one row
+    // contents of block_: the number of registers for rows in lanes; 0 for one row; -1 for the non-zeros of one row
     int loaded_ = 0;
     Expansion expansion_{};
     const float* weights_ = nullptr;

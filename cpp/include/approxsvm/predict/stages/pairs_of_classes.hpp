@@ -1,12 +1,12 @@
 // The cascade of models with several classes and one decision function per pair of classes (votes.hpp).
 //
-// If only labels are wanted, a row is settled as soon as its winner is certain: a class that certainly wins all its n -
-// 1 pairs needs no other pair. So every stage first evaluates the pairs of one guessed winner. For expansions this is
-// the majority class of the center. In the exact engine (winner.hpp) it is the same class, a class that beats it,
-// or the guess of a small network. If no class wins all its pairs, further classes are judged until the votes are
-// certain (winner_row.hpp). Rows that this leaves undecided, or that cost less together, go to the exact engines of all
-// pairs. If decision values are wanted, a row is settled once the sign of every pair is certain and every bound is
-// within the model's tolerance. Exact values come from the float64 engine.
+// If only labels are wanted, a row is decided as soon as its winner is certain: if a class certainly wins all its n - 1
+// pairs, no other pair is needed. So every stage first evaluates the pairs of one guessed winner. In expansions, this
+// is the majority class of the center. In the exact engine (winner.hpp), it is the same class, a class that beats it,
+// or the guess of a small network. If no class wins all its pairs, further classes are evaluated until the votes are
+// certain (winner_row.hpp). Rows that remain undecided, or that cost less together, are evaluated by the exact engines
+// of all pairs. If decision values are wanted, a row is decided when the sign of every pair is certain and every bound
+// is within the model's tolerance. Exact values come from the float64 engine.
 #ifndef APPROXSVM_PREDICT_STAGES_PAIRS_OF_CLASSES_HPP
 #define APPROXSVM_PREDICT_STAGES_PAIRS_OF_CLASSES_HPP
 
@@ -28,8 +28,8 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
   private:
     using Exact::job_, Exact::take_block;
 
-    // Finds the rows of a block that have a class that certainly wins all its pairs, many rows at a time. Nearly all
-    // rows have one.
+    // Finds the rows of a block in which one class certainly wins all its pairs, many rows at a time. Nearly all rows
+    // have such a class.
     APPROXSVM_NOINLINE void take_block(std::size_t stride, const std::size_t* rows, std::size_t n, const double* sums,
                                        const float* half_sq_norm, bool* is_settled) override {
         if (!has(parts, batches) || wants_values(job_.out)) return;
@@ -55,7 +55,7 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
                     rounding.of(of_row[r], pair_moduli(sums + r, n_classes, stride, i, j), narrowing, decision) +
                     this->terms_.slack(pair, row_error[r]);
                 const double modulus = std::fabs(value);
-                const bool is_certain = modulus > bound && modulus <= largest_double;  // false if either is NaN
+                const bool is_certain = modulus > bound && modulus <= largest_double;  // NaN makes this false
                 first[r] += is_certain && value > 0.0;
                 second[r] += is_certain && value < 0.0;
             }
@@ -86,7 +86,7 @@ class ClassCascade : public CommonExpansions {
           speculates_(labels_only_ && winner_.is_there()),
           few_is_first_(prepared_.subspaces.n_stages == 0) {}
 
-    // Whether expansions decide all pairs, or the pairs of one class if only labels are wanted.
+    // Whether expansions are used: if only labels are wanted, or if there are expansions for all pairs.
     bool expands() const { return labels_only_ || !view_.majority_only; }
 
     // Evaluates n rows near the center.
@@ -131,7 +131,8 @@ class ClassCascade : public CommonExpansions {
 
   private:
     std::size_t majority_class() const { return view_.majority_classes[center_]; }
-    // Calls visit(other class, the center's form, outcome if the majority class wins, pair) for its pairs.
+    // Calls visit(other class, the center's form, outcome if the majority class wins, pair) for the pairs of the
+    // majority class.
     template <class Visit>
     void for_majority_pairs(const Visit& visit) const {
         for_pairs_of_class(n_classes_, majority_class(),
@@ -143,12 +144,13 @@ class ClassCascade : public CommonExpansions {
 
     // --- expansions
 
-    // The number of pairs that the majority class certainly wins; values and bounds are `stride` apart.
+    // Decides row i if possible. `wins` is the number of pairs that the majority class certainly wins; values and
+    // bounds are `stride` apart.
     void refine_label(std::size_t i, std::size_t wins, const double* values, const double* bounds, std::size_t stride) {
         if (wins == n_classes_ - 1) return settle_winner(i, majority_class(), by_expansion);
         if (few_is_first_ && exact_.answer_by_few_values(i)) return;
         if (!speculates_) return exact_.send_to_engine32(i);
-        // Values are read here, because the engine of sparse rows may now answer an earlier row in the same memory.
+        // Read the values now, because the engine of sparse rows may next evaluate an earlier row in the same memory.
         std::size_t speculated = majority_class();
         winner_.begin(i, speculated, [&](const auto& know) {
             for_majority_pairs([&](std::size_t c, std::size_t, Outcome won, std::size_t pair) {
@@ -160,7 +162,7 @@ class ClassCascade : public CommonExpansions {
         });
         if (!begins_sparse(i)) winner_.send(i, speculated);
     }
-    // The values of all pairs of row i.
+    // Decides row i by the values of all pairs, if possible.
     void judge(std::size_t i) {
         if (view_.mode == Mode::approximate || exact_.decisions.suffice(value_, bound_))
             exact_.decisions.settle(i, value_, bound_, by_expansion);
@@ -170,16 +172,17 @@ class ClassCascade : public CommonExpansions {
 
     // --- the winner
 
-    // If a row has few non-zeros, evaluating all pairs by the non-zeros is cheaper than the winner's pairs by all
-    // features, but not cheaper than few coordinates, nor if there are many classes. The limit is a fifth of the
-    // features if rows share a block, and a third for single rows.
+    // If a row has few non-zeros, evaluating all pairs by the non-zeros costs less than evaluating the winner's pairs
+    // by all features, but not less than sums over a few coordinates, and not if there are many classes. The limit is a
+    // fifth of the features if rows share a block, and a third for single rows.
     bool settled_as_sparse(std::size_t i, std::size_t share) { return exact_.send_sparse(i, view_.n_features / share); }
     bool begins_sparse(std::size_t i) {
         return prepared_.subspaces.n_stages == 0 && !elects() && settled_as_sparse(i, 5);
     }
     bool elects() const { return winner_.is_cheaper_elected(view_.n_features / 5, false); }
 
-    // The interface of WinnerStage. All pairs share the kernel values of a grid, for which no winner is guessed.
+    // The interface of WinnerStage. On a grid of few values, all pairs share the kernel values, so no winner is
+    // guessed.
     void settle_winner(std::size_t i, std::size_t winner, Stage stage) {
         exact_.decisions.settle_label(i, winner, stage);
     }
@@ -197,7 +200,7 @@ class ClassCascade : public CommonExpansions {
     ExactPairs<parts> exact_;
     WinnerStage<parts, ClassCascade> winner_;
     const bool speculates_;
-    const bool few_is_first_;  // false if subspaces, which take less, are used
+    const bool few_is_first_;  // whether the engine for few values is first; subspaces cost less
 };
 
 }  // namespace APPROXSVM_TARGET

@@ -1,5 +1,6 @@
-// The cascade of models with several decision functions of the same support vectors, one per class or target. All are
-// expanded around the same centers. The exact engines take rows that the bounds of expansions leave undecided.
+// The cascade of models with several decision functions of the same support vectors, one per class or target. All
+// functions are expanded around the same centers. The exact engines evaluate the rows that the bounds of expansions
+// leave undecided.
 #ifndef APPROXSVM_PREDICT_STAGES_SEVERAL_FUNCTIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_SEVERAL_FUNCTIONS_HPP
 
@@ -73,7 +74,8 @@ class SeveralCascade : public CommonExpansions {
         return true;
     }
 
-    // A lower bound of the largest value: a class whose value is certainly below it is not the row's label.
+    // Returns a lower bound on the largest value: a class whose value is certainly below this bound is not the row's
+    // label.
     double least_of_winner() const {
         if (view_.task == Task::regression) return infinity;
         const std::size_t winner = first_largest(n_decisions_, value_);
@@ -85,8 +87,9 @@ class SeveralCascade : public CommonExpansions {
     }
 
     ExactCascade<GaussianTerms<parts, Shape::several>> exact_;
-    // Evaluates all degrees at once if every value is wanted. Labels by probabilities want every value, because no
-    // bound of one value decides them. Otherwise, only the functions that may have the largest value get more degrees.
+    // All degrees are evaluated at once if every value is needed. Labels by probabilities need every value, because no
+    // bound of a single value determines such a label. Otherwise, higher degrees are evaluated only for functions that
+    // may have the largest value.
     const int first_degree_ =
         view_.degree > 2 && view_.mode != Mode::approximate&& view_.outputs.label_rule != LabelRule::probability
             ? 2

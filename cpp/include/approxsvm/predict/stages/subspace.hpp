@@ -1,5 +1,6 @@
-// Evaluates rows by kernel sums in few coordinates (rbf_subspace.hpp), from the stage with the fewest coordinates to
-// the one with the most, a full block at a time, and bounds their difference from the model.
+// Evaluates rows by kernel sums over a few coordinates (rbf_subspace.hpp), from the stage with the fewest coordinates
+// to the stage with the most, a full block at a time, and bounds the difference between these sums and the model's
+// functions.
 #ifndef APPROXSVM_PREDICT_STAGES_SUBSPACE_HPP
 #define APPROXSVM_PREDICT_STAGES_SUBSPACE_HPP
 
@@ -11,8 +12,9 @@ inline namespace APPROXSVM_TARGET {
 
 // --- sums
 
-// Projects n rows around the center, in the lanes of the block, to their coordinates in one stage, room.coordinates.
-// Also computes each row's part in the bounds, and gamma times the squared norm of the coordinates.
+// Projects n rows, relative to the center and in the lanes of the block, to their coordinates in one stage,
+// room.coordinates. Also computes the part of the bounds that depends only on the row, and gamma times the squared norm
+// of the coordinates.
 template <int Registers>
 inline void project_rows(const Job& job, const SubspaceSums& sums, const std::size_t* rows, std::size_t n, float* block,
                          const SubspaceRoom& room, ResidualOfRow* residuals, float* half_s_in) {
@@ -33,7 +35,8 @@ inline void project_rows(const Job& job, const SubspaceSums& sums, const std::si
 }
 
 // Computes the sums of n rows in one stage, for the functions of one class or the only function, side by side in
-// room.own and room.others. It also computes each row's part in the bounds and the error of its sums.
+// room.own and room.others. Also computes the part of the bounds that depends only on the row, and the error of the
+// row's sums.
 template <int Registers>
 inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, const std::size_t* rows, std::size_t n,
                           float* block, const SubspaceRoom& room, ResidualOfRow* residuals, ListedErrors* listed) {
@@ -68,7 +71,7 @@ inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, 
     }
 }
 
-// Expands n rows in their coordinates in the first stage: values with bounds of their errors.
+// Evaluates the expansion in the coordinates of the first stage at n rows: computes values and bounds on their errors.
 template <int Registers>
 inline void expand_in_subspace(const PreparedModel& prepared, std::size_t n, const SubspaceRoom& room, double* values,
                                double* errors) {
@@ -86,15 +89,16 @@ inline void expand_in_subspace(const PreparedModel& prepared, std::size_t n, con
 
 // --- one row
 
-// Loads a row around the center into `u`; returns gamma times its squared norm.
+// Loads a row relative to the center into `u`; returns gamma times the squared norm of u.
 inline double load_about_center(const Job& job, std::size_t i, float* u) {
     const ModelView& view = job.view;
     const double unseen = job.source.load_one(i, view.center, view.input_scale, u);
     return static_cast<double>(view.half_theta) * sq_norm(u, view.n_features) + view.gamma * unseen;
 }
 
-// Does the same as project_rows for the row u with half_s = gamma ||z - center||^2; returns gamma times the squared
-// norm of the coordinates. The first n_known of them are in the room, as the stage before left them.
+// Projects the row u, as project_rows() does for several rows, with half_s = gamma ||z - center||^2; returns gamma
+// times the squared norm of the coordinates. The first n_known coordinates are already in `room`, from the previous
+// stage.
 inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums, const float* u, double half_s,
                          std::size_t n_known, const SubspaceRoom& room, ResidualOfRow& residual) {
     const ModelView& view = *prepared.view;
@@ -106,7 +110,8 @@ inline float project_row(const PreparedModel& prepared, const SubspaceSums& sums
     return half_s_in;
 }
 
-// Does the same as subspace_sums for one row and the functions f with is_wanted(f); returns the error of the sums.
+// Computes the sums of one row, as subspace_sums() does for several rows, for the functions f with is_wanted(f);
+// returns the error of the sums.
 template <class IsWanted>
 inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::size_t group, std::size_t stage,
                                          const float* u, double half_s, std::size_t n_known, const IsWanted& is_wanted,
@@ -134,8 +139,9 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
 
 // --- one decision function
 
-// Calls next.settles_in_subspace(row, value without the intercept, bound) for each row and stage, which says whether
-// that suffices, and next.leave_subspaces(row) for rows that no stage settles.
+// Evaluates rows in the stages of a single function. Calls next.settles_in_subspace(row, value without the intercept,
+// bound) for each row and stage, which tells whether the value suffices, and next.leave_subspaces(row) for rows that no
+// stage decides.
 template <Parts parts, class Next>
 class SubspaceStage {
   public:
@@ -158,13 +164,13 @@ class SubspaceStage {
     }
 
   private:
-    // A value without the intercept, and what bounds its difference from the function on the subspace.
+    // A value without the intercept, and the numbers that bound its difference from the function on the subspace.
     struct Found {
         ResidualOfRow residual;
         double value, modulus, error;
     };
     bool is_expanded(std::size_t stage) const { return stage == 0 && prepared_.subspace_expansion; }
-    // Sums number r of the room.
+    // Returns the value from sums number r in `room`.
     Found found_sum(std::size_t r, const ResidualOfRow& residual, const ListedErrors& listed) const {
         const double own = room_.own[r], other = room_.others[r], modulus = std::fabs(own) + std::fabs(other);
         return {residual, own + other, modulus,
@@ -176,7 +182,7 @@ class SubspaceStage {
         return next_.settles_in_subspace(i, found.residual.gaussian * found.value, bound);
     }
 
-    // Evaluates row i alone, starting at a stage.
+    // Evaluates the single row i, from a given stage on.
     void answer_alone(std::size_t stage, std::size_t i) {
         const double half_s = load_about_center(job_, i, block_);
         std::size_t n_known = 0;
@@ -245,7 +251,7 @@ class SubspaceStage {
     Next& next_;
     float* const block_;
     const SubspaceRoom& room_;
-    // The counts share a cache line, because every call sets them to 0.
+    // The counts share a cache line, because every call sets all counts to 0.
     std::size_t n_waiting_[max_subspace_stages] = {}, waiting_[max_subspace_stages][block_rows];
 };
 

@@ -1,8 +1,9 @@
-// Evaluates rows by the pairs of the class that they probably belong to, a guess. The rows of a class are evaluated
-// together as soon as they fill a block. For most rows the class wins all these pairs, which answers them. If it
-// certainly loses some, the class that beats it most clearly is guessed next, a few times; then the votes of further
-// classes decide, one row at a time, or the engine of all pairs where rows together cost less. If there are subspaces,
-// the pairs of a class are evaluated in few coordinates first, then in more, and finally in all features.
+// Evaluates rows by the pairs of a guessed class, to which they probably belong. The rows of a class are evaluated
+// together as soon as they fill a block. In most rows, the guessed class certainly wins all its pairs, and is therefore
+// the label. If it certainly loses a pair, the class that beats it most clearly is guessed next, a few times. Then the
+// votes of further classes determine the label, one row at a time, or the engine of all pairs evaluates the rows
+// together if this costs less. If there are subspaces, the pairs of a class are evaluated over a few coordinates first,
+// then over more, and finally over all features.
 #ifndef APPROXSVM_PREDICT_STAGES_WINNER_HPP
 #define APPROXSVM_PREDICT_STAGES_WINNER_HPP
 
@@ -11,20 +12,20 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The outcome of the pairs of a class for a row: whether it certainly wins all of them, and which class certainly beats
-// it.
+// The outcome of the pairs of a class for a row: whether the class certainly wins all its pairs, and which class
+// certainly beats it.
 struct WinnerOutcome {
     bool wins_all;
-    std::size_t beaten_by;  // n_labels if none does
+    std::size_t beaten_by;  // class that certainly beats it; n_labels if no class does
 };
 
 // Calls next.settle_winner(row, class, stage) for decided rows and next.leave_winner(row, whether float32 sums may
-// suffice) for others. If subspaces leave a row undecided, next.takes(row, share) may take it before the pairs of the
-// class are computed in all features.
+// suffice) for other rows. If subspaces leave a row undecided, next.takes(row, share) may take the row before the pairs
+// of the class are computed over all features.
 template <Parts parts, class Next>
 class WinnerStage {
-    // Margins by which a class wins or loses its pairs. All numbers have one width, so that compilers vectorize the
-    // comparison.
+    // Margins by which a class wins or loses its pairs. All numbers have the same width, so that compilers vectorize
+    // the comparison.
     template <std::size_t Stride>
     class Margins {
       public:
@@ -32,7 +33,7 @@ class WinnerStage {
             for (std::size_t r = 0; r < Stride; ++r) beaten_by_[r] = n_classes;
         }
         APPROXSVM_INLINE void add(std::size_t r, std::size_t c, double margin, double bound) {
-            open_[r] = margin > bound ? open_[r] : 1;  // also if either is NaN
+            open_[r] = margin > bound ? open_[r] : 1;  // NaN also gives 1
             const bool beaten = -margin > bound && -margin > worst_[r];
             worst_[r] = beaten ? -margin : worst_[r];
             beaten_by_[r] = beaten ? c : beaten_by_[r];
@@ -40,8 +41,8 @@ class WinnerStage {
         WinnerOutcome outcome(std::size_t r) const { return {open_[r] == 0, static_cast<std::size_t>(beaten_by_[r])}; }
 
       private:
-        double worst_[Stride] = {};        // the largest margin by which a class beats the guessed one
-        std::uint64_t open_[Stride] = {};  // 1 if some pair is not certainly won
+        double worst_[Stride] = {};        // the largest margin by which a class beats the guessed class
+        std::uint64_t open_[Stride] = {};  // whether a pair is not certainly won
         std::uint64_t beaten_by_[Stride];
     };
 
@@ -62,10 +63,10 @@ class WinnerStage {
     bool is_there() const { return prepared_.winner.is_usable; }
     bool speculates() const { return is_there() && prepared_.winner.speculates(); }
 
-    // Whether electing the winner of a row alone, which needs all kernel values, costs less than its share of a block
-    // in the engine of all pairs, by this many features. There each support vector enters as many sums in float64 as
-    // there are classes, and the bound of a pair costs as much as some 64 multiply-adds. An operation in float64 counts
-    // twice.
+    // Whether electing the winner of a single row, which needs all kernel values, costs less than the row's share of a
+    // block in the engine of all pairs with this number of features. In that engine, each support vector is added to
+    // one float64 sum per class, and the bound of a pair costs as much as about 64 multiply-adds. An operation in
+    // float64 counts twice.
     bool is_cheaper_elected(std::size_t n_features, bool in_float64) const {
         const auto n = static_cast<double>(view_.n_labels);
         const double alone = static_cast<double>(view_.n_features) + work_of_exp;
@@ -74,7 +75,7 @@ class WinnerStage {
         return 8.0 / static_cast<double>(alone_eighths_of(view_)) * alone <= (in_float64 ? 2.0 : 1.0) * of_all;
     }
 
-    // Adds row i; the network guesses its winner. Without one, any class is as good for a start.
+    // Adds row i; the network guesses the winner. Without a network, the evaluation begins with an arbitrary class.
     void send(std::size_t i) {
         if (speculates() && !job_.batch.engines_alone) {
             if (unknown_.add(i)) speculate();
@@ -84,8 +85,8 @@ class WinnerStage {
         if (speculates()) return answer_alone(0, {i, 1}, row_.speculated(i));
         elect(i, 0);
     }
-    // Begins row i with the pairs of class w that are decided: known_of(know) calls know(c, pair, whether w wins) for
-    // each. A batch ignores them, because its rows are evaluated together.
+    // Begins row i with the decided pairs of class w: known_of(know) calls know(c, pair, whether w wins) for each
+    // decided pair. A batch ignores decided pairs, because its rows are evaluated together.
     template <class KnownOf>
     void begin(std::size_t i, std::size_t w, const KnownOf& known_of) {
         if (job_.batch.engines_alone) row_.begin(i);
@@ -93,7 +94,7 @@ class WinnerStage {
             if (job_.batch.engines_alone) row_.know(w, c, pair, wins);
         });
     }
-    // Continues the row that was begun, with the guess that class w wins.
+    // Continues the begun row with the guess that class w wins.
     void send(std::size_t i, std::size_t w) {
         if (job_.batch.engines_alone) return answer_alone(0, {i, 1}, w);
         queue(0, {i, 1}, w);
@@ -102,7 +103,7 @@ class WinnerStage {
     void finish() {
         if (!is_there()) return;
         speculate();
-        // Rows go to later levels, or back to the first level of another class.
+        // Rows are sent to later levels, or to the first level of another class.
         for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
             for (std::size_t w = 0; w < view_.n_labels; ++w) {
                 if (!fills_up(level, w)) take(level, w);
@@ -111,10 +112,10 @@ class WinnerStage {
     }
 
   private:
-    // Evaluates the begun row_, starting at a level.
+    // Evaluates the begun row_ as a single row, from a given level on.
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w) {
         const std::size_t last = n_levels_ - 1, i = queued.row;
-        std::size_t winner, n_known = 0;  // coordinates
+        std::size_t winner, n_known = 0;  // number of known coordinates
         row_.guess(w);
         for (auto attempt = queued.attempt;;) {
             if (level < last)
@@ -138,7 +139,7 @@ class WinnerStage {
         }
         elect(i, w);
     }
-    // Settles the begun row_ by votes, or leaves it.
+    // Determines the label of the begun row_ by votes, or calls leave_winner().
     void elect(std::size_t i, std::size_t w) {
         std::size_t winner;
         if (row_.elects(w, winner)) return next_.settle_winner(i, winner, row_.stage());
@@ -147,9 +148,9 @@ class WinnerStage {
         next_.leave_winner(i, false);
     }
 
-    // Whether n rows of a class are evaluated one by one. In all features, a single row reads all support vectors, a
-    // register full of them at a time; beyond the second-level cache this is four times slower. A block of any size
-    // reads only those of the class's pairs, one at a time.
+    // Whether n rows of a class are evaluated one by one. Over all features, a single row reads all support vectors, a
+    // full register at a time; if they exceed the second-level cache, this is four times slower. A block of any size
+    // reads only the support vectors of the class's pairs, one at a time.
     bool is_cheaper_alone(std::size_t level, std::size_t w, std::size_t n) const {
         if (level + 1 < n_levels_ || job_.batch.engines_alone || !job_.batch.alone_in_engine(n))
             return job_.batch.alone_in_engine(n);
@@ -319,7 +320,7 @@ class WinnerStage {
     const ModelView& view_;
     Next& next_;
     float* const block_;
-    const std::size_t n_levels_;  // the last level uses all features
+    const std::size_t n_levels_;  // the number of levels; the last level uses all features
     const WinnerRoom& memory_;
     const SubspaceRoom& subspaces_;
     WinnerRow<parts> row_;

@@ -1,10 +1,11 @@
-// Evaluates a single row by the pairs of its guessed winners. Pairs that a stage decides stay decided. The next stage
-// only adds up the support vectors of undecided pairs: in few coordinates, in all features in float32, in float64.
+// Evaluates a single row by the pairs of its guessed winners. Pairs that a stage decides remain decided. Each stage
+// adds up only the support vectors of undecided pairs: over a few coordinates, then over all features in float32, then
+// in float64.
 //
-// A class need not win all its pairs. As outcomes are noted, each class has certain votes and possible votes, and the
-// row is settled as soon as the class with the most certain votes precedes what any other class can reach. Classes are
-// eliminated best first: the next to be judged has the most possible votes. In models of many classes a handful of
-// strong classes beats nearly all others more often than the winner loses.
+// A class need not win all its pairs. The outcomes give each class a number of certain votes and of possible votes; the
+// row is decided as soon as no other class can overtake the class with the most certain votes. The best classes are
+// evaluated first: the next class is the one with the most possible votes. In models of many classes, a few strong
+// classes beat nearly all other classes, more often than the winner loses.
 #ifndef APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
 #define APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
 
@@ -27,7 +28,7 @@ inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit
     }
 }
 
-// Evaluates the pairs f of class w with is_wanted(f), from the sums of a subspace in room, for rows in lanes: calls
+// Evaluates the pairs f of class w with is_wanted(f), from the sums of a subspace in `room`, for rows in lanes; calls
 // note(row of the block, other class, pair, margin by which w wins, bound).
 template <std::size_t Stride, class IsWanted, class Note>
 inline void for_margins_in_subspace(const Job& job, const SubspaceRoom& room, std::size_t w, std::size_t stage,
@@ -63,7 +64,7 @@ class WinnerRow {
           memory_(memory),
           subspaces_(subspaces) {}
 
-    // Begins row i; nothing is known about it.
+    // Begins row i, for which no outcome is known.
     void begin(std::size_t i) {
         row_ = i;
         n_in_float64_ = n_listed_ = 0;
@@ -83,7 +84,7 @@ class WinnerRow {
         --possible()[wins ? c : w];
     }
 
-    // False if w has been guessed before.
+    // Notes the guess that w wins; returns false if w has been guessed before.
     bool guess(std::size_t w) {
         const bool is_new = memory_.progress[w] == Progress::none;
         if (is_new) memory_.progress[w] = Progress::guessed;
@@ -94,17 +95,19 @@ class WinnerRow {
         return is_class(approxsvm_certain_winner(static_cast<int>(n_), certain(), possible()), winner);
     }
     bool is_beaten(std::size_t w) const { return possible()[w] < n_ - 1; }
-    // The class that beats the last judged one most clearly, among the pairs that this decided; n_labels if none does.
+    // Returns the class that most clearly beats the last evaluated class, among the pairs that this evaluation decided;
+    // n_labels if no class does.
     std::size_t beaten_by() const { return beaten_by_; }
 
-    // The class that the network guesses for row i, which need not have begun.
+    // Returns the class that the network guesses for row i, which need not have been begun.
     std::size_t speculated(std::size_t i) {
         load(i);
         return prepared_.winner.speculated_class(memory_.row, half_sq_norm_, memory_.scores, memory_.values,
                                                  memory_.lists, memory_.own);
     }
 
-    // The undecided pairs of w: in the coordinates of a level, of which n_known are left from the one before it, ...
+    // Evaluates the undecided pairs of w over the coordinates of a level, of which the first n_known are known from the
+    // previous level.
     void judge_in_subspace(std::size_t w, std::size_t level, std::size_t n_known) {
         begin_class();
         if constexpr (has(parts, subspaces)) {
@@ -121,14 +124,14 @@ class WinnerRow {
                                        });
         }
     }
-    // ... in all features in float32, ...
+    // Evaluates the undecided pairs of w over all features in float32.
     void judge_in_float32(std::size_t w) {
         begin_class();
         if (!is_open(w)) return;
         if (!is_loaded_) load(row_);
         choose_lists(w);
-        // The bound without the distances of the support vectors is wider, and decides nearly all of many pairs. The
-        // rest can wait if a class beats w.
+        // The bound that does not use the distances of support vectors is wider, but decides nearly all pairs if there
+        // are many. The remaining pairs can wait if a class beats w.
         if (memory_.progress[w] < Progress::by_lists && 3 * n_undecided(w) > n_) {
             memory_.progress[w] = Progress::by_lists;
             judge_lists(w);
@@ -138,7 +141,7 @@ class WinnerRow {
         judge_pairs(w, prepared_.exact32, half_sq_norm_,
                     [&](std::size_t a, std::size_t c, PartOfPair& part) { part = part_of_list<true>(a, c); });
     }
-    // ... in float64, a few panels at a time.
+    // Evaluates the undecided pairs of w in float64, a few panels at a time.
     void judge_in_float64(std::size_t w) {
         begin_class();
         memory_.progress[w] = Progress::in_float64;
@@ -148,7 +151,7 @@ class WinnerRow {
         double* const u = reinterpret_cast<double*>(block_);
         const double unseen = job_.source.load(row_, prepared_.engine_center, view_.input_scale, u, 1);
         const double half_sq_norm = half_sq_norm_row(kernels, u, view_.n_features) + view_.gamma * unseen;
-        // add(first panel, their number, kernel values) for the support vectors of class c
+        // Calls add(first panel, number of panels, kernel values) for the support vectors of class c.
         const auto add_class = [&](std::size_t c, const auto& add) {
             alignas(cache_line_bytes) double values[chunk_lanes<double>];
             std::size_t panel = 0;
@@ -182,16 +185,16 @@ class WinnerRow {
         });
     }
 
-    // Whether the undecided pairs of w should be added up in float64: all such pairs together may take no more support
-    // vectors than the engine of all pairs.
+    // Whether the undecided pairs of w should be added up in float64: all such sums together may use at most as many
+    // support vectors as the engine of all pairs.
     bool affords_float64(std::size_t w) const {
         return n_in_float64_ + n_needed(w) <= prepared_.exact64.sums.vectors.n_panels * panel_width<double>;
     }
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
-    // Whether the votes certainly elect a class, by judging one class after another, beginning with `next`. A class
-    // that no other beats is probably the winner or close to it, so its open pairs are summed in float64 at once. Open
-    // pairs of other classes wait until no class is left for float32.
+    // Whether the votes certainly elect a class, after evaluating one class after another, beginning with `next`. A
+    // class that no other class beats is probably the winner or nearly so; therefore, its undecided pairs are summed in
+    // float64 immediately. Undecided pairs of other classes wait until no class is left for float32.
     bool elects(std::size_t next, std::size_t& winner) {
         for (; next < n_; next = next_in(Progress::by_pairs)) {
             judge_in_float32(next);
@@ -208,8 +211,8 @@ class WinnerRow {
         return false;
     }
 
-    // The class that wins if float64 leaves pairs of the classes that may win open, as at a tie: the definition decides
-    // these pairs. n_labels if some were not summed in float64.
+    // Returns the class that wins when the definition decides the pairs that float64 leaves undecided, as at a tie,
+    // among classes that may win. Returns n_labels if some of these pairs were not summed in float64.
     std::size_t elected_by_definition() {
         const std::size_t leader = this->leader();
         for (std::size_t c = 0; c < n_; ++c) {
@@ -252,7 +255,7 @@ class WinnerRow {
     std::size_t n_undecided(std::size_t w) const { return possible()[w] - certain()[w]; }
     bool is_open(std::size_t w) const { return n_undecided(w) > 0; }
 
-    // The class with the most certain votes, and whether a class may have more than it in the end.
+    // The class with the most certain votes, and whether another class may still overtake it.
     std::size_t leader() const {
         return static_cast<std::size_t>(approxsvm_most_votes(static_cast<int>(n_), certain()));
     }
@@ -260,8 +263,8 @@ class WinnerRow {
         return c == leader || possible()[c] + (c < leader) > certain()[leader];
     }
 
-    // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs and less
-    // progress than this. It has the most possible votes; n_labels if no class is left.
+    // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs, less
+    // progress than `progress`, and the most possible votes; n_labels if no class is left.
     std::size_t next_in(Progress progress) const {
         const std::size_t leader = this->leader();
         std::size_t best = n_;
@@ -307,7 +310,7 @@ class WinnerRow {
     template <class IsWanted>
     void fill_values(const IsWanted& is_wanted) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
-        for (std::size_t c = 0; c < n_;) {  // adjacent classes together, as panels are
+        for (std::size_t c = 0; c < n_;) {  // adjacent classes together, because their panels are adjacent
             std::size_t end = c;
             for (; end < n_ && !memory_.has_values[end] && is_wanted(end); ++end) memory_.has_values[end] = true;
             if (end > c) {
@@ -323,14 +326,15 @@ class WinnerRow {
         const std::size_t* const list = prepared_.winner.sums.others_of + w * n_ + c;
         return (list[1] - list[0]) * tile_rows;
     }
-    // Whether n listed support vectors take less than all of class c. They are scattered and take twice as much each.
-    // Once the lists of a row had half of all support vectors, no more are taken.
+    // Whether n listed support vectors cost less than all support vectors of class c. Listed support vectors are
+    // scattered, and each costs twice as much. After the lists of a row have used half of all support vectors, no more
+    // lists are used.
     bool is_cheaper_listed(std::size_t c, std::size_t n) const {
         const WinnerKernelSum& sums = prepared_.winner.sums;
         return 2 * n < panel_width<float> * (sums.panel_of[c + 1] - sums.panel_of[c]) &&
                2 * n_listed_ < panel_width<float> * sums.kernels->n_panels;
     }
-    // Sees to the kernel values that the undecided pairs of w need, or leaves them to part_of_list.
+    // Computes the kernel values that the undecided pairs of w need, except those that part_of_list() will compute.
     void choose_lists(std::size_t w) {
         std::size_t n_own = 0;
         for (std::size_t c = 0; c < n_ && !memory_.has_values[w]; ++c) {
@@ -339,7 +343,7 @@ class WinnerRow {
         fill_values(
             [&](std::size_t c) { return is_needed(c, w) && !is_cheaper_listed(c, c == w ? n_own : n_listed(w, c)); });
     }
-    // Returns the part of class c in its pair with a.
+    // Returns the part of class c in its pair with class a.
     template <bool HasWeights>
     PartOfPair part_of_list(std::size_t a, std::size_t c) {
         const WinnerKernelSum& sums = prepared_.winner.sums;
@@ -358,13 +362,13 @@ class WinnerRow {
         });
     }
 
-    // Evaluates the undecided pairs of w with the bound of lists. The numbers of pairs are gathered first: they are far
-    // apart in memory, and a short loop waits for many of them at a time.
+    // Evaluates the undecided pairs of w with the bound of lists. The numbers of pairs are gathered first, because they
+    // are far apart in memory, and a short loop waits for many of them at a time.
     void judge_lists(std::size_t w) {
         const ListedErrors errors = winner_errors(prepared_, static_cast<double>(half_sq_norm_), job_.row_error(row_));
         const WinnerKernelSum& sums = prepared_.winner.sums;
         const float* const values = memory_.values;
-        // The sums of all pairs of w at once, unless most of its coefficients are 0.
+        // Computes w's sums of all pairs at once, unless most of the coefficients are 0.
         const bool has_own = memory_.has_values[w] && 2 * sums.others_of[n_ * n_] > sums.own_of[n_] * (n_ - 1);
         if (has_own)
             listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);
@@ -417,8 +421,8 @@ class WinnerRow {
     bool is_loaded_ = false, is_loaded_about_center_ = false;
     float half_sq_norm_ = 0.0f;
     double half_s_ = 0.0;
-    std::size_t n_in_float64_ = 0, n_listed_ = 0;  // lanes
-    double worst_ = 0.0;                           // the largest margin by which a class beats the guessed one
+    std::size_t n_in_float64_ = 0, n_listed_ = 0;  // number of lanes
+    double worst_ = 0.0;                           // the largest margin by which a class beats the guessed class
     std::size_t beaten_by_ = 0;
 };
 

@@ -1,5 +1,6 @@
-/* x -> min(max((x - subtract) * multiply / divide + add, low), high), as in scalers. Callers perform these operations
-   themselves: the core uses one loop over features per operation, so that no compiler fuses two of them. */
+/* The op x -> min(max((x - subtract) * multiply / divide + add, low), high), as in scalers. Callers perform these
+   operations themselves: the core uses one loop over features per operation, so that no compiler fuses two
+   operations. */
 #ifndef APPROXSVM_PROGRAM_AFFINE_H
 #define APPROXSVM_PROGRAM_AFFINE_H
 #include "../ball.h"
@@ -12,7 +13,8 @@ APPROXSVM_PROGRAM double approxsvm_affine_underflow(double divide) {
     return 0x1p-1069 / approxsvm_abs(divide) + 0x1p-1069;
 }
 
-/* Let y be the value before `add`. Each operation up to y has an error of u |y|; `depth` is their number times 2^-53.
+/* Let y be the value before `add`. Each operation up to y has an error of u |y|; `depth` is the number of operations
+ * times 2^-53.
  */
 APPROXSVM_PROGRAM double approxsvm_own_radius(double depth, double y, double underflow) {
     return depth * approxsvm_abs(y) + underflow;
@@ -31,7 +33,7 @@ APPROXSVM_PROGRAM double approxsvm_added_radius(double radius, double y) {
     return radius + 0x1.00001p-53 * approxsvm_abs(y);
 }
 
-/* A number farther beyond a limit than its radius equals the limit exactly. */
+/* A number that lies beyond a limit by more than its radius becomes exactly the limit. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_at_least(approxsvm_ball x, double low) {
     approxsvm_ball y;
     y.radius = x.value + x.radius < low ? 0.0 : x.radius;

@@ -1,11 +1,11 @@
-/* Intervals that numbers are wrapped into, or outside which they are refused. */
+/* Intervals: numbers are wrapped into an interval, or rejected outside the interval. */
 #ifndef APPROXSVM_PROGRAM_INTERVAL_H
 #define APPROXSVM_PROGRAM_INTERVAL_H
 #include "../ball.h"
 
 /* x -> low + (x - low) mod length, like NumPy's x % length: the remainder is exact, but rounded if x is below low. The
-   rounding error of x - low is computed. A number other than the source's own may lie on either side of a multiple of
-   length. */
+   rounding error of x - low is computed. A number that differs from the source's may lie on the other side of a
+   multiple of length. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, double length, int is_source) {
     const double from_low = x.value - low, back = from_low - x.value;
     const double lost = approxsvm_abs((x.value - (from_low - back)) + (-low - back));
@@ -13,7 +13,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     double rest = approxsvm_abs(from_low), turn = length;
     approxsvm_ball y;
     y.radius = approxsvm_infinity();
-    y.value = from_low - from_low; /* NaN for x that is not finite */
+    y.value = from_low - from_low; /* NaN for an infinite x or NaN */
     if (!(rest <= APPROXSVM_LARGEST)) return y;
     while (turn <= 0.5 * rest) turn *= 2.0;
     for (; turn >= length; turn *= 0.5) rest -= rest >= turn ? turn : 0.0;
@@ -24,12 +24,12 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     return y;
 }
 
-/* The signed distance of x beyond the nearer end; the source refuses positive distances. */
+/* The signed distance of x from the nearer end, positive outside the interval, where the source rejects x. */
 APPROXSVM_PROGRAM double approxsvm_beyond(double x, double low, double high) {
     return low - x > x - high ? low - x : x - high;
 }
 
-/* No bound for a number that the source may refuse because its own number may lie beyond an end. */
+/* Removes the bound of a number that the source may reject, because the source's number may lie beyond an end. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_between(approxsvm_ball x, double low, double high, int is_source) {
     if (!(is_source || x.radius == 0.0) && !(approxsvm_beyond(x.value, low, high) < -approxsvm_reach(x)))
         x.radius = approxsvm_infinity();

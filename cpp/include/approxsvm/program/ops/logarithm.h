@@ -1,10 +1,11 @@
-/* x -> log(x + offset). */
+/* The op x -> log(x + offset). */
 #ifndef APPROXSVM_PROGRAM_LOGARITHM_H
 #define APPROXSVM_PROGRAM_LOGARITHM_H
 #include "../ball.h"
 
-/* Evaluates a ball. The error of the logarithm is 4 u here and 12 units in the source, which also rounds the offset and
-   the sum s. Within radius r of s, the logarithm changes by at most r / (s - r), because it is concave. */
+/* Evaluates a ball. The error of the logarithm is 4 u in the core and 12 units in the source, which also rounds the
+   offset and the sum s = x + offset. Within radius r of s, the logarithm changes by at most r / (s - r), because it is
+   concave. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_logarithm(approxsvm_ball x, double offset, int source) {
     const double unit = approxsvm_unit_of(source), sum = x.value + offset;
     const double reach = x.radius + unit * (approxsvm_abs(sum) + approxsvm_abs(offset));

@@ -4,13 +4,13 @@
 #include "../ball.h"
 
 typedef struct {
-    const double *edges, *values; /* the value below the first edge, from it on, from the next... */
+    const double *edges, *values; /* values: below the first edge, between edges, from the last edge on */
     int n_edges;
-    double missing; /* replaces NaN */
+    double missing; /* the value that replaces NaN */
 } approxsvm_lookup;
 
-/* Values up to 1e301 are numbers. Others mean that x is unchanged, or that the row is refused: infinity and NaN in
-   artifacts; 3e301 and 2e301 in headers, because C99 constants cannot express infinity and NaN. */
+/* Values up to 1e301 are numbers. Two other values mean that x is unchanged, or that the row is rejected: infinity and
+   NaN in artifacts; 3e301 and 2e301 in headers, because C99 constants cannot express infinity and NaN. */
 APPROXSVM_PROGRAM int approxsvm_lookup_keeps(double found) {
     return found > 2.5e301;
 }
@@ -22,7 +22,8 @@ APPROXSVM_PROGRAM double approxsvm_lookup_find(const approxsvm_lookup* lookup, d
     return x == x ? lookup->values[approxsvm_piece(x, lookup->edges, lookup->n_edges)] : lookup->missing;
 }
 
-/* The largest distance from y of values within `reach` of x, excluding edges; the error of x itself is its radius. */
+/* The largest distance from y of values within `reach` of x, excluding edges; the distance of an unchanged x includes
+   its radius. */
 APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* lookup, approxsvm_ball x, double reach,
                                                 double y) {
     const int last = approxsvm_piece(x.value + reach, lookup->edges, lookup->n_edges);
@@ -40,8 +41,8 @@ APPROXSVM_PROGRAM double approxsvm_lookup_moved(const approxsvm_lookup* lookup, 
     return most * (1.0 + 0x1p-30);
 }
 
-/* The ball for the value found for x. If `is_source`, x is the source's own number and is mapped to the source's
-   value. */
+/* The ball of the value that the lookup finds for x. If `is_source`, x is the source's own number and is mapped to the
+   source's value. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_lookup_ball(const approxsvm_lookup* lookup, approxsvm_ball x, double found,
                                                        int is_source) {
     approxsvm_ball y;

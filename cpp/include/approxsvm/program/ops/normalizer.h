@@ -1,15 +1,17 @@
-/* x / ||x||. Callers compute the norms; the core does so in SIMD lanes. */
+/* The op x / ||x||. Callers compute the norms; the core computes them in SIMD lanes. */
 #ifndef APPROXSVM_PROGRAM_NORMALIZER_H
 #define APPROXSVM_PROGRAM_NORMALIZER_H
 #include "../ball.h"
 
-/* A smaller norm is taken for 1, as scikit-learn does: of dense rows, and of sparse rows, where only 0 is smaller. */
+/* A norm below this limit is replaced by 1, as in scikit-learn: this is the limit for dense rows; for sparse rows only
+   a norm of 0 is replaced. */
 #define APPROXSVM_LEAST_NORM (10.0 * 0x1p-52)
 #define APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS 0x1p-1074
 
-/* The ball of a norm of n numbers whose radii have the norm `came`. The relative error of a sum of n absolute values or
-   squares is gamma_(n + 3), in any order of summation; `lost` bounds what underflow removes from it: of squares, n
-   times 0x1p-536, which only counts for tiny norms. A maximum (n = 0) is not rounded. */
+/* The ball of the norm of n numbers, where `came` is the norm of the numbers' radii. The relative error of a sum of n
+   absolute values or squares is gamma_(n + 3), in any order of summation; `lost` bounds the part of the norm that is
+   lost by underflow: for squares, n times 0x1p-536, which only matters for tiny norms. A maximum (n = 0) is not
+   rounded. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int n, double unit, double lost) {
     const double rounding = n > 0 ? 1.01 * ((double)n + 3.0) * unit : 0.0;
     approxsvm_ball norm;
@@ -18,7 +20,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_norm(double length, double came, int 
     return norm;
 }
 
-/* The norm of n numbers, for callers without a need for speed: l1, l2, or the maximum. */
+/* The norm of n numbers, for callers that do not need speed: l1, l2, or the maximum. */
 enum { approxsvm_l1, approxsvm_l2, approxsvm_max };
 APPROXSVM_PROGRAM double approxsvm_length(int which, int n, const double* x) {
     double length = 0.0;
@@ -31,7 +33,7 @@ APPROXSVM_PROGRAM double approxsvm_length(int which, int n, const double* x) {
     return which == approxsvm_l2 ? APPROXSVM_ROOT(length) : length;
 }
 
-/* The error of x / N is (e + |x / N| E) / (N - E), with E the radius of the norm N and e the radius of x, plus a
+/* The error of x / N is (e + |x / N| E) / (N - E), with E the radius of the norm N and e the radius of x, plus one
    rounding. */
 APPROXSVM_PROGRAM double approxsvm_normalized_radius(double radius, double y, approxsvm_ball norm, double unit,
                                                      double tiny) {
@@ -39,7 +41,8 @@ APPROXSVM_PROGRAM double approxsvm_normalized_radius(double radius, double y, ap
     return ((radius + size * norm.radius + tiny) / (norm.value - norm.radius) + unit * size + tiny) * (1.0 + 0x1p-30);
 }
 
-/* No bound if the norm may lie on either side of the smallest norm that numbers are divided by. A known 0 is 0 on both.
+/* There is no bound if the norm may lie on either side of the smallest norm by which numbers are divided. A number
+ * known to be 0 is 0 on either side.
  */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_normalized(approxsvm_ball x, approxsvm_ball norm, double least) {
     if (x.value == 0.0 && x.radius == 0.0) return x;

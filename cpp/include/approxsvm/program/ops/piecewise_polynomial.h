@@ -4,11 +4,11 @@
 #include "../ball.h"
 
 typedef struct {
-    const double *edges, *origins, *coefs; /* per piece: its origin, and coefficients in ascending order */
+    const double *edges, *origins, *coefs; /* the origin of each piece, and its coefficients in ascending order */
     int n_edges, degree;
 } approxsvm_piecewise_polynomial;
 
-/* A polynomial in t, by Horner's rule, and the sum of the absolute values of its terms. */
+/* The value of a polynomial in t, by Horner's rule, and the sum of the absolute values of its terms. */
 typedef struct {
     double value, absolute_sum;
 } approxsvm_polynomial_value;
@@ -27,15 +27,15 @@ APPROXSVM_PROGRAM approxsvm_polynomial_value approxsvm_polynomial_at(const appro
     return y;
 }
 
-/* Coefficients, t and operations are rounded once each. */
+/* A bound on the rounding error: each coefficient, t and each operation has one rounding. */
 APPROXSVM_PROGRAM double approxsvm_polynomial_error(const approxsvm_piecewise_polynomial* pieces,
                                                     approxsvm_polynomial_value y) {
     return (3.0 * (double)pieces->degree + 2.0) * 0x1p-53 * (1.0 + 0x1p-30) * y.absolute_sum;
 }
 
-/* The largest distance from y of pieces first ... last within the radius of x. In each piece, the point z nearest to x
-   is within two radii of all other points, so the polynomial changes by at most this distance times its maximum
-   slope. */
+/* The largest distance from y of the values of pieces first ... last within the radius of x. In each piece, the point z
+   nearest to x is within two radii of all other points, so the polynomial changes by at most this distance times its
+   maximum slope. */
 APPROXSVM_PROGRAM double approxsvm_polynomials_moved(const approxsvm_piecewise_polynomial* pieces, int first, int last,
                                                      approxsvm_ball x, double y) {
     const double up = 1.0 + 0x1p-30, reach = 2.0 * x.radius * up, *const edges = pieces->edges;
@@ -57,7 +57,8 @@ APPROXSVM_PROGRAM double approxsvm_polynomials_moved(const approxsvm_piecewise_p
     return most * up;
 }
 
-/* If `is_source`, x is the source's own number, which lies in the same piece as x. */
+/* The largest distance from y of values within the radius of x. If `is_source`, x is the source's own number, so only
+   the piece of x matters. */
 APPROXSVM_PROGRAM double approxsvm_polynomial_moved(const approxsvm_piecewise_polynomial* pieces, approxsvm_ball x,
                                                     double y, int is_source) {
     const double reach = is_source ? 0.0 : approxsvm_reach(x);
