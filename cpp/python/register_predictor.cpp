@@ -24,8 +24,8 @@ using dispatch::TargetTable;
 
 class PyPredictor {
   public:
-    // `float32_unit` is the unit roundoff with which the source maps float32 rows: 2^-24, or 0 if it maps them in
-    // float64.
+    // `float32_unit` is the unit roundoff with which the source maps float32 rows: 2^-24, or 0 if the source maps these
+    // rows in float64.
     PyPredictor(std::shared_ptr<PyArtifact> artifact, const std::optional<std::string>& target, double float32_unit)
         : artifact_(std::move(artifact)),
           predictor_(prepared_for(target_for(target))),

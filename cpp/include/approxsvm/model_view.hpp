@@ -212,7 +212,7 @@ struct ModelView {
     // For polynomial kernels only.
     double coef0;
     double coef_error;   // relative error of every coefficient, from the rounding of the source's file reader
-    const double* form;  // (n_decisions, form_size), see form.hpp; null in a model of mode exact
+    const double* form;  // numbers of form.hpp, (n_decisions, form_size); null in a model of mode exact
 
     std::size_t n_terms;  // number of terms of the exact sum, such as support vectors, for any kind
 

@@ -91,7 +91,7 @@ APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, co
         const double norm = norm_above(vector, d) * (1.0 + 0x1p-50);
         if (!(norm <= largest)) largest = norm;
         writer.add_support_vector({vector, nullptr, d}, view.coef + j, stride, last[j]);
-        const double turns = view.phases[j] * inverse_two_pi;  // less than two, because phases are at most max_phase
+        const double turns = view.phases[j] * inverse_two_pi;  // below two, because of max_phase
         phases[j] = static_cast<Real>(turns - std::nearbyint(turns));
     }
     for (std::size_t j = view.n_terms; j < lanes_for<Real>(view.n_terms); ++j) phases[j] = Real{0};

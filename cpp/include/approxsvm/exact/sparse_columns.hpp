@@ -45,8 +45,8 @@ struct Coordinates {
 constexpr std::size_t max_frequent = 64;
 constexpr std::size_t frequent_share = 12;
 
-// The maximum number of such features, given a total of n_values non-zeros, because each of these features has at least
-// the smallest share.
+// The maximum number of features stored with all values, given a total of n_values non-zeros, because each such feature
+// has at least the smallest share.
 constexpr std::size_t most_frequent(std::size_t n_lanes, std::size_t n_values) {
     const std::size_t most = n_lanes > 0 ? n_values / ((n_lanes + frequent_share - 1) / frequent_share) : 0;
     return most < max_frequent ? most : max_frequent;

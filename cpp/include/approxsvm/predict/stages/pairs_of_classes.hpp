@@ -2,11 +2,11 @@
 //
 // If only labels are wanted, a row is decided as soon as its winner is certain: if a class certainly wins all its n - 1
 // pairs, no other pair is needed. So every stage first evaluates the pairs of one guessed winner. In expansions, this
-// is the majority class of the center. In the exact engine (winner.hpp), it is the same class, a class that beats it,
-// or the guess of a small network. If no class wins all its pairs, further classes are evaluated until the votes are
-// certain (winner_row.hpp). Rows that remain undecided, or that cost less together, are evaluated by the exact engines
-// of all pairs. If decision values are wanted, a row is decided when the sign of every pair is certain and every bound
-// is within the model's tolerance. Exact values come from the float64 engine.
+// is the majority class of the center. In the exact engine (winner.hpp), the guessed winner is the same class, a class
+// that beats this class, or the guess of a small network. If no class wins all its pairs, further classes are evaluated
+// until the votes are certain (winner_row.hpp). Rows that remain undecided, or that cost less together, are evaluated
+// by the exact engines of all pairs. If decision values are wanted, a row is decided when the sign of every pair is
+// certain and every bound is within the model's tolerance. Exact values come from the float64 engine.
 #ifndef APPROXSVM_PREDICT_STAGES_PAIRS_OF_CLASSES_HPP
 #define APPROXSVM_PREDICT_STAGES_PAIRS_OF_CLASSES_HPP
 
