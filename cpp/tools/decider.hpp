@@ -39,7 +39,7 @@ class Decider {
         : predictor_(model.predictor()),
           task_(model.view().task),
           n_classes_(n_labels_of(model.view())),
-          libsvm_(model.exact() ? &model.exact()->libsvm() : nullptr),
+          exact_(model.exact()),
           with_probabilities_(model.gives_probabilities()) {
         if (predictor_) workspace_.emplace(predictor_->make_workspace());
         if (model.exact()) sums_.emplace(*model.exact(), lane_sums_of(model.kernels().name));
@@ -135,11 +135,14 @@ class Decider {
         }
     }
 
-    /// If the float64 bounds do not determine the winner, repeats the sums of svm-predict, whose rounding then decides.
+    /// Repeats the sums of svm-predict, whose rounding then decides, for rows whose winner the float64 bounds do not
+    /// determine, and for rows with so many entries that these bounds do not cover that rounding.
     void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         open_.clear();
         for (std::size_t i = 0; i < rows.n_rows; ++i) {
-            if (stages_[i] == by_definition) open_.push_back(i);
+            const std::int32_t n_entries = rows.row_starts[i + 1] - rows.row_starts[i];
+            const bool is_long = static_cast<std::size_t>(n_entries) > exact_->most_entries();
+            if (stages_[i] == by_definition || is_long) open_.push_back(i);
         }
         settle_by_votes(rows, out);
     }
@@ -156,7 +159,7 @@ class Decider {
 
     /// Computes the probabilities of one row; returns the position of the most probable class, which is the label.
     std::size_t find_probabilities(const double* values, double* probabilities) {
-        const auto& lists = libsvm_->probabilities;
+        const auto& lists = exact_->libsvm().probabilities;
         if (numbers_.empty()) {
             for (const char* name : {"probA", "probB", "prob_density_marks"}) {
                 const auto found = lists.find(name);
@@ -176,7 +179,7 @@ class Decider {
     const dispatch::Predictor* const predictor_;
     const Task task_;
     const std::size_t n_classes_;
-    const text::LibsvmModel* const libsvm_;
+    const ExactModel* const exact_;
     const bool with_probabilities_;
     std::optional<dispatch::Workspace> workspace_;
     std::optional<LibsvmSums> sums_;

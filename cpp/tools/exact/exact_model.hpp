@@ -44,6 +44,9 @@ class ExactModel {
     /// Whether the exact engine can compute labels. The engine never computes values, because svm-predict prints all
     /// their digits, which depend on the order of its sums.
     bool has_engine() const { return has_engine_; }
+    /// Most entries of a row for which libsvm_rounding() is a bound. Entries may be features that no support vector
+    /// has.
+    std::size_t most_entries() const { return 2 * view_.n_features + 64; }
     /// Returns the LIBSVM model. A support vector's indices are numbers of columns, counted from view().first_index.
     const text::LibsvmModel& libsvm() const { return model_; }
     /// Returns the class of each support vector; 0 if there is only one decision function.
@@ -129,12 +132,11 @@ class ExactModel {
         view_.class_counts = class_counts_.data();
     }
 
-    /// Returns a bound on the rounding of LIBSVM's own sums relative to the sum of absolute values. The bound grows
-    /// with the number of terms of a distance plus the number of terms of a value. LibsvmSums determines labels of
-    /// values within this bound.
+    /// Returns a bound on the rounding of LIBSVM's own sums relative to the sum of absolute values, for rows of at most
+    /// most_entries(). A distance has one term for each feature of the row or the vector; a unit of 2^-52 covers the
+    /// two to three roundings of a term and its addition. LibsvmSums determines labels of values within this bound.
     double libsvm_rounding() const {
-        const double of_distance = 2.0 * static_cast<double>(view_.n_features) + 64.0;  // covers unseen features
-        return 0x1p-52 * (0.37 * of_distance + static_cast<double>(view_.n_sv));
+        return 0x1p-52 * (0.37 * static_cast<double>(most_entries()) + static_cast<double>(view_.n_sv));
     }
 
     /// Whether the engine can hold the model. Also sets the scale to the power of two just below sqrt(2 gamma), as in
