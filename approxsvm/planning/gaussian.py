@@ -169,6 +169,8 @@ def _check_plan(problem: Problem, request: Request) -> None:
         raise InputError(
             f"plan: landmarks is {plan.landmarks}, but only the labels of several classes by votes are speculated"
         )
+    if plan.engine == "subspaces" and plan.degree and model.n_decisions > 1:
+        raise InputError(f"plan: degree is {plan.degree}, but only the sums of a single function are expanded")
     for name, numbers, most in (
         ("varying", plan.varying or (), model.n_features - 1),
         ("subspaces", plan.subspaces, model.n_features),

@@ -186,6 +186,13 @@ def test_a_plan_that_does_not_fit(changes: dict[str, Any], options: dict[str, An
         approxsvm.compile(source, rows, plan=plan, **options)
 
 
+def test_sums_of_several_functions_are_not_expanded() -> None:
+    source, rows, _ = SOURCES["winner's pairs"]
+    plan = Plan("subspaces", subspaces=(2,), basis=2, degree=2)
+    with pytest.raises(InputError, match="degree is 2, but only the sums of a single function are expanded"):
+        approxsvm.compile(source, rows, plan=plan)
+
+
 def test_plans_of_ensembles_fit_their_members() -> None:
     source, rows, _ = SOURCES["targets"]
     single = SOURCES["one center"]
