@@ -122,7 +122,9 @@ class Verification:
         texts = {name: shown(value) for name, value in known.items()}
         texts["speed_ratio"] = "too few rows to measure"
         if self.speed_ratio is not None:
-            texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, float64, one thread"
+            texts["speed_ratio"] = (
+                f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
+            )
         if self.label_differences is None:
             texts["label_differences"] = "not applicable: a regression"
         if not np.isfinite(self.tolerance):

@@ -13,7 +13,7 @@ import click
 
 import approxsvm
 from approxsvm.cli.group import INPUT
-from approxsvm.errors import InputError, UnsupportedModelError
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # Suffixes of files without labels, unless a column holds them.
@@ -192,7 +192,7 @@ class SourceFormat:
         """Read the source of a compiled model, as `read` does; InputError for a model with other features."""
         try:
             return self.read(path, compiled.n_features_in_)
-        except UnsupportedModelError:
+        except (ModelFormatError, UnsupportedModelError):
             other = self.read(path, None)[0]
         raise InputError(
             f"{path}: not this artifact's source: it has {other.n_raw_features} features, but the artifact has "

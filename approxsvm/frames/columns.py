@@ -100,15 +100,15 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated:
 def check_numbers(chosen: Sequence[str]) -> None:
     """Reject numbered names unless they are complete and in order: x0, x2, x1, or id, x0, x1.
 
-    Numbers from 2 that exceed the number of features, such as years, count as ordinary names; so do numbers of less
-    than half of the features.
+    Numbers from 2 that exceed the number of features, such as years, count as ordinary names; so do numbers of at
+    most half of the features.
     """
     parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
     numbers = {name: number for other, number, name in parts if other == prefix}
     if count < 2:
         return
-    if max(numbers.values()) > len(chosen) and (min(numbers.values()) > 1 or 2 * count < len(chosen)):
+    if max(numbers.values()) > len(chosen) and (min(numbers.values()) > 1 or 2 * count <= len(chosen)):
         return
     first = 0 if 0 in numbers.values() else 1
     expected = range(first, first + len(chosen))

@@ -137,8 +137,9 @@ std::string first_bytes(const ArtifactFault& fault) {
     std::string text;
     for (std::uint64_t k = 0; k < fault.index; ++k) text += static_cast<char>(fault.found.whole() >> (8 * k) & 0xFF);
     if (text == "svm_type") return "this is a LIBSVM model; approxsvm convert-model compiles it";
-    const bool is_text = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-    if (is_text) return "this is text that begins with '" + text + "'";
+    const std::string line = text.substr(0, text.find_first_of("\r\n"));
+    const bool is_text = std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    if (is_text) return "it begins with '" + line + "'";
     return "magic is " + hexadecimal(fault.found.whole(), text.size(), " ") + ", expected " +
            hexadecimal(fault.expected.low.whole(), 8, " ");
 }

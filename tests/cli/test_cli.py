@@ -247,7 +247,7 @@ def test_failures_are_one_line_and_leave_nothing(tmp_path, content, command, mes
 def test_an_unwritable_output_is_named(tmp_path):
     result = run("convert-model", GOLDEN / "breast_cancer.model", "-o", tmp_path / "no" / "out")
     assert result.exit_code == 1
-    assert result.stderr == f"approxsvm: {tmp_path}/no/out: No such file or directory\n"
+    assert result.stderr == f"approxsvm: {tmp_path}/no/out: there is no folder {tmp_path}/no\n"
 
 
 @pytest.fixture

@@ -205,9 +205,10 @@ def test_programs_refuse_what_is_no_artifact(programs: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
-@pytest.mark.parametrize(("header", "folder", "standard"), [
-    ("approxsvm/approxsvm.hpp", "include", 14), ("approxsvm_runtime.hpp", "runtime", 11)
-])
+@pytest.mark.parametrize(
+    ("header", "folder", "standard"),
+    [("approxsvm/approxsvm.hpp", "include", 14), ("approxsvm_runtime.hpp", "runtime", 11)],
+)
 def test_an_old_standard_is_the_first_error(compiler: str, header: str, folder: str, standard: int) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"no {compiler} here")

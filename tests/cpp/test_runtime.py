@@ -345,7 +345,7 @@ def test_a_program_in_c(door: str, tmp_path: Path) -> None:
         check_program_in_c(tmp_path / "predict", path)
     for path, rows, why in (
         (GOLDEN / "breast_cancer.model", [], "this is a LIBSVM model"),
-        (GOLDEN / "breast_cancer.t", [], "this is text that begins with '"),
+        (GOLDEN / "breast_cancer.t", [], "it begins with '"),
         (tmp_path / "none.asvm", [], "No such file"),
         (IRIS, [[1.0, 2.0]], "the input is not rows of 4 numbers"),
         (IRIS, [[1.0, 2.0, 3.0, np.inf]], "row 0, column 3 is infinite"),

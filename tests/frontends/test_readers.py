@@ -214,9 +214,13 @@ def test_columns_are_chosen_by_name(table):
     np.testing.assert_array_equal(
         approxsvm.read_rows(folder / "bare.csv", target="2", n_features=3).to_numpy(), X[:, [1, 0, 2]]
     )
-    with pytest.raises(DataFormatError, match=r"rows.csv: has no column 'third', only 'Unnamed: 0', 'second', 'outcome'"):
+    with pytest.raises(
+        DataFormatError, match=r"rows.csv: has no column 'third', only 'Unnamed: 0', 'second', 'outcome'"
+    ):
         approxsvm.read_rows(folder / "rows.csv", columns=["third"])
-    with pytest.raises(DataFormatError, match=r"has 5 columns \(.*'first'.*\), but the model has 3 features; --columns"):
+    with pytest.raises(
+        DataFormatError, match=r"has 5 columns \(.*'first'.*\), but the model has 3 features; --columns"
+    ):
         approxsvm.read_rows(folder / "rows.csv", n_features=3)
     with pytest.raises(DataFormatError, match=r"by name in .csv and .parquet files only"):
         approxsvm.read_rows(GOLDEN / "breast_cancer.t", target="outcome")
