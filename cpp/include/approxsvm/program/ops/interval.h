@@ -1,6 +1,6 @@
 /* Intervals that numbers are wrapped into, or outside which they are refused. */
-#ifndef APPROXSVM_PROGRAM_INTERVAL_H
-#define APPROXSVM_PROGRAM_INTERVAL_H
+#ifndef APPROXSVM_PROGRAM_OPS_INTERVAL_H
+#define APPROXSVM_PROGRAM_OPS_INTERVAL_H
 #include "../ball.h"
 
 /* x -> low + (x - low) mod length, like NumPy's x % length: the remainder is exact, but rounded if x is below low. The

@@ -1,6 +1,6 @@
 /* x / ||x||. Callers compute the norms; the core does so in SIMD lanes. */
-#ifndef APPROXSVM_PROGRAM_NORMALIZER_H
-#define APPROXSVM_PROGRAM_NORMALIZER_H
+#ifndef APPROXSVM_PROGRAM_OPS_NORMALIZER_H
+#define APPROXSVM_PROGRAM_OPS_NORMALIZER_H
 #include "../ball.h"
 
 /* A smaller norm is taken for 1, as scikit-learn does: of dense rows, and of sparse rows, where only 0 is smaller. */

@@ -1,7 +1,7 @@
 /* Box-Cox: x -> (x^p - 1) / p, or log x if p = 0. Yeo-Johnson: the same for 1 + x; below 0, minus the same for 1 - x
    and 2 - p. */
-#ifndef APPROXSVM_PROGRAM_POWER_H
-#define APPROXSVM_PROGRAM_POWER_H
+#ifndef APPROXSVM_PROGRAM_OPS_POWER_H
+#define APPROXSVM_PROGRAM_OPS_POWER_H
 #include "../ball.h"
 
 /* Whether every number of a ball has a value. */

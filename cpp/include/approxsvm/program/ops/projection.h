@@ -1,6 +1,6 @@
 /* x -> (x - center) matrix + bias. Callers compute the products; the core does so in blocks of rows and columns. */
-#ifndef APPROXSVM_PROGRAM_PROJECTION_H
-#define APPROXSVM_PROGRAM_PROJECTION_H
+#ifndef APPROXSVM_PROGRAM_OPS_PROJECTION_H
+#define APPROXSVM_PROGRAM_OPS_PROJECTION_H
 #include "../ball.h"
 
 /* The error of x - center that a column of products inherits: a sum of n products has an error of gamma_(n + 2) times
