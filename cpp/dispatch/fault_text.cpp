@@ -139,7 +139,7 @@ std::string first_bytes(const ArtifactFault& fault) {
     if (text == "svm_type") return "this is a LIBSVM model; approxsvm convert-model compiles it";
     const std::string line = text.substr(0, text.find_first_of("\r\n"));
     const bool is_text = std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; });
-    if (is_text) return "it begins with '" + line + "'";
+    if (is_text && !line.empty()) return "it begins with '" + line + "'";
     return "magic is " + hexadecimal(fault.found.whole(), text.size(), " ") + ", expected " +
            hexadecimal(fault.expected.low.whole(), 8, " ");
 }

@@ -183,6 +183,7 @@ def test_null_pointers_and_sizes() -> None:
     assert LIB.approxsvm_open_bytes(None, 5, byref(handle), byref(error)) == invalid
     assert LIB.approxsvm_open_bytes(row, 2**64 - 1, byref(handle), byref(error)) == CODES["OUT_OF_MEMORY"]
     assert LIB.approxsvm_evaluate_f64(None, row, 4, byref(request), byref(error)) == invalid
+    assert error.message == b"the model is null: open a model first"
     assert LIB.approxsvm_evaluate_f64(model.handle, None, 4, byref(request), byref(error)) == invalid
     assert LIB.approxsvm_evaluate_f64(model.handle, row, 4, None, byref(error)) == invalid
     assert error.message.startswith(b"the request")
