@@ -194,7 +194,7 @@ def test_programs_answer_as_python_does(programs: Path, tmp_path: Path, name: st
 
 
 def test_programs_refuse_what_is_no_artifact(programs: Path, tmp_path: Path) -> None:
-    for content, why in ((b"", "wrong magic bytes|it is empty"), (b"RIFF" * 64, "wrong magic bytes")):
+    for content, why in ((b"", "it is empty|ends inside"), (b"RIFF" * 64, "wrong magic bytes")):
         (tmp_path / "model.asvm").write_bytes(content)
         for which in ("documented", "embed"):
             ran = run(programs, tmp_path / "model.asvm", which)
