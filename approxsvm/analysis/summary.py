@@ -64,7 +64,7 @@ class Summary:
         if math.isinf(self.tolerance):
             texts["tolerance"] = "none requested"
         if not any(self.rows_per_stage.values()):
-            texts["certified_fraction"] = texts["rows_per_stage"] = "no rows predicted yet"
+            texts["certified_fraction"] = texts["rows_per_stage"] = ""
         if self.certified_fraction is None and self.mode != "certified":
             why = {"exact": "every row is exact", "approximate": "labels are not promised"}[self.mode]
             texts["certified_fraction"] = f"not applicable: {why}"

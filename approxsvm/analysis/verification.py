@@ -33,6 +33,7 @@ _QUANTILES = (0.5, 0.9, 0.99, 1.0)
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
 _KEPT_ERRORS = 1 << 20
+_LEAST_SECONDS = 1e-3  # of predictions whose speed is shown
 
 
 class Compiled(Protocol):
@@ -85,9 +86,9 @@ class Verification:
         Share of the rows that the first stage's bound certifies; None in mode "exact", which has no such stage.
     rows_per_stage : dict
         Number of rows by the stage that determined their label or regression value.
-    speed_ratio : float
+    speed_ratio : float or None
         Time of the source's formula in float64 NumPy on one thread, divided by the time of the compiled model in this
-        run.
+        run. None if the compiled model took less than a millisecond, which is too short to measure in one call.
     mode : str
         Mode of the compiled model.
     """
@@ -103,7 +104,7 @@ class Verification:
     bound_quantiles: dict[str, float]
     certified_fraction: float | None
     rows_per_stage: dict[str, int]
-    speed_ratio: float
+    speed_ratio: float | None
     mode: str
 
     @property
@@ -121,7 +122,11 @@ class Verification:
         """Return names and values to display, including the warning `doubt` if there is one."""
         known = {name: value for name, value in self.as_dict().items() if name != "doubt" or value is not None}
         texts = {name: shown(value) for name, value in known.items()}
-        texts["speed_ratio"] = f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
+        texts["speed_ratio"] = "too few rows to measure"
+        if self.speed_ratio is not None:
+            texts["speed_ratio"] = (
+                f"{self.speed_ratio:,.1f} times as fast as the definition in NumPy, one thread, float64"
+            )
         if self.label_differences is None:
             texts["label_differences"] = "not applicable: a regression"
         if not np.isfinite(self.tolerance):
@@ -423,7 +428,7 @@ class Tally:
             bound_quantiles=self.bounds.as_dict(),
             certified_fraction=None if mode == "exact" else self.n_proven / self.n_rows,
             rows_per_stage={name: int(count) for name, count in zip(STAGES, self.counts, strict=True)},
-            speed_ratio=self.their_seconds / self.our_seconds,
+            speed_ratio=None if self.our_seconds < _LEAST_SECONDS else self.their_seconds / self.our_seconds,
             mode=mode,
         )
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 import approxsvm
 from approxsvm.artifact.views import Artifact
-from approxsvm.cli.group import INPUT, OUTPUT, Command
+from approxsvm.cli.group import INPUT, OUTPUT, Command, warn
 from approxsvm.cli.options import RowsFormat, SourceFormat, choice, rows_options, source_options
 from approxsvm.cli.report import make_report, report
 from approxsvm.errors import InputError
@@ -150,6 +150,8 @@ def convert_model(
             **options,
         )
         fast.save(output)
+    if output.suffix != ".asvm" and output.is_file():
+        warn(f"{output}: approxsvm score needs --model for an artifact whose name does not end in .asvm")
     summary = fast.summary
     console.print(
         f"{summary.source}, {summary.made_of}, {summary.n_features:,} features "

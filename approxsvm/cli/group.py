@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from approxsvm.errors import ApproxSVMError, ApproxSVMWarning
+from approxsvm.errors import ApproxSVMError, ApproxSVMWarning, InputError
 from approxsvm.system.output_files import refuse_shared_files
 
 _ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in click's context
@@ -30,6 +30,8 @@ _SHELL_WORDS = {
     r"\binputs of type (\w+) need\b": r"--inputs \1 needs",
     r"\b(inputs|coefficients)='(\w+)'": r"--\1 \2",
     r"\bthe name '": "--name '",
+    r"\bchoose columns\b": "choose --columns",
+    r"\bkeep the others\b": "--keep the others",
 }
 # Names of the Python API for the rows in a parameter, unless quoted or part of an expression.
 _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX_test\b"}
@@ -61,6 +63,9 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Check the file names, then run the command."""
         refuse_shared_files(self._files(ctx, InputFile), self._files(ctx, OutputFile))
+        for _, path in self._files(ctx, OutputFile):
+            if not path.parent.is_dir():
+                raise InputError(f"{path}: there is no folder {path.parent}")
         return super().invoke(ctx)
 
     def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:

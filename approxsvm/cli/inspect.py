@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from approxsvm.cli.group import INPUT, Command
 
@@ -26,13 +24,8 @@ def inspect(artifact: Path, as_json: bool) -> None:
     from approxsvm.analysis.summary import summarize  # imported here because the module needs NumPy
 
     opened = open_artifact(artifact)
-    if as_json:
-        click.echo(_as_json(opened))
-        return
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for name, value in summarize(opened.artifact, opened.rows_per_stage, opened.exact_count).rows():
-        table.add_row(name, value)
-    Console(highlight=False).print(table)
+    summary = summarize(opened.artifact, opened.rows_per_stage, opened.exact_count)
+    click.echo(_as_json(opened) if as_json else summary)
 
 
 def _as_json(opened: Any) -> str:

@@ -13,7 +13,7 @@ import click
 
 import approxsvm
 from approxsvm.cli.group import INPUT
-from approxsvm.errors import InputError
+from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 # Suffixes of files that have no labels, except in a column.
@@ -187,6 +187,17 @@ class SourceFormat:
             return model, path if estimator is None else estimator
         model = approxsvm.with_range_file(model, self.range_file, restore_target=self.restore_target)
         return model, model
+
+    def read_source(self, path: Path, compiled: Any) -> tuple[Any, Any]:
+        """Read the source of a compiled model, as `read` does; InputError for a model with other features."""
+        try:
+            return self.read(path, compiled.n_features_in_)
+        except (ModelFormatError, UnsupportedModelError):
+            other = self.read(path, None)[0]
+        raise InputError(
+            f"{path}: not this artifact's source: it has {other.n_raw_features} features, but the artifact has "
+            f"{compiled.n_features_in_}"
+        )
 
 
 _SOURCE_OPTIONS = (

@@ -48,7 +48,7 @@ def report(
         approxsvm report a9a.asvm --against a9a.model --data a9a.t -o report.html
     """
     fast = approxsvm.load(artifact)
-    source = None if against is None else source_format.read(against, fast.n_features_in_)[1]
+    source = None if against is None else source_format.read_source(against, fast)[1]
     rows, truth = rows_format.read_for(fast.artifact, data), rows_format.truth(data, fast.n_features_in_)
     names = {"title": artifact.name, "rows_name": str(data)}
     made = make_report(output, fast, rows, truth, source, max_rows=max_rows, **names)

@@ -124,7 +124,9 @@ def score(
     if not inputs:
         raise InputError("no input: give a file, or - for standard input")
     if not named:
-        raise InputError("no model to score with: give an .asvm file, which approxsvm convert-model writes")
+        raise InputError(
+            "no model to score with: give an .asvm file, which approxsvm convert-model writes, or --model FILE"
+        )
     if len(dict(named)) < len(named):
         raise InputError(
             f"two models have the same name: {', '.join(name for name, _ in named)}; rename one with --model NAME=FILE"

@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 import approxsvm
 from approxsvm.cli.group import INPUT, Command, warn
@@ -46,7 +44,7 @@ def verify(
         approxsvm verify a9a.asvm --against a9a.model --data a9a.t
     """
     fast = approxsvm.load(artifact)
-    model, source = source_format.read(against, fast.n_features_in_)
+    model, source = source_format.read_source(against, fast)
     rows = rows_format.read_for(fast.artifact, data)
     with progress_bar(remaining=True) as bar:
         task = bar.add_task("Comparing", total=1.0)
@@ -62,9 +60,6 @@ def verify(
     if as_json:
         click.echo(json.dumps(result.as_dict()))
     else:
-        table = Table(show_header=False, box=None, pad_edge=False)
-        for name, value in result.rows():
-            table.add_row(name, value)
-        Console(highlight=False).print(table)
+        click.echo(result)
     if not result.kept:
         raise click.exceptions.Exit(1)

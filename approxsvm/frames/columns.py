@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import islice
 from numbers import Integral, Real
 from typing import Any
 
@@ -29,6 +28,7 @@ _INDEX = re.compile("Unnamed: 0|__index_level_0__")
 # Lower-case names of date, time and duration dtypes in NumPy, pandas, Polars and Arrow.
 _TIME_DTYPES = re.compile("date|time|duration|period|month_day_nano")
 _MAX_NAMES_SHOWN = 20
+_FEW_NAMES = 3  # names shown of a longer list
 # Attributes with the names of a row's values: in mappings and Series, in named tuples, and in Spark rows.
 _NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
 # All integers up to this number can be stored as float64.
@@ -83,12 +83,12 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated:
     missing = [name for name in (f"f{k}" for k in range(n)) if name not in known]
     if len(missing) < n and not generated:
         raise InputError(
-            f"there is no column {_quoted(missing, ' and no ')}, but other features have such names; choose columns"
+            f"there is no column {quoted(missing, ' and no ')}, but other features have such names; choose columns"
         )
     if len(chosen) not in (n, 1):
         raise InputError(
-            f"there are {len(chosen)} columns for features ({_quoted(chosen)}), but the model has {n} features, "
-            "without names; choose columns"
+            f"there are {len(chosen)} columns for features ({quoted(chosen)}), but the model has {n} features, "
+            "without names; choose columns, or keep the others"
         )
     if not generated and len(chosen) == n:
         check_numbers(chosen)
@@ -100,12 +100,15 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated:
 def check_numbers(chosen: Sequence[str]) -> None:
     """Reject numbered names unless the numbers are complete and in order; x0, x2, x1 and id, x0, x1 are rejected.
 
-    A number larger than the number of features, such as a year, counts as part of an ordinary name.
+    Numbers from 2 that exceed the number of features, such as years, count as ordinary names. So do numbers that name
+    at most half of the features.
     """
     parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
     numbers = {name: number for other, number, name in parts if other == prefix}
-    if count < 2 or max(numbers.values()) > len(chosen):
+    if count < 2:
+        return
+    if max(numbers.values()) > len(chosen) and (min(numbers.values()) > 1 or 2 * count <= len(chosen)):
         return
     first = 0 if 0 in numbers.values() else 1
     expected = range(first, first + len(chosen))
@@ -114,7 +117,7 @@ def check_numbers(chosen: Sequence[str]) -> None:
     missing = sorted(set(expected) - set(numbers.values()))
     what = f"number {', '.join(map(str, missing[:_MAX_NAMES_SHOWN]))} is missing" if missing else "not in order"
     raise InputError(
-        f"the columns {_quoted(list(numbers))} are numbered, but {what}, and the model has {len(chosen)} features, "
+        f"the columns {quoted(list(numbers))} are numbered, but {what}, and the model has {len(chosen)} features, "
         "without names; choose columns"
     )
 
@@ -122,8 +125,8 @@ def check_numbers(chosen: Sequence[str]) -> None:
 def _sentence(chosen: Sequence[str], n: int, generated: bool) -> str:
     why = "the table has no names" if generated else "the model has no names for its features"
     if len(chosen) < n:
-        return f"{why}: the column {_quoted(chosen)} is taken for lists of all {n}"
-    shown = _quoted(chosen) if n <= _MAX_NAMES_SHOWN else f"{_quoted(chosen[:3])}, ..., {chosen[-1]!r}"
+        return f"{why}: the column {quoted(chosen)} is taken for lists of all {n}"
+    shown = quoted(chosen) if n <= _MAX_NAMES_SHOWN else f"{quoted(chosen[:3])}, ..., {chosen[-1]!r}"
     return f"{why}: by position, the columns {shown} are taken for features 0 to {n - 1}"
 
 
@@ -137,16 +140,19 @@ def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
     counts = Counter(names)
     missing = [name for name in wanted if not counts[name]]
     if missing:
-        raise InputError(f"there is no column {_quoted(missing, ' and no ')}, only {_quoted(names)}")
+        most = _MAX_NAMES_SHOWN if len(missing) <= _FEW_NAMES else _FEW_NAMES  # one of the names may be misspelt
+        raise InputError(f"there is no column {quoted(missing, ' and no ')}, only {quoted(names, most=most)}")
     twice = [name for name in dict.fromkeys(wanted) if counts[name] > 1]
     if twice:
-        raise InputError(f"there are several columns {_quoted(twice)}")
+        raise InputError(f"there are several columns {quoted(twice)}")
 
 
-def _quoted(names: Sequence[str], separator: str = ", ") -> str:
-    more = ", ..." if len(names) > _MAX_NAMES_SHOWN else ""
-    shown = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in names)
-    return separator.join(islice(shown, _MAX_NAMES_SHOWN)) + more or "none"
+def quoted(names: Sequence[str], separator: str = ", ", most: int = _MAX_NAMES_SHOWN) -> str:
+    """Return names in quotes; of more than `most`, the first three and the number of the others."""
+    shown = names if len(names) <= most else names[:_FEW_NAMES]
+    texts = (repr(name if len(name) <= _MAX_NAME_SHOWN else name[:_MAX_NAME_SHOWN] + "...") for name in shown)
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return separator.join(texts) + more or "none"
 
 
 def frame_names(X: Any) -> list[str] | None:

@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 
 from approxsvm.errors import DataFormatError, InputError
+from approxsvm.frames.columns import quoted
 from approxsvm.frames.first_line import first_cells, has_names, refuse_other_delimiter
 from approxsvm.frames.rows import check_sparse
 from approxsvm.frontends.libsvm import read_libsvm_data
@@ -89,9 +90,11 @@ def read_rows(
     if columns is not None or target is not None:
         rows = _select_columns(rows, columns, target, name)
     if n_features is not None and rows.shape[1] != n_features:
-        is_table = suffix in (".csv", ".parquet")
-        named = f" ({', '.join(map(str, rows.columns[:20]))}); --columns and --target choose" if is_table else ""
-        raise DataFormatError(f"{name}: has {rows.shape[1]} columns, but the model has {n_features} features{named}")
+        choose = "; --columns and --target choose" if suffix in (".csv", ".parquet") else ""
+        named = f" ({quoted(list(map(str, rows.columns)))})" if hasattr(rows, "columns") else ""
+        raise DataFormatError(
+            f"{name}: has {rows.shape[1]} columns{named}, but the model has {n_features} features{choose}"
+        )
     return rows
 
 
@@ -105,7 +108,7 @@ def _positions(names: list[str], columns: Sequence[str] | None, target: str | No
     places = {column: k for k, column in enumerate(names)}
     for wanted in [*(columns or ()), *([] if target is None else [target])]:
         if wanted not in places:
-            raise DataFormatError(f"{name}: has no column {wanted!r}, only {', '.join(names[:20])}")
+            raise DataFormatError(f"{name}: has no column {wanted!r}, only {quoted(names)}")
     return [places[column] for column in (places if columns is None else columns) if column != target]
 
 

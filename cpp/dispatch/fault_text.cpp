@@ -1,5 +1,6 @@
 #include "fault_text.hpp"
 
+#include <algorithm>
 #include <approxsvm/artifact/labels.hpp>
 #include <cstdio>
 
@@ -131,12 +132,21 @@ std::string why_size(const ArtifactFault& fault) {
     return found > expected ? ": it is truncated" : ": something follows the artifact in the file";
 }
 
+// Says what another file begins with; LIBSVM's models begin with svm_type.
+std::string first_bytes(const ArtifactFault& fault) {
+    std::string text;
+    for (std::uint64_t k = 0; k < fault.index; ++k) text += static_cast<char>(fault.found.whole() >> (8 * k) & 0xFF);
+    if (text == "svm_type") return "this is a LIBSVM model; approxsvm convert-model compiles it";
+    const std::string line = text.substr(0, text.find_first_of("\r\n"));
+    const bool is_text = std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; });
+    if (is_text && !line.empty()) return "it begins with '" + line + "'";
+    return "magic is " + hexadecimal(fault.found.whole(), text.size(), " ") + ", expected " +
+           hexadecimal(fault.expected.low.whole(), 8, " ");
+}
+
 std::string statement(const ArtifactFault& fault) {
     const Expected& expected = fault.expected;
-    if (fault.field == field::header_magic)
-        return "not an approxsvm artifact: magic is " +
-               hexadecimal(fault.found.whole(), static_cast<std::size_t>(fault.index), " ") + ", expected " +
-               hexadecimal(expected.low.whole(), 8, " ");
+    if (fault.field == field::header_magic) return "not an approxsvm artifact: " + first_bytes(fault);
     if (fault.field == field::header_checksum)
         return "checksum is " + checksum_text(fault.found.whole()) + ", expected " +
                checksum_text(expected.low.whole()) + ": the file is damaged";

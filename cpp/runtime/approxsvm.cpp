@@ -233,11 +233,12 @@ approxsvm_status evaluate_rows(const approxsvm_model& model, const Rows& rows, c
 }
 
 constexpr char null_pointer[] = "%s must not be null";
+constexpr char no_model[] = "the model is null: open a model first";
 
 template <class Real>
 approxsvm_status evaluate_dense(const approxsvm_model* model, const Real* rows, std::size_t rows_size,
                                 const approxsvm_request* given, approxsvm_error* error) {
-    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, no_model);
     if (rows == nullptr && rows_size > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "rows");
     approxsvm_request request;
     if (!read_request(given, request))
@@ -257,7 +258,7 @@ template <class Real, class Index>
 approxsvm_status evaluate_csr(const approxsvm_model* model, const Real* values, const Index* columns,
                               std::size_t n_values, const Index* row_starts, std::size_t n_rows,
                               const approxsvm_request* given, approxsvm_error* error) {
-    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, no_model);
     if (row_starts == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "row_starts");
     if ((values == nullptr || columns == nullptr) && n_values > 0)
         return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "values and columns");
@@ -354,7 +355,7 @@ uint32_t approxsvm_abi_version(void) {
 }
 
 approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error) {
-    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, no_model);
     *model = nullptr;
     if (path == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "path");
     return guarded(error, [&] {
@@ -372,7 +373,7 @@ approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, 
 
 approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                       approxsvm_error* error) {
-    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, no_model);
     *model = nullptr;
     if (bytes == nullptr && n_bytes > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "byte");
     return guarded(error, [&] {
@@ -451,7 +452,7 @@ size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char*
 
 approxsvm_status approxsvm_row_of_record(const approxsvm_model* model, const approxsvm_field* fields, size_t n_fields,
                                          double* row, size_t row_size, approxsvm_error* error) {
-    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "model");
+    if (model == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, no_model);
     if (fields == nullptr && n_fields > 0) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "fields");
     if (row == nullptr) return fail(error, APPROXSVM_INVALID_ARGUMENT, -1, null_pointer, "row");
     const ModelView& view = model->opened.view();

@@ -226,8 +226,9 @@ APPROXSVM_API approxsvm_status approxsvm_evaluate_f64(const approxsvm_model* mod
                                                       approxsvm_error* error);
 
 /* Sparse rows (CSR): row i has values[k] in column columns[k], row_starts[i] <= k < row_starts[i + 1], with ascending
- * columns that start at 0; row_starts has n_rows + 1 elements. A column that the model does not know is treated as in
- * LIBSVM, but is an error for a pipeline. Indices have 32 or 64 bits. */
+ * columns that start at 0; row_starts has n_rows + 1 elements. Indices have 32 or 64 bits. For a pipeline, a column
+ * n_features or above is an error. For other models, such a column counts as in LIBSVM: as a feature that no support
+ * vector has. */
 APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f32(const approxsvm_model* model, const float* values,
                                                           const int32_t* columns, size_t n_values,
                                                           const int32_t* row_starts, size_t n_rows,

@@ -13,6 +13,10 @@
 #ifndef APPROXSVM_RUNTIME_HPP
 #define APPROXSVM_RUNTIME_HPP
 
+#if defined(_MSVC_LANG) ? _MSVC_LANG < 201402L : __cplusplus < 201402L
+#error "approxsvm_runtime.hpp needs C++14: compile with -std=c++14 or later"
+#endif
+
 #include <approxsvm.h>
 
 #include <cstddef>

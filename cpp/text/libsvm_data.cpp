@@ -75,7 +75,8 @@ std::vector<Chunk> cut_into_chunks(std::string_view text, int n_threads) {
 void DataRowParser::throw_label_error(const char* label, const char* line_last) const {
     const std::string token = quote_token(label, line_last);
     std::string why = label == line_last ? "the line is blank" : "label " + token + " is not a number";
-    if (token.find_first_of(",;|") != std::string::npos) why += "; dense text needs --delimiter";
+    if (token.find_first_of(",;|") != std::string::npos)
+        why += "; if this is CSV, approxsvm score reads it, and other commands of approxsvm do with --delimiter";
     throw TextError(line_, "wrong input format: " + why);
 }
 

@@ -147,6 +147,7 @@ def test_the_page_has_the_figures_of_verify(cancer):
     source, compiled, report = cancer
     ours, X = report.evidence.against.judged.verification, CANCER[0][1::2]
     assert replace(ours, speed_ratio=1.0) == replace(approxsvm.verify(compiled, source, X), speed_ratio=1.0)
+    assert "speed ratio             too few rows to measure" in str(replace(ours, speed_ratio=None))
     assert ours.certified_fraction == report.evidence.certified.mean()
     text = text_of(report.html)
     assert f"0 of {len(X)} labels differ" in text

@@ -39,6 +39,15 @@ def test_convert_then_inspect(tmp_path):
     assert shown.exit_code == 0
     for word in ("libsvm c_svc", "classification", "n support vectors", "62", "0.05", "mean"):
         assert word in shown.stdout
+    assert re.search(r"^cpp +approxsvm::ModelOf<.*>$", shown.stdout, re.MULTILINE)
+    assert "certified fraction" not in shown.stdout
+
+
+def test_an_artifact_without_the_usual_suffix_is_named(tmp_path):
+    told = run("convert-model", GOLDEN / "breast_cancer.model", "-o", tmp_path / "b.txt").stderr
+    assert told == f"approxsvm: warning: {tmp_path / 'b.txt'}: approxsvm score needs --model for an artifact whose " + (
+        "name does not end in .asvm\n"
+    )
 
 
 @pytest.mark.parametrize("mode", ["approximate", "exact"])
@@ -238,7 +247,7 @@ def test_failures_are_one_line_and_leave_nothing(tmp_path, content, command, mes
 def test_an_unwritable_output_is_named(tmp_path):
     result = run("convert-model", GOLDEN / "breast_cancer.model", "-o", tmp_path / "no" / "out")
     assert result.exit_code == 1
-    assert result.stderr == f"approxsvm: {tmp_path}/no/out: No such file or directory\n"
+    assert result.stderr == f"approxsvm: {tmp_path}/no/out: there is no folder {tmp_path}/no\n"
 
 
 @pytest.fixture
@@ -288,6 +297,9 @@ def test_verify_refuses_another_model(verified):
     result = run("verify", honest, "--against", GOLDEN / "diabetes_svr.model", "--data", GOLDEN / "breast_cancer.t")
     assert result.exit_code == 1
     assert "the source model is for regression" in result.stderr
+    result = run("verify", honest, "--against", GOLDEN / "digits_classes.model", "--data", GOLDEN / "breast_cancer.t")
+    why = "not this artifact's source: it has 64 features, but the artifact has 30"
+    assert result.stderr == f"approxsvm: {GOLDEN / 'digits_classes.model'}: {why}\n"
 
 
 def test_tables_with_more_than_features(tmp_path):
@@ -308,7 +320,7 @@ def test_tables_with_more_than_features(tmp_path):
     ]
     refused = run(*convert)
     assert refused.exit_code == 1
-    assert "has 5 columns, but the model has 3 features" in refused.stderr
+    assert re.search(r"has 5 columns \(.*\), but the model has 3 features; --columns", refused.stderr)
     assert run(*convert, "--columns", "a, b,c").exit_code == 0
     verified = [
         "verify",

@@ -150,7 +150,7 @@ def test_a_folder_that_is_not_there_cannot_be_left(tmp_path, monkeypatch):
     make_files(tmp_path)
     monkeypatch.chdir(tmp_path)
     result = run("convert-model", {"source": "m.model", "output": "missing/../y.asvm"})
-    assert (result.exit_code, result.stderr) == (1, "approxsvm: missing/../y.asvm: No such file or directory\n")
+    assert (result.exit_code, result.stderr) == (1, "approxsvm: missing/../y.asvm: there is no folder missing/..\n")
     with pytest.raises(FileNotFoundError):
         write_whole(b"", "missing/../y.asvm")
     with pytest.raises(NotADirectoryError):

@@ -194,12 +194,27 @@ def test_programs_answer_as_python_does(programs: Path, tmp_path: Path, name: st
 
 
 def test_programs_refuse_what_is_no_artifact(programs: Path, tmp_path: Path) -> None:
-    for content, why in ((b"", "wrong magic bytes|ends inside"), (b"RIFF" * 64, "wrong magic bytes")):
+    for content, why in ((b"", "it is empty|ends inside"), (b"RIFF" * 64, "wrong magic bytes")):
         (tmp_path / "model.asvm").write_bytes(content)
         for which in ("documented", "embed"):
             ran = run(programs, tmp_path / "model.asvm", which)
             assert (ran.returncode, ran.stdout) == (1, "")
             assert re.search(why, ran.stderr)
+    ran = run(programs, tmp_path, "documented")
+    assert (ran.returncode, ran.stderr) == (1, f"cannot read {tmp_path}, or it is empty\n")
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize(
+    ("header", "folder", "standard"),
+    [("approxsvm/approxsvm.hpp", "include", 14), ("approxsvm_runtime.hpp", "runtime", 11)],
+)
+def test_an_old_standard_is_the_first_error(compiler: str, header: str, folder: str, standard: int) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    command = [compiler, f"-std=c++{standard}", "-fsyntax-only", "-x", "c++", REPOSITORY / "cpp" / folder / header]
+    said = subprocess.run(command, capture_output=True, text=True).stderr
+    assert re.search(rf"needs C\+\+{standard + 3}: compile with", said[said.index("error:") :].splitlines()[0])
 
 
 def test_class_model(programs: Path) -> None:

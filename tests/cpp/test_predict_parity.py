@@ -178,6 +178,26 @@ def test_long_rows_go_where_the_rounding_of_libsvm_sends_them(files: Files, libs
     libsvm.check(model)
 
 
+def test_rows_with_many_unknown_features_go_where_the_rounding_of_libsvm_sends_them(
+    files: Files, libsvm: Libsvm
+) -> None:
+    """A model of one feature, and a row with 20,000 others: the true value has the other sign."""
+    n_entries = 20_000
+    value = 1.003 / math.sqrt(n_entries)
+    sq_norm = 0.0
+    for _ in range(n_entries):
+        sq_norm += value * value
+    by_libsvm, true = (math.exp(-norm) for norm in (sq_norm, math.fsum([value * value] * n_entries)))
+    assert abs(by_libsvm - true) > 2e-14
+    model = files.folder / "m.model"
+    model.write_text(
+        "svm_type c_svc\nkernel_type rbf\ngamma 1\nnr_class 2\ntotal_sv 2\n"
+        f"rho {(by_libsvm + true) / 2!r}\nlabel 1 2\nnr_sv 1 1\nSV\n1.0 \n-1e-30 1:1.0\n"
+    )
+    files.data.write_text(f"1 {' '.join(f'{j + 2}:{value!r}' for j in range(n_entries))}\n")
+    libsvm.check(model)
+
+
 @pytest.mark.parametrize("a", ["-1000 1000 -1000", "0 0 0", "1e-9 -1e300 3", "-0.5 -0.4 -0.3"])
 def test_probabilities_are_clipped_and_coupled_as_by_libsvm(files: Files, libsvm: Libsvm, a: str) -> None:
     model = files.folder / "m.model"

@@ -214,12 +214,23 @@ def test_columns_are_chosen_by_name(table):
     np.testing.assert_array_equal(
         approxsvm.read_rows(folder / "bare.csv", target="2", n_features=3).to_numpy(), X[:, [1, 0, 2]]
     )
-    with pytest.raises(DataFormatError, match=r"rows.csv: has no column 'third', only Unnamed: 0, second, outcome"):
+    with pytest.raises(
+        DataFormatError, match=r"rows.csv: has no column 'third', only 'Unnamed: 0', 'second', 'outcome'"
+    ):
         approxsvm.read_rows(folder / "rows.csv", columns=["third"])
-    with pytest.raises(DataFormatError, match=r"has 5 columns, but the model has 3 features .*first.*--columns"):
+    with pytest.raises(
+        DataFormatError, match=r"has 5 columns \(.*'first'.*\), but the model has 3 features; --columns"
+    ):
         approxsvm.read_rows(folder / "rows.csv", n_features=3)
     with pytest.raises(DataFormatError, match=r"by name in .csv and .parquet files only"):
         approxsvm.read_rows(GOLDEN / "breast_cancer.t", target="outcome")
+
+
+def test_a_wrong_number_of_columns_is_named_without_pandas(tmp_path, monkeypatch):
+    monkeypatch.setattr("approxsvm.frontends.data._has_pandas", lambda: False)
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(DataFormatError, match="has 2 columns, but the model has 3 features; --columns and --target"):
+        approxsvm.read_rows(tmp_path / "rows.csv", n_features=3)
 
 
 def test_npz_files(tmp_path):
@@ -345,7 +356,7 @@ def test_bad_data_lines_are_named(tmp_path, text, line):
     path.write_text(text)
     with pytest.raises(DataFormatError, match=f"rows, line {line}: wrong input format") as caught:
         approxsvm.read_libsvm_data(path)
-    assert ("'1,2' is not a number; dense text needs --delimiter" in str(caught.value)) == ("," in text)
+    assert ("'1,2' is not a number; if this is CSV, approxsvm score reads it" in str(caught.value)) == ("," in text)
 
 
 def test_range_files_may_have_a_byte_order_mark(tmp_path):

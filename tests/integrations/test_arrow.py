@@ -131,6 +131,8 @@ MISSING = "there is no column 'f1', but other features have such names; choose c
         (["0", "1", "3", "label"], "'0', '1', '3' are numbered, but number 2 is missing"),
         (["4", "1", "2", "3"], "not in order"),
         ([" f1", " f2", " f3", "id"], "but number 4 is missing"),
+        (["x1", "x2", "x4", "x5"], "'x1', 'x2', 'x4', 'x5' are numbered, but number 3 is missing"),
+        (["Column 1", "Column 2", "Column 3", "Column 5"], "but number 4 is missing"),
         (["Unnamed: 0", "a", "b", "c"], "the column 'Unnamed: 0' is an index that pandas wrote, not a feature"),
         (["a", "b", "c", "__index_level_0__"], "the column '__index_level_0__' is an index"),
     ],
@@ -165,6 +167,7 @@ def test_a_column_that_is_there_twice_is_refused_by_position():
         [str(k) for k in range(4)],
         ["2019", "2020", "2022", "2021"],  # years
         ["age", "x7", "x3", "x40"],
+        ["age", "dose", "x1", "x40"],
         ["age", "f1_score", "q1", "q2"],
         ["pclass_1", "pclass_3", "sex_0", "sex_1"],
     ],

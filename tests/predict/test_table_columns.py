@@ -278,7 +278,7 @@ def test_the_command_line_finds_the_columns_of_a_model_without_names(tmp_path: P
         assert done.stderr.count("\n") == bool(told)
         assert Path(artifact).read_bytes() == expected
     done = convert("short.csv")
-    message = "approxsvm: there is no column 'f1', but other features have such names; choose columns\n"
+    message = "approxsvm: there is no column 'f1', but other features have such names; choose --columns\n"
     assert (done.exit_code, done.stderr) == (1, message)
 
 

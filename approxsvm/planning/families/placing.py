@@ -39,7 +39,8 @@ class Sample:
     def name(self) -> str:
         """Description of the rows for messages."""
         if self.are_support_vectors:
-            return "support vectors, which lie nearer the boundary than ordinary rows (sample rows X are better)"
+            where = "which lie nearer the boundary than ordinary rows"
+            return f"support vectors, {where} (sample rows, X or --data, are better)"
         return "sample rows"
 
 

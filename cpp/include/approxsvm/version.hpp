@@ -2,6 +2,9 @@
 // namespaces, so that the files of one program may use different versions. One file may include only one version.
 #if !defined(APPROXSVM_HEADERS)
 #define APPROXSVM_HEADERS 100  // 10000 major + 100 minor + patch
+#if defined(_MSVC_LANG) ? _MSVC_LANG < 201703L : __cplusplus < 201703L
+#error "approxsvm needs C++17: compile with -std=c++17 or later, /std:c++17 in Visual Studio"
+#endif
 #define APPROXSVM_JOIN_OF(a, b) a##b
 #define APPROXSVM_JOIN(a, b) APPROXSVM_JOIN_OF(a, b)
 #define APPROXSVM_VERSION_NAMESPACE APPROXSVM_JOIN(v, APPROXSVM_HEADERS)

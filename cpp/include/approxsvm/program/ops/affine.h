@@ -1,8 +1,8 @@
 /* The op x -> min(max((x - subtract) * multiply / divide + add, low), high), as in scalers. Callers perform these
    operations themselves: the core uses one loop over features per operation, so that no compiler fuses two
    operations. */
-#ifndef APPROXSVM_PROGRAM_AFFINE_H
-#define APPROXSVM_PROGRAM_AFFINE_H
+#ifndef APPROXSVM_PROGRAM_OPS_AFFINE_H
+#define APPROXSVM_PROGRAM_OPS_AFFINE_H
 #include "../ball.h"
 
 /* The growth factor of a radius, and the error added by underflow. */

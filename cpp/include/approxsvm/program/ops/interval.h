@@ -1,6 +1,6 @@
 /* Intervals: numbers are wrapped into an interval, or rejected outside the interval. */
-#ifndef APPROXSVM_PROGRAM_INTERVAL_H
-#define APPROXSVM_PROGRAM_INTERVAL_H
+#ifndef APPROXSVM_PROGRAM_OPS_INTERVAL_H
+#define APPROXSVM_PROGRAM_OPS_INTERVAL_H
 #include "../ball.h"
 
 /* x -> low + (x - low) mod length, like NumPy's x % length: the remainder is exact, but rounded if x is below low. The

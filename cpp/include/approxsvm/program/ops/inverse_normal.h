@@ -1,6 +1,6 @@
 /* The op p -> y with P(Z < y) = p for a standard normal Z, after clipping p to [2^-24, 1 - 2^-24]. */
-#ifndef APPROXSVM_PROGRAM_INVERSE_NORMAL_H
-#define APPROXSVM_PROGRAM_INVERSE_NORMAL_H
+#ifndef APPROXSVM_PROGRAM_OPS_INVERSE_NORMAL_H
+#define APPROXSVM_PROGRAM_OPS_INVERSE_NORMAL_H
 #include "../ball.h"
 
 #define APPROXSVM_LEAST_PROBABILITY 0x1p-24

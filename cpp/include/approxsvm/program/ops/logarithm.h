@@ -1,6 +1,6 @@
 /* The op x -> log(x + offset). */
-#ifndef APPROXSVM_PROGRAM_LOGARITHM_H
-#define APPROXSVM_PROGRAM_LOGARITHM_H
+#ifndef APPROXSVM_PROGRAM_OPS_LOGARITHM_H
+#define APPROXSVM_PROGRAM_OPS_LOGARITHM_H
 #include "../ball.h"
 
 /* Evaluates a ball. The error of the logarithm is 4 u in the core and 12 units in the source, which also rounds the

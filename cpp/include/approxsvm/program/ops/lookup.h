@@ -1,6 +1,6 @@
 /* Step functions of one number: thresholds, bins, categories, replacements of missing values. */
-#ifndef APPROXSVM_PROGRAM_LOOKUP_H
-#define APPROXSVM_PROGRAM_LOOKUP_H
+#ifndef APPROXSVM_PROGRAM_OPS_LOOKUP_H
+#define APPROXSVM_PROGRAM_OPS_LOOKUP_H
 #include "../ball.h"
 
 typedef struct {

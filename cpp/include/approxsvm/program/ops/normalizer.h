@@ -1,6 +1,6 @@
 /* The op x / ||x||. Callers compute the norms; the core computes them in SIMD lanes. */
-#ifndef APPROXSVM_PROGRAM_NORMALIZER_H
-#define APPROXSVM_PROGRAM_NORMALIZER_H
+#ifndef APPROXSVM_PROGRAM_OPS_NORMALIZER_H
+#define APPROXSVM_PROGRAM_OPS_NORMALIZER_H
 #include "../ball.h"
 
 /* A norm below this limit is replaced by 1, as in scikit-learn: this is the limit for dense rows; for sparse rows only

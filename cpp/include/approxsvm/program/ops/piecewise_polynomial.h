@@ -1,6 +1,6 @@
 /* Piecewise polynomials of one number: splines, quantile interpolation. */
-#ifndef APPROXSVM_PROGRAM_PIECEWISE_POLYNOMIAL_H
-#define APPROXSVM_PROGRAM_PIECEWISE_POLYNOMIAL_H
+#ifndef APPROXSVM_PROGRAM_OPS_PIECEWISE_POLYNOMIAL_H
+#define APPROXSVM_PROGRAM_OPS_PIECEWISE_POLYNOMIAL_H
 #include "../ball.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* Box-Cox: x -> (x^p - 1) / p, or log x if p = 0. Yeo-Johnson: the same function of 1 + x; for x below 0, minus the
    same function of 1 - x with 2 - p instead of p. */
-#ifndef APPROXSVM_PROGRAM_POWER_H
-#define APPROXSVM_PROGRAM_POWER_H
+#ifndef APPROXSVM_PROGRAM_OPS_POWER_H
+#define APPROXSVM_PROGRAM_OPS_POWER_H
 #include "../ball.h"
 
 /* Whether the function is defined at every number of a ball. */

@@ -1,6 +1,6 @@
 /* Products of numbers. */
-#ifndef APPROXSVM_PROGRAM_PRODUCTS_H
-#define APPROXSVM_PROGRAM_PRODUCTS_H
+#ifndef APPROXSVM_PROGRAM_OPS_PRODUCTS_H
+#define APPROXSVM_PROGRAM_OPS_PRODUCTS_H
 #include "../ball.h"
 
 /* The error of a product of y and a factor with radii e and d is |y| d + |factor| e + e d, plus the rounding of the

@@ -1,7 +1,7 @@
 /* The op x -> (x - center) matrix + bias. Callers compute the products; the core computes them in blocks of rows and
    columns. */
-#ifndef APPROXSVM_PROGRAM_PROJECTION_H
-#define APPROXSVM_PROGRAM_PROJECTION_H
+#ifndef APPROXSVM_PROGRAM_OPS_PROJECTION_H
+#define APPROXSVM_PROGRAM_OPS_PROJECTION_H
 #include "../ball.h"
 
 /* The error of x - center, which products with a column inherit: a sum of n products has an error of gamma_(n + 2)
