@@ -43,10 +43,6 @@ class Kind:
     C: float = 1.0
 
 
-def _no_grid() -> AbstractContextManager[Any]:
-    return patch("approxsvm.planning.families.subspaces._are_on_grid", lambda problem: False)
-
-
 def _no_dictionary() -> AbstractContextManager[Any]:
     return patch.object(packing, "_narrow", lambda x: (packing._FLOAT64, np.empty(0), x.astype("<f8").tobytes()))
 
@@ -56,8 +52,6 @@ def _no_columns() -> AbstractContextManager[Any]:
 
 
 KINDS = {
-    "16-bit grid": Kind("usps, 1", "minmax", _no_grid),
-    "16-bit grid, ten classes": Kind("usps, 10 classes", "minmax", _no_grid),
     "few values": Kind("dna, generated", "none", _no_dictionary),
     "support vectors by columns": Kind("text of 20,000 words, generated", "none", _no_columns),
     "guessed winner": Kind("letter, 26 classes", "none", plan=lambda plan: replace(plan, landmarks=None), C=10.0),

@@ -37,7 +37,6 @@ class Constants:
     routing: float  # sending a row to one of many centers
     kernel: float  # a support vector in the exact engine, in addition to its inner product
     grid: float  # finding the value of a feature on a grid of few values
-    on_grid: float  # cost of a subspace coordinate of a support vector on a grid, relative to a float
     width: int  # rows that fill the lanes of a block; 0 for single rows
     coefficient: float = 1.0  # least cost of a coefficient of an expansion; a single row waits for each to be loaded
     product: float = 1.0  # multiplying a row by a feature of a support vector or of a subspace's basis
@@ -74,11 +73,10 @@ class Profile:
         alone: tuple[float, float, float, float, float],
     ) -> Profile:
         """Return the profile with the constants that benchmarks.costs fits, in its order."""
-        # Grids also halve the cost of blocks with AVX2, but not on all CPUs of that target.
-        in_blocks = Constants(*blocks, _GRID * width, 0.5 if width > 8 else 1.0, width)
+        in_blocks = Constants(*blocks, _GRID * width, width)
         row, coefficient, product, routing, kernel = alone
         one_by_one = Constants(
-            *(row, product, row, row, routing, kernel, _GRID * width, 0.5, 0),
+            *(row, product, row, row, routing, kernel, _GRID * width, 0),
             coefficient=coefficient,
             product=product,
             form=_FORM_ALONE * row,

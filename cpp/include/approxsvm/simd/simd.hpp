@@ -1,4 +1,4 @@
-// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp and pairs.hpp. One
+// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp. One
 // target is chosen by the flags of the translation unit; the names below mean the same in each. `f32v` is a register of
 // `lanes` floats, `f64v` one of `lanes64` = lanes / 2 doubles, `f32x8` always holds eight floats.
 //
