@@ -28,7 +28,6 @@ def in_subspaces(
     X: Any = None,  # (n_rows, n_features): sample rows, to speculate on the class
     center: CenterChoice = "mean",
     tolerance: float = math.inf,  # promised error of values; infinite if only labels count
-    on_grid: bool = False,  # whether to store coordinates as 16-bit integers
 ) -> Artifact:
     """Build an exact artifact with stages of these numbers of coordinates, whether they pay or not.
 
@@ -39,7 +38,7 @@ def in_subspaces(
     scale, groups, expansion = input_scale_for(model.gamma), [], None
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for lists in Lists.of(model):
-            group = GroupInSubspace(model, lists, point, numbers[-1], 0, scale if on_grid else None)
+            group = GroupInSubspace(model, lists, point, numbers[-1], random_state=0)
             candidates = [group.stage(k, scale, one_by_one) for k in numbers]
             stages = [stage for stage in candidates if stage is not None]
             if len(stages) < len(candidates):

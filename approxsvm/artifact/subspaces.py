@@ -26,11 +26,7 @@ def _pack(groups: Sequence[SubspaceGroup], first_is_expansion: bool) -> bytes:
     pieces = [pack("subspaces", n_stages=len(numbers), coordinates=numbers)]
     for group in groups:
         summed = group.stages[1:] if first_is_expansion else group.stages
-        known = [
-            (r.total, (1 + 2.0**-50) * (r.value_error + (r.grid_error if stage in summed else 0.0)), *r.norms)
-            for stage in group.stages
-            for r in stage.known
-        ]
+        known = [(r.total, r.value_error, *r.norms) for stage in group.stages for r in stage.known]
         coef = [np.concatenate([stage.own.ravel(), stage.others]) for stage in summed]
         parts = {"known": known, "coef": np.concatenate([*coef, np.empty(0)])}
         parts |= {name: getattr(group, name) for name in ("skew", "counts", "basis", "vectors")}

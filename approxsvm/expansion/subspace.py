@@ -27,11 +27,6 @@ x_j', added up over the functions that share the basis: the directions in which 
 handwritten digits, 32 such coordinates certify 71 to 92 % of the rows, while 32 principal components of the rows
 certify 2 to 42 %.
 
-Coordinates of support vectors may be rounded to a grid, so that the core adds up inner products of 16-bit integers.
-With y~_i on the grid, the function on the subspace changes by at most E in the norm of its space, hence at any y:
-
-    E^2 = sum_ij c_i c_j (K(y_i, y_j) - K(y_i, y~_j) - K(y~_i, y_j) + K(y~_i, y~_j))
-
 Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqrt(2 gamma).
 
 * P is the orthonormal matrix nearest to the computed matrix; the computed P'P - I bounds their distance. Rows are
@@ -46,8 +41,6 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
   eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and
   correspondingly for later products, in total at most 64 (d + 8) u64 ||H||_F^8.
-* The error of E^2 is at most 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64), from the arguments of exp
-  and the four sums.
 * W^2 has the same error as in certificate.py, and A1 replaces W if rounding errors exceed the distances.
 """
 
@@ -85,10 +78,6 @@ _NOTHING: Final = 2.0**-64
 _MOST_IN_ARGUMENT: Final = 2.0**-8
 # Value of a norm that overflows; the bound by W then applies.
 _UNKNOWN: Final = 1e300
-# Largest squared norm of coordinates on the grid, in steps, that the core takes (exact/rbf_grid.hpp), and the factor by
-# which rows may be farther from the center than any support vector.
-_MOST_STEPS_SQ: Final = 2.0**29
-_ROOM_FOR_ROWS: Final = 1.1
 # Largest slope of exp(-r^2 / 2): gaussian_slope(0.5), rounded up.
 _SLOPE: Final = 0.6066
 
@@ -100,7 +89,6 @@ class Residual:
     total: float  # W, the norm of the whole function
     value_error: float  # bound on the change of any value by the rounding of coordinates and coefficients
     norms: FloatArray  # (4,): N_1, N_2, N_3 and T
-    grid_error: float = 0.0  # E, a bound on the effect of the grid on any sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +181,7 @@ class GroupInSubspace:
     """Support vectors of a group about the center, in units of 1 / sqrt(2 gamma), and a basis for the functions.
 
     The model is Gaussian. If the basis is computed from only some support vectors, `random_state` breaks ties between
-    support vectors of equal weight. If `input_scale`, the scale of the artifact, is given, coordinates are rounded to a
-    grid.
+    support vectors of equal weight.
     """
 
     def __init__(
@@ -204,7 +191,6 @@ class GroupInSubspace:
         center: npt.NDArray[np.float32],
         n_coordinates: int,
         random_state: int,
-        input_scale: float | None = None,
     ) -> None:
         self.lists = lists
         self._scale = math.sqrt(2.0 * model.gamma)
@@ -222,21 +208,6 @@ class GroupInSubspace:
         self.skew = 1.01 * (float(np.linalg.norm(self.stored.T - basis)) + self._loose)
         self._y = self._x @ basis
         self._y[np.abs(self._y) < _NOTHING] = 0.0
-        self._step = self._step_of_rows = 0.0
-        if input_scale is not None:
-            self._step = self._grid_step(input_scale / self._scale)
-            self._step_of_rows = self._step * self._scale / input_scale
-
-    def _grid_step(self, ratio: float) -> float:
-        """Return the step of the grid, a power of two in the artifact's scale; 0 if float32 has no such grid."""
-        furthest = math.sqrt(float(np.einsum("ij,ij->i", self._y, self._y).max(initial=0.0))) * ratio
-        least = _ROOM_FOR_ROWS * furthest / math.sqrt(_MOST_STEPS_SQ)
-        return 2.0 ** math.ceil(math.log2(least)) if 2.0**-64 < least < 2.0**64 else 0.0
-
-    def _stored(self, y: FloatArray, ratio: float) -> npt.NDArray[np.float32]:
-        """Convert coordinates to the artifact's scale and number format."""
-        scaled = y * ratio
-        return (np.rint(scaled / self._step) * self._step if self._step else scaled).astype(np.float32)
 
     def _gradient_basis(self, n_coordinates: int, random_state: int) -> FloatArray:
         """Return the leading eigenvectors of the second moment of the functions' gradients."""
@@ -276,9 +247,8 @@ class GroupInSubspace:
             return None
         ratio = input_scale / self._scale
         with np.errstate(over="ignore"):
-            stored = self._stored(y, ratio).astype(np.float64) / ratio
-            narrowed = 0.0 if self._step else np.linalg.norm(stored - y, axis=1)
-            moved = narrowed * (1 + 1e-9) + np.full(n_sv, off + 4 * UNIT64 * self._rho)
+            stored = (y * ratio).astype(np.float32).astype(np.float64) / ratio
+            moved = np.linalg.norm(stored - y, axis=1) * (1 + 1e-9) + (off + 4 * UNIT64 * self._rho)
         many = lists.n_forms > 1
 
         def form(f: int) -> tuple[npt.NDArray[np.float32], Residual] | None:
@@ -291,11 +261,10 @@ class GroupInSubspace:
                 dropped = moduli < LEAST_COEFFICIENT
                 error = float((moduli * (_SLOPE * moved[places] + in_argument)).sum() + moduli[dropped].sum())
                 kept = np.where(dropped, 0.0, faded).astype(np.float32)
-                of_grid = _distance(y[places], stored[places], faded, self._rho) if self._step else 0.0
                 matter = _Pairs(y[places], v[places], coef, faded, off, in_argument, self._rho)
                 n_sharp = N_DEGREES - (many or len(places) > _MANY_VECTORS)
                 matter.sum_up(n_sharp, one_by_one if many else in_order)
-                return kept, Residual(matter.total(), 1.01 * error * (1 + n_sv * UNIT64), matter.norms(), of_grid)
+                return kept, Residual(matter.total(), 1.01 * error * (1 + n_sv * UNIT64), matter.norms())
 
         forms = [found for _, found in (in_order if many else one_by_one)(form, range(lists.n_forms))]
         if any(found is None for found in forms):
@@ -304,7 +273,7 @@ class GroupInSubspace:
         own = np.array([found[0][:n_own] for found in forms if found is not None], np.float32)
         others = np.concatenate([found[0][n_own:] for found in forms if found is not None])
         known = tuple(found[1] for found in forms if found is not None)
-        if not all(np.isfinite([r.total, r.value_error, r.grid_error, *r.norms]).all() for r in known):
+        if not all(np.isfinite([r.total, r.value_error, *r.norms]).all() for r in known):
             return None
         return SubspaceStage(k, own, others, known)
 
@@ -340,7 +309,7 @@ class GroupInSubspace:
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
         """Return the group in the format of the artifact, with the coordinates of the last stage."""
         k = stages[-1].n_coordinates
-        vectors = self._stored(self._y[:, :k], input_scale / self._scale)
+        vectors = (self._y[:, :k] * (input_scale / self._scale)).astype(np.float32)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
 
     def judged(
@@ -361,14 +330,10 @@ class GroupInSubspace:
         phis = [gaussian * np.sqrt(outside**b / math.factorial(b)) for b in range(1, N_DEGREES + 1)]
         table = np.array([*phis, np.sqrt(gammainc(N_DEGREES + 1, outside))])
         moved = UNIT32 * math.sqrt(k) * 60.0 * np.sqrt(s)
-        of_grid = expanded is None
-        if of_grid:
-            moved = moved + math.sqrt(k / 12.0) * self._step_of_rows
         others = np.split(stage.others, np.cumsum(self.lists.counts[1:-1]))
         for f, known in enumerate(stage.known):
             rest = np.minimum(known.norms @ table, known.total * np.sqrt(-2.0 * np.expm1(-0.5 * outside)))
-            fixed = known.value_error + of_grid * known.grid_error
-            bound = 1.03 * rest + gaussian * (moved * known.total + fixed)
+            bound = 1.03 * rest + gaussian * (moved * known.total + known.value_error)
             if expanded is not None:
                 yield gaussian * expanded[0], bound + gaussian * expanded[1]
                 continue
@@ -377,27 +342,6 @@ class GroupInSubspace:
             kernel = np.exp(np.minimum(q @ y.T - 0.5 * s_in[:, np.newaxis] - 0.5 * np.einsum("ij,ij->i", y, y), 0.0))
             coef = np.concatenate([stage.own[f], others[f]]).astype(np.float64)
             yield gaussian * (kernel @ coef), bound
-
-
-def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) -> float:
-    """Return E, rounded up: the distance in the RKHS between sum_i coef_i K(y_i, .) and the sum at moved points."""
-    n, k = y.shape
-    unit = 2.0 ** int(np.frexp(np.abs(coef).max(initial=0.0))[1])
-    signed = np.concatenate([coef, -coef]) / unit
-    points = np.concatenate([y, moved])
-    half_sq = 0.5 * np.einsum("ij,ij->i", points, points)
-    distance_sq = 0.0
-    for first in range(0, 2 * n, _ROWS):
-        mine, later = slice(first, first + _ROWS), slice(first, None)  # pairs with later strips count twice
-        kernel = points[mine] @ points[later].T
-        kernel -= half_sq[mine, np.newaxis]
-        kernel -= half_sq[later]
-        np.exp(np.minimum(kernel, 0.0, out=kernel), out=kernel)
-        twice = np.concatenate([signed[mine], 2.0 * signed[mine.stop :]])
-        distance_sq += float(signed[mine] @ (kernel @ twice))
-    moduli = 0.5 * float(np.abs(signed).sum())
-    relative = 4.1 * (k + 10) * UNIT64 * rho**2 + (2 * n + 60) * UNIT64
-    return unit * math.sqrt(max(distance_sq, 0.0) + 4.0 * moduli**2 * relative) * (1 + 1e-12)
 
 
 class _Pairs:

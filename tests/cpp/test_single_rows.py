@@ -99,7 +99,6 @@ def _plans(model: KernelModel) -> list[Artifact]:
         approxsvm.compile(model, sample, n_jobs=1, mode="exact").artifact,
         approxsvm.compile(model, sample, n_jobs=1, degree=2, n_centers=3).artifact,
         in_subspaces(model, (16, 32), X=sample),
-        in_subspaces(model, (16, 32), X=sample, on_grid=True),
     ]
 
 

@@ -11,7 +11,7 @@ _UNDERFLOW: Final = "what underflow loses, below 1e-290: steps are judged to 1e-
 _SECOND_ORDER: Final = "an error times an error, below 2^-10 of what is added to numbers of float32 anyway"
 _TIME: Final = "decides where a row is evaluated, or in which order: a wrong decision costs time alone"
 _NEXT_TO_MODULI: Final = "far below the rounding of moduli in float32, and a larger intercept decides the label alone"
-_NATIVE: Final = "cpp/tests/test_listed_errors.cpp and test_grid.cpp notice it, which no Python test runs"
+_NATIVE: Final = "cpp/tests/test_listed_errors.cpp notices it, which no Python test runs"
 _COVERED: Final = "the terms beside it allow for twice what their own operations round, which is more than this"
 
 # A pattern of files, one of texts, or of texts and the number of the occurrence, and why nothing is lost.
@@ -34,11 +34,6 @@ EXPLAINED: Final[tuple[tuple[str, str, str], ...]] = (
     ),
     ("kernel_sums|few_values", r"1\.01 \* (?:\(static_cast.*n_sv\) \+ 8\.0\)|n) \* unit64", _SECOND_ORDER),
     ("kernel_sums", "infinity #1", "the other number of the record is infinite, too"),
-    (
-        "kernel_sums",
-        r"1\.1 \* grid_errors_of_far \* unit32",
-        "5e-13 of A1, for vectors whose kernel values are below 1e-7",
-    ),
     (
         "kernel_sums",
         r"if \(!\(per_reach .*|infinity|listed < furthest \? .*|1\.1 \* of_far.*|.*_of_far .*0x1p-58",

@@ -114,13 +114,12 @@ def test_labels_after_expansions(target: str, name: str) -> None:
             np.testing.assert_array_equal(found[clear], labels[clear], how)
 
 
-@pytest.mark.parametrize("on_grid", [False, True])
 @pytest.mark.parametrize("n_labels", [2, 4])
-def test_labels_in_few_coordinates(target: str, n_labels: int, on_grid: bool) -> None:
+def test_labels_in_few_coordinates(target: str, n_labels: int) -> None:
     """Rows on the plane of all support vectors, where only rounding separates the sums from the model's."""
     model = cancelling(PLANE, n_labels, 0.1)
     rows = rows_about(PLANE)
     labels, clear = expected(model, rows)
-    fast = estimator_for(in_subspaces(model, (2, 4, 6), on_grid=on_grid, X=rows))
+    fast = estimator_for(in_subspaces(model, (2, 4, 6), X=rows))
     for how, found in calls(fast, rows):
         np.testing.assert_array_equal(found[clear], labels[clear], how)

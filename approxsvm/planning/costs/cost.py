@@ -208,7 +208,6 @@ class SubspaceCosts:
     exact: float  # cost of a row if only the exact engine is used
     misses: float  # share of rows whose class is speculated wrongly
     constants: Constants
-    of_coordinate: float = 1.0  # cost of a support vector's coordinate, relative to a float
 
     @classmethod
     def of(cls, model: KernelModel, products: Products, constants: Constants, few_work: float) -> SubspaceCosts:
@@ -233,12 +232,11 @@ class SubspaceCosts:
         """Return the cost of a row in one stage (loading, projection and sums) for each group."""
         constants = self.constants
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
-        products = self.of_coordinate * n_coordinates
         if constants.is_alone:
-            values = self.n_listed * (constants.product * products + constants.kernel)
+            values = self.n_listed * (constants.product * n_coordinates + constants.kernel)
             sums = values + constants.listed * (self.n_own * self.n_forms + self.n_listed)
         else:
-            sums = self.n_listed * (products + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
+            sums = self.n_listed * (n_coordinates + _LISTED_COST) + self.n_own * self.n_forms + self.n_listed
         found: FloatArray = constants.row + projected + sums
         return found
 

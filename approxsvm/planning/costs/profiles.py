@@ -39,7 +39,6 @@ class Constants:
     routing: float  # cost of finding the center of a row
     kernel: float  # cost of a support vector in the exact engine, in addition to its inner product
     grid: float  # cost of finding a feature's value on a grid of few values
-    on_grid: float  # cost of a subspace coordinate of a support vector on a grid, relative to a float
     width: int  # number of rows that fill the lanes of a block; 0 for single rows
     coefficient: float = 1.0  # minimum cost of an expansion's coefficient; above 1 if single rows wait for loads
     product: float = 1.0  # cost of a product with a coordinate of a support vector or of a subspace's basis
@@ -76,11 +75,10 @@ class Profile:
         alone: tuple[float, float, float, float, float],
     ) -> Profile:
         """Create a profile from the constants that benchmarks.costs fits, in its order."""
-        # Grids also halve the cost of blocks with AVX2, but not on all CPUs of that target.
-        in_blocks = Constants(*blocks, _GRID * width, 0.5 if width > 8 else 1.0, width)
+        in_blocks = Constants(*blocks, _GRID * width, width)
         row, coefficient, product, routing, kernel = alone
         one_by_one = Constants(
-            *(row, product, row, row, routing, kernel, _GRID * width, 0.5, 0),
+            *(row, product, row, row, routing, kernel, _GRID * width, 0),
             coefficient=coefficient,
             product=product,
             form=_FORM_ALONE * row,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations, compress, pairwise
 from typing import Final, NamedTuple
@@ -228,18 +228,12 @@ def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], No
     return subspace_sections(groups, expansion)
 
 
-def _are_on_grid(problem: Problem) -> bool:
-    """Return whether coordinates are rounded to 16 bits, which changes values and is acceptable only for labels."""
-    return math.isinf(problem.tolerance)
-
-
 class _Costs:
     """Costs of rows in kernel sums over few coordinates, and in the exact engine after these sums."""
 
     def __init__(self, problem: Problem) -> None:
         def make(constants: Constants) -> SubspaceCosts:
-            found = SubspaceCosts.of(problem.model, problem.products, constants, problem.exact.native.few_values_work)
-            return replace(found, of_coordinate=constants.on_grid) if _are_on_grid(problem) else found
+            return SubspaceCosts.of(problem.model, problem.products, constants, problem.exact.native.few_values_work)
 
         self._costs = Costs.of(make, problem.limits.rows_per_call)
         some = self._costs.models[0][0]
@@ -322,7 +316,6 @@ class _Trial:
             self._problem.frame.center,
             n_coordinates,
             self._problem.limits.random_state,
-            self._input_scale if _are_on_grid(self._problem) else None,
         )
 
     def run(self, k: int) -> bool:

@@ -1,8 +1,7 @@
-// Bounds on the rounding errors of kernel sums: in the exact engines, over lists of support vectors, and on a grid.
+// Bounds on the rounding errors of kernel sums: in the exact engines, and over lists of support vectors.
 #ifndef APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 #define APPROXSVM_BOUNDS_KERNEL_SUMS_HPP
 
-#include "../exact/rbf_grid.hpp"
 #include "../exact/rbf_winner.hpp"
 #include "certificate.hpp"
 
@@ -132,13 +131,6 @@ APPROXSVM_NOINLINE inline ListedErrors listed_errors(const KernelVectors<float>&
     constexpr double of_gap = 1.1254e-7;  // exp(-far_beyond^2)
     const double of_far = listed < furthest ? 2.3 * per_reach * of_gap * (0.19 * own + 0.38) : 0.0;
     return {1.002 * (kernels + 1.1 * sums), 1.1 * of_far + 0x1p-58};
-}
-
-// Bounds the sums of kernel values on a grid (rbf_grid.hpp).
-inline ListedErrors grid_errors(std::size_t n_sv) {
-    const double sums = 1.01 * listed_depth * unit32 + 1.01 * (static_cast<double>(n_sv) + 8.0) * unit64;
-    return {1.002 * (1.05 * (grid_errors_of_moduli + 6.1) * unit32 + 1.1 * sums),
-            1.1 * grid_errors_of_far * unit32 + 0x1p-58};
 }
 
 }  // namespace APPROXSVM_TARGET

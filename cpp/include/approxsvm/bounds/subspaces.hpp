@@ -65,17 +65,6 @@ inline double residual_bound(const ResidualOfRow& row, const ResidualNumbers& kn
            0x1p-1040;
 }
 
-// Bounds how far rounding to the grid moves a row, given the squared distance in steps. Returns the additional rounding
-// errors.
-inline ListedErrors row_on_grid(const SubspaceSums& sums, float half_s_in, float off_sq, ResidualOfRow& residual) {
-    const GridKernels& grid = sums.grid;
-    if (!(half_s_in <= grid.most_half_sq_norm)) residual = ResidualOfRow{};
-    const double summed = 1.001 + static_cast<double>(grid.n_coordinates) * unit32;
-    const double moved = summed * std::sqrt(-2.0 * static_cast<double>(grid.minus_scale) * static_cast<double>(off_sq));
-    residual.of_total += residual.widened * moved;
-    return grid_errors(sums.kernels.n_sv);
-}
-
 }  // namespace APPROXSVM_TARGET
 }  // namespace approxsvm
 

@@ -7,16 +7,16 @@
 // The bound on the remainder is derived in approxsvm/expansion/subspace.py and computed by residual_bound
 // (predict/stages/subspace.hpp).
 //
-// Lists hold the support vectors (rbf_winner.hpp), as floats or, if all are on a grid, as integers (rbf_grid.hpp). Each
-// function has a list of the vectors of its class and a list of the other vectors. In each list, the coefficients have
-// one sign, so the two sums of a function also give its sum of absolute values.
+// Lists hold the support vectors (rbf_winner.hpp). Each function has a list of the vectors of its class and a list of
+// the other vectors. In each list, the coefficients have one sign, so the two sums of a function also give its sum of
+// absolute values.
 #ifndef APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 #define APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 
 #include "../arena.hpp"
 #include "../artifact/sections/subspaces.hpp"
 #include "../bounds/certificate.hpp"
-#include "rbf_grid.hpp"
+#include "rbf_row.hpp"
 
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
@@ -29,7 +29,6 @@ static_assert(least_coefficient >= least_listed && most_coefficient <= most_list
 // fields that do not depend on support vectors.
 struct SubspaceSums {
     KernelVectors<float> kernels;  // kernels with as many features as the stage has coordinates
-    GridKernels grid;              // replaces the panels of `kernels` if present
     const std::size_t* others_of;  // start of each function's list, in tiles: (n_forms + 1,)
     std::size_t n_own;             // number of tiles of `own`
     ListOfVectors own, others;     // lists with n_forms sums in `own`, and one sum per list in `others`
@@ -49,19 +48,16 @@ struct SubspaceSumsMemory {
     std::size_t n_own_tiles, n_other_tiles = 0, n_lanes;
     std::size_t* others_of;
     ListMemory own, others;
-    GridMemory on_grid;
     VectorMemory<float> vectors;
 
-    SubspaceSumsMemory(const SubspaceGroup& group, std::size_t n_forms, std::size_t n_coordinates, bool is_on_grid,
-                       Arena& arena)
+    SubspaceSumsMemory(const SubspaceGroup& group, std::size_t n_forms, std::size_t n_coordinates, Arena& arena)
         : n_own_tiles(tiles_for(group.n_own)),
           n_other_tiles(tiles_of_others(group, n_forms)),
           n_lanes(lanes_for<float>(group.n_own + group.n_others)),
           others_of(arena.take<std::size_t>(n_forms + 1)),
           own(n_own_tiles, n_forms, arena),
           others(n_other_tiles, 1, arena),
-          on_grid(is_on_grid ? n_lanes : 0, n_coordinates, arena),
-          vectors(n_lanes, is_on_grid ? 0 : n_coordinates, in_panels, arena) {}
+          vectors(n_lanes, n_coordinates, in_panels, arena) {}
 
   private:
     static std::size_t tiles_of_others(const SubspaceGroup& group, std::size_t n_forms) {
@@ -75,10 +71,6 @@ struct SubspaceSumsMemory {
 // 4 on, and the distance of two points in the feature space of the kernel.
 constexpr std::size_t n_residual_terms = 8;  // three terms are unused
 constexpr std::size_t residual_cap = 4;
-
-inline float grid_step_of(const ModelView& model, const SubspaceGroup& group) {
-    return grid_step(group.vectors, group.n_own + group.n_others, model.subspaces.n_coordinates);
-}
 
 struct SubspacesMemory {
     SubspaceSums* sums;
@@ -94,9 +86,8 @@ struct SubspacesMemory {
         Arena counter(nullptr);
         for_subspace_groups(model, [&](std::size_t, const SubspaceGroup& group) {
             take_basis(model, counter);
-            const bool is_on_grid = grid_step_of(model, group) > 0.0f;
             for (std::size_t k = n_stages - n_summed_stages(model); k < n_stages; ++k) {
-                SubspaceSumsMemory(group, n_subspace_forms(model), model.subspaces.coordinates[k], is_on_grid, counter);
+                SubspaceSumsMemory(group, n_subspace_forms(model), model.subspaces.coordinates[k], counter);
             }
         });
         rest = arena.take<unsigned char>(counter.bytes_anywhere());
@@ -120,33 +111,27 @@ APPROXSVM_COLD inline const float* fill_basis_panels(const ModelView& model, con
     return panels;
 }
 
-// Fills the sums of one class in one stage; `coef` are the stage's coefficients. `step` is the grid step, or 0.
+// Fills the sums of one class in one stage; `coef` are the stage's coefficients.
 APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, const SubspaceGroup& group,
-                                                      std::size_t n_coordinates, const float* coef, float step,
+                                                      std::size_t n_coordinates, const float* coef,
                                                       const SubspaceSumsMemory& memory, double* vector) {
     const std::size_t n_forms = n_subspace_forms(model), n_vectors = group.n_own + group.n_others;
     const double half_theta = model.gamma / model.input_scale / model.input_scale;
-    SubspaceSums sums{};
-    if (step > 0.0f) {
-        sums.grid = fill_grid(group.vectors, n_vectors, n_coordinates, model.subspaces.n_coordinates, step, half_theta,
-                              memory.on_grid);
-    }
     VectorWriter<float> writer(memory.vectors, memory.n_lanes, n_coordinates, half_theta);
-    for (std::size_t i = 0; !sums.grid.is_there() && i < n_vectors; ++i) {
+    for (std::size_t i = 0; i < n_vectors; ++i) {
         const float* const stored = group.vectors + i * model.subspaces.n_coordinates;
         for (std::size_t j = 0; j < n_coordinates; ++j) vector[j] = static_cast<double>(stored[j]);
         writer.set(i, {vector, nullptr, n_coordinates});
     }
-    for (std::size_t i = n_vectors; !sums.grid.is_there() && i < memory.n_lanes; ++i) writer.set_zeros(i);
+    for (std::size_t i = n_vectors; i < memory.n_lanes; ++i) writer.set_zeros(i);
+    SubspaceSums sums{};
     sums.kernels.n_sv = n_vectors;
     sums.kernels.n_features = n_coordinates;
     sums.kernels.n_panels = panels_for<float>(n_vectors);
     sums.kernels.theta = static_cast<float>(2.0 * half_theta);
     sums.kernels.half_theta = static_cast<float>(half_theta);
     writer.describe(sums.kernels);
-    KernelVectors<float> placed = sums.kernels;  // start addresses of the vectors
-    if (sums.grid.is_there()) placed.n_features = pairs_for(n_coordinates);
-    ListWriter own(placed, memory.own, n_forms), others(placed, memory.others, 1);
+    ListWriter own(sums.kernels, memory.own, n_forms), others(sums.kernels, memory.others, 1);
     for (std::size_t i = 0; i < group.n_own; ++i) {
         own.add(i, [&](std::size_t f) { return static_cast<double>(coef[f * group.n_own + i]); });
     }
@@ -191,7 +176,6 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
     Arena arena(memory.rest);
     for_subspace_groups(model, [&](std::size_t g, const SubspaceGroup& group) {
         const float* const basis = fill_basis_panels(model, group, SubspacesMemory::take_basis(model, arena));
-        const float step = grid_step_of(model, group);
         for (std::size_t k = 0; k < n_stages; ++k) {
             const std::size_t n_coordinates = model.subspaces.coordinates[k];
             SubspaceSums& sums = memory.sums[g * n_stages + k];
@@ -200,9 +184,9 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
                 sums.kernels.n_features = n_coordinates;
             } else {
                 const std::size_t n_coef = n_forms * group.n_own + group.n_others;
-                const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, step > 0.0f, arena);
-                sums = fill_subspace_sums(model, group, n_coordinates, group.coef + (k - first_summed) * n_coef, step,
-                                          pieces, memory.vector);
+                const SubspaceSumsMemory pieces(group, n_forms, n_coordinates, arena);
+                sums = fill_subspace_sums(model, group, n_coordinates, group.coef + (k - first_summed) * n_coef, pieces,
+                                          memory.vector);
             }
             sums.known = group.known + k * n_forms;
             sums.basis = basis;
@@ -218,13 +202,15 @@ APPROXSVM_COLD inline Subspaces fill_subspaces(const ModelView& model, const Sub
 // --- sums
 
 // Computes the sums of rows over a few coordinates: own[f * stride ..] and others[f * stride ..] are the sums of
-// function f, computed by sums_of(list, n_sums, first tile, end, sums).
-template <std::size_t Stride, class SumsOf>
-inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, const SumsOf& sums_of, double* own,
-                                double* others) {
-    sums_of(sums.own, n_forms, 0, sums.n_own, own);
+// function f. `partial` has space for n_forms * stride numbers.
+template <int Registers>
+inline void subspace_sums_block(const SubspaceSums& sums, std::size_t n_forms, const float* coordinates,
+                                const float* half_sq_norm, float* partial, double* own, double* others) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
+    listed_sums<Registers>(sums.kernels, sums.own, n_forms, 0, sums.n_own, coordinates, half_sq_norm, partial, own);
     for (std::size_t f = 0; f < n_forms; ++f) {
-        sums_of(sums.others, 1, sums.others_of[f], sums.others_of[f + 1], others + f * Stride);
+        listed_sums<Registers>(sums.kernels, sums.others, 1, sums.others_of[f], sums.others_of[f + 1], coordinates,
+                               half_sq_norm, partial, others + f * stride);
     }
 }
 

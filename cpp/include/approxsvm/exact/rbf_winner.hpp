@@ -242,25 +242,6 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
 
 // --- sums
 
-// Adds a tile's contribution to n_sums functions f to partial[f * stride ..]; kernels(v, kernel) computes the tile's
-// kernel values for register v of the rows.
-template <int Registers, class Kernels>
-APPROXSVM_INLINE void add_tile_of_list(std::size_t n_sums, const float* coef_of_tile, float* partial,
-                                       const Kernels& kernels) {
-    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
-    for (int v = 0; v < Registers; ++v) {
-        f32v kernel[tile_rows];
-        kernels(v, kernel);
-        const float* coef = coef_of_tile;
-        float* sum = partial + v * lanes;
-        for (std::size_t f = 0; f < n_sums; ++f, coef += tile_rows, sum += stride) {
-            f32v s = mul(set1(coef[0]), kernel[0]);
-            APPROXSVM_UNROLL for (int i = 1; i < tile_rows; ++i) s = fmadd(set1(coef[i]), kernel[i], s);
-            store(sum, add(load(sum), s));
-        }
-    }
-}
-
 // Adds the contribution of n_tiles <= listed_tiles tiles, from `first` on, to n_sums functions f to sums[f * stride
 // ..]. `partial` has space for n_sums * stride numbers. This function is not inlined, because otherwise compilers run
 // out of registers in the loop over the features, which slows down the AVX2 engine by a tenth.
@@ -268,6 +249,7 @@ template <int Registers>
 APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, const ListOfVectors& list,
                                           std::size_t n_sums, std::size_t first, std::size_t n_tiles,
                                           const float* block, const float* half_sq_norm, float* partial) {
+    constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
     const std::size_t* const offsets = list.offsets + first * tile_rows;
     const auto tile = [&](std::size_t t, std::size_t offset) {
         ListedVectors<float> found;
@@ -280,35 +262,35 @@ APPROXSVM_NOINLINE inline void add_listed(const KernelVectors<float>& kernels, c
     inner_products_of<Registers>(kernels.n_features, n_tiles, tile, block, inner);
     for (std::size_t t = 0; t < n_tiles; ++t) {
         const float* const half_sq = list.half_sq_norms + (first + t) * tile_rows;
-        add_tile_of_list<Registers>(n_sums, list.coef + (first + t) * n_sums * tile_rows, partial,
-                                    [&](int v, f32v(&kernel)[tile_rows]) {
-                                        tile_kernels(kernels.theta, half_sq, inner[t], v, half_sq_norm, kernel);
-                                    });
+        const float* const coef_of_tile = list.coef + (first + t) * n_sums * tile_rows;
+        for (int v = 0; v < Registers; ++v) {
+            f32v kernel[tile_rows];
+            tile_kernels(kernels.theta, half_sq, inner[t], v, half_sq_norm, kernel);
+            const float* coef = coef_of_tile;
+            float* sum = partial + v * lanes;
+            for (std::size_t f = 0; f < n_sums; ++f, coef += tile_rows, sum += stride) {
+                f32v s = mul(set1(coef[0]), kernel[0]);
+                APPROXSVM_UNROLL for (int i = 1; i < tile_rows; ++i) s = fmadd(set1(coef[i]), kernel[i], s);
+                store(sum, add(load(sum), s));
+            }
+        }
     }
 }
 
-// Sets sums[f * stride ..] to the sum over the tiles [first, end), for n_sums functions f; add(first, n_tiles) adds at
-// most listed_tiles tiles to `partial`.
-template <int Registers, class Add>
-inline void sums_of_tiles(std::size_t n_sums, std::size_t first, std::size_t end, const Add& add, float* partial,
-                          double* sums) {
+// Sets sums[f * stride ..] to the sum over the tiles [first, end), for n_sums functions f. `partial` is as above.
+template <int Registers>
+inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
+                        std::size_t first, std::size_t end, const float* block, const float* half_sq_norm,
+                        float* partial, double* sums) {
     constexpr std::size_t stride = Registers * static_cast<std::size_t>(lanes);
     for (std::size_t k = 0; k < n_sums * stride; ++k) sums[k] = 0.0;
     for (; first < end; first += listed_tiles) {
         const std::size_t left = end - first;
         for (std::size_t k = 0; k < n_sums * stride; ++k) partial[k] = 0.0f;
-        add(first, left < listed_tiles ? left : listed_tiles);
+        add_listed<Registers>(kernels, list, n_sums, first, left < listed_tiles ? left : listed_tiles, block,
+                              half_sq_norm, partial);
         for (std::size_t k = 0; k < n_sums * stride; ++k) sums[k] += static_cast<double>(partial[k]);
     }
-}
-template <int Registers>
-inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors& list, std::size_t n_sums,
-                        std::size_t first, std::size_t end, const float* block, const float* half_sq_norm,
-                        float* partial, double* sums) {
-    const auto add = [&](std::size_t tile, std::size_t n_tiles) {
-        add_listed<Registers>(kernels, list, n_sums, tile, n_tiles, block, half_sq_norm, partial);
-    };
-    sums_of_tiles<Registers>(n_sums, first, end, add, partial, sums);
 }
 
 // Computes sums for a block of rows, given as in class_sums_block: for every class c other than w, own[r * stride ..]

@@ -49,8 +49,7 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
             std::size_t n_listed = listed_at_most(group.n_own) * n_forms;
             for (std::size_t f = 0; f < n_forms; ++f) n_listed += listed_at_most(group.counts[1 + f]);
             const std::size_t n_lanes = lanes_for<float>(group.n_own + group.n_others);
-            most =
-                std::fmax(most, work_of_kernels(n_lanes, 2 * pairs_for(n_coordinates)) + static_cast<double>(n_listed));
+            most = std::fmax(most, work_of_kernels(n_lanes, n_coordinates) + static_cast<double>(n_listed));
         });
         work += most;
     }

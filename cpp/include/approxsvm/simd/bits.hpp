@@ -1,11 +1,13 @@
 // Integer kernels: counts of differing bits, sums of byte-wise table lookups, and kernel values from the digits of a
-// distance. Only this file, simd.hpp and pairs.hpp depend on a compiler or a CPU.
+// distance. Only this file and simd.hpp depend on a compiler or a CPU.
 #ifndef APPROXSVM_SIMD_BITS_HPP
 #define APPROXSVM_SIMD_BITS_HPP
 
-#include "cpuid.hpp"
 #include "simd.hpp"
 
+#if defined(APPROXSVM_AVX512) && defined(__GNUC__) && !defined(_WIN32)
+#include <cpuid.h>
+#endif
 #if defined(__wasm_simd128__)
 #include <wasm_simd128.h>
 #endif
@@ -74,10 +76,13 @@ APPROXSVM_INLINE bool counts_bits() {
     return true;
 }
 #elif defined(__GNUC__) && !defined(_WIN32)
-// Not all CPUs of this target can count bits in registers; the preparation of a model checks whether this CPU can.
+// Not all CPUs of this target can count bits in registers; the preparation of a model checks whether this CPU can. The
+// function reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty. The operating system saves the
+// registers of the target.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
 inline bool counts_bits() {
-    return (cpuid_7(0, 2) >> 14 & 1u) != 0;  // bit of AVX512_VPOPCNTDQ
+    unsigned eax, ebx, ecx, edx;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> 14 & 1u) != 0;  // AVX512_VPOPCNTDQ
 }
 #else
 APPROXSVM_INLINE bool counts_bits() {

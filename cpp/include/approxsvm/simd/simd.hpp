@@ -1,4 +1,4 @@
-// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp and pairs.hpp. The
+// Every compiler- or CPU-specific line of the core is in this file and, for integers, in bits.hpp. The
 // flags of the translation unit select one target; the names below have the same meaning on every target. `f32v` is a
 // register of `lanes` floats, `f64v` is a register of `lanes64` = lanes / 2 doubles, and `f32x8` always holds eight
 // floats.

@@ -50,7 +50,6 @@ struct EngineRoom {
 struct SubspaceRoom {
     float *coordinates = nullptr, *partial = nullptr;  // (coordinates, rounded up to tiles; rows side by side) and
     double *own = nullptr, *others = nullptr;          // (n_forms, rows side by side)
-    std::int32_t* codes = nullptr;                     // codes, (pairs of coordinates, rows side by side)
     float* values = nullptr;                           // kernel values of a stage for one row
     double* lists = nullptr;                           // partial sums of one row's lists, (n_forms, tile_rows)
 
@@ -62,8 +61,6 @@ struct SubspaceRoom {
         coordinates = arena.take<float>(call.side_by_side > 1 ? tiles_for(n_coordinates) * tile_rows * block_rows
                                                               : panels_for<float>(n_coordinates) * panel_width<float>);
         partial = arena.take<float>(room);
-        codes = arena.take<std::int32_t>(multiplies_pairs ? pairs_for(n_coordinates) : 0,
-                                         call.side_by_side > 1 ? block_rows : 1);
         own = arena.take<double>(room);
         others = arena.take<double>(room);
         std::size_t n_lanes = 0;

@@ -45,27 +45,8 @@ inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, 
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     float half_s_in[stride];
     project_rows<Registers>(job, sums, rows, n, block, room, residuals, half_s_in);
-    if (sums.grid.is_there()) {
-        std::int32_t sq_norms[stride];
-        float off_sq[stride];
-        round_block<Registers>(sums.grid, room.coordinates, room.codes, sq_norms, off_sq);
-        const auto sums_of = [&](const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
-                                 double* found) {
-            listed_sums_on_grid<Registers>(sums.grid, list, n_sums, first, end, room.codes, sq_norms, room.partial,
-                                           found);
-        };
-        subspace_sums_block<stride>(sums, subspaces.n_forms, sums_of, room.own, room.others);
-        for (std::size_t r = 0; r < stride; ++r) {
-            listed[r] = row_on_grid(sums, half_s_in[r], off_sq[r], residuals[r]);
-        }
-        return;
-    }
-    const auto sums_of = [&](const ListOfVectors& list, std::size_t n_sums, std::size_t first, std::size_t end,
-                             double* found) {
-        listed_sums<Registers>(sums.kernels, list, n_sums, first, end, room.coordinates, half_s_in, room.partial,
-                               found);
-    };
-    subspace_sums_block<stride>(sums, subspaces.n_forms, sums_of, room.own, room.others);
+    subspace_sums_block<Registers>(sums, subspaces.n_forms, room.coordinates, half_s_in, room.partial, room.own,
+                                   room.others);
     for (std::size_t r = 0; r < stride; ++r) {
         listed[r] = listed_errors(sums.kernels, static_cast<double>(half_s_in[r]));
     }
@@ -119,22 +100,11 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
     const Subspaces& subspaces = prepared.subspaces;
     const SubspaceSums& sums = subspaces.sums[group * subspaces.n_stages + stage];
     const float half_s_in = project_row(prepared, sums, u, half_s, n_known, room, residual);
-    ListedErrors errors;
-    if (sums.grid.is_there()) {
-        std::int16_t* const codes = reinterpret_cast<std::int16_t*>(room.codes);
-        const RoundedRow rounded = round_row(sums.grid, room.coordinates, codes);
-        for_wanted_panels(sums, subspaces.n_forms, is_wanted, [&](std::size_t first, std::size_t end) {
-            kernels_row(sums.grid, first, end, codes, rounded.sq_norm, room.values);
-        });
-        errors = row_on_grid(sums, half_s_in, rounded.off_sq, residual);
-    } else {
-        for_wanted_panels(sums, subspaces.n_forms, is_wanted, [&](std::size_t first, std::size_t end) {
-            kernels_row(sums.kernels, first, end, room.coordinates, half_s_in, room.values);
-        });
-        errors = listed_errors(sums.kernels, static_cast<double>(half_s_in));
-    }
+    for_wanted_panels(sums, subspaces.n_forms, is_wanted, [&](std::size_t first, std::size_t end) {
+        kernels_row(sums.kernels, first, end, room.coordinates, half_s_in, room.values);
+    });
     subspace_sums_row(sums, subspaces.n_forms, is_wanted, room.values, room.lists, room.own, room.others);
-    return errors;
+    return listed_errors(sums.kernels, static_cast<double>(half_s_in));
 }
 
 // --- one decision function
