@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_array, csr_matrix
 from sklearn.compose import make_column_transformer
+from sklearn.decomposition import PCA, IncrementalPCA
 from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, StandardScaler
-from sklearn.random_projection import SparseRandomProjection
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import SVC
 
 import approxsvm
@@ -70,6 +71,15 @@ def test_matrices_that_are_multiplied_are_added_up():
     pipeline = make_pipeline(SparseRandomProjection(4, random_state=0), SVC()).fit(X, Y)
     pipeline[0].components_ = repeated(pipeline[0].components_)
     assert (approxsvm.compile(pipeline).predict(X) == pipeline.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    "dense", [PCA(3, svd_solver="arpack"), IncrementalPCA(3), GaussianRandomProjection(3, random_state=0)]
+)
+def test_steps_that_return_dense_rows_end_the_order_of_entries(dense):
+    unsorted = SparseRandomProjection(5, random_state=0)
+    pipeline = make_pipeline(unsorted, dense, PolynomialFeatures(2), SVC(gamma=0.01)).fit(csr_matrix(X), Y)
+    assert (approxsvm.compile(pipeline).predict(csr_matrix(X)) == pipeline.predict(csr_matrix(X))).all()
 
 
 def test_a_model_of_ones_own():

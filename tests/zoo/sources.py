@@ -738,7 +738,10 @@ _SHOWN = (
     "bins", "Binarizer", "scaled Binarizer", "columns", "scaled before",
 )
 # Of these, some that compute in float32 only where they were fitted on such rows.
-_NARROW = (*_SHOWN[5:12], "StandardScaler")
+_NARROW = (
+    "PCA", "TruncatedSVD", "discriminants", "FastICA", "GaussianRandomProjection", "SparseRandomProjection",
+    "FeatureAgglomeration", "StandardScaler",
+)
 _LINEAR = {"a": _LinearSVC(), "b": _Logistic(), "c": linear_model.Perceptron(), "d": linear_model.RidgeClassifier()}
 _Stack, _Vote = ensemble.StackingClassifier, ensemble.VotingClassifier
 _Fixed = model_selection.FixedThresholdClassifier

@@ -174,8 +174,9 @@ def fold(map_: InputMap, step: Any, name: str) -> InputMap:
         _check_width(map_, step, name)
         _check_helpers(step, known)
         folded = folder(_with_checks(map_, step), step)
-        is_unsorted = leaves_unsorted(step) or (folded.is_unsorted and not known.step.sorts)
         is_sparse, stays_sparse = (gives_sparse(step, before) for before in (map_.is_sparse, map_.stays_sparse))
+        stays_unsorted = folded.is_unsorted and (is_sparse or stays_sparse) and not known.step.sorts
+        is_unsorted = leaves_unsorted(step) or stays_unsorted
         return replace(folded, is_sparse=is_sparse, stays_sparse=stays_sparse, is_unsorted=is_unsorted)
     except UnsupportedModelError as error:
         if str(error).startswith("step "):

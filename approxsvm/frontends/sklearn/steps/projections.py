@@ -92,7 +92,6 @@ STEPS: Final = (
         "components_",
         _truncated_svd,
         in_common_dtype("components_"),
-        sorts=True,
     ),
     Step(
         "FastICA",

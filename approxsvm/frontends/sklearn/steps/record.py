@@ -44,22 +44,23 @@ def _nothing(step: Any) -> tuple[str, ...]:
 class Step:
     """Classes of fitted transformers that are folded in the same way.
 
-    `relies` lists the parameters and fitted attributes on which outputs depend. `refused` documents rejected variants.
+    `relies` lists the parameters and fitted attributes on which outputs depend; `copy` among them says that copy=False
+    overwrites the rows. `refused` documents rejected variants.
     """
 
     names: str
     module: str  # public module of the classes in the library
     relies: str
-    fold: Fold | None  # function that appends an object of these classes to a map
-    rule: Rule | None  # dtypes in which a step takes, computes and returns rows
+    fold: Fold | None  # function that appends an object of these classes to a map, in the source's own operations
+    rule: Rule | None  # dtypes in which a step takes, computes and returns rows (dtype_rules.py)
     refused: str = ""
     # Attributes whose objects compute part of the output, each with the class of the object.
     helpers: tuple[tuple[str, str], ...] = ()
-    checks: Callable[[Any], bool] = _always  # whether the step checks its rows
+    checks: Callable[[Any], bool] = _always  # whether the step rejects infinity and, without takes_nan, NaN
     takes_nan: bool = False  # whether the step passes NaN on or replaces NaN
     gives_sparse: Callable[[Any, bool], bool] = gives_dense  # whether the step returns sparse rows
     leaves_unsorted: Callable[[Any], bool] = _never  # whether returned sparse rows may be unsorted
-    sorts: bool = False  # whether returned sparse rows are sorted even if the input is unsorted
+    sorts: bool = False  # whether sparse rows that the step returns are sorted even if the input is unsorted
     # Function that returns the kinds of sparse rows for which the results differ from those for dense rows
     differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing
 
