@@ -60,7 +60,8 @@ def _pitch(records: Records) -> str:
     words = (
         f"The table covers {len(models)} models with {sizes} support vectors, in calls of 4,000 rows or more from "
         "Python, on one thread. The exact engine sums over all support vectors; the plan avoids this sum for most "
-        f"rows. The largest factor, {gain}, is {by_engine} from the exact engine times {by_plan} from the plan."
+        f"rows. The largest factor, {gain}, is the product of {by_engine} from the exact engine and {by_plan} from the "
+        "plan."
     )
     return "\n\n".join([as_table(rows, ours), fill(words, LINE)])
 
@@ -108,7 +109,7 @@ def _of_target(records: Records, target: str) -> str:
     words = (
         f"**With {target} only**, on {records['targets'].machine.cpu}, approxsvm predicts covtype with a "
         f"StandardScaler {three(by_engine * by_plan)} times faster than scikit-learn. This factor is "
-        f"{three(by_engine)} from the engine times {by_plan:.1f} from the plan."
+        f"the product of {three(by_engine)} from the engine and {by_plan:.1f} from the plan."
     )
     return fill(words, LINE)
 
