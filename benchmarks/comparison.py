@@ -91,7 +91,7 @@ def _readme(records: Records) -> str:
     n_rows = sum(x["n_test_rows"] for x in models)
     words = (
         "The models are scikit-learn `SVC` models with default options, except where a gamma is given. The training "
-        "rows were the sample rows. The covtype models separate class 2 from the rest; the test rows of ijcnn1 differ "
+        "rows served as sample rows. The covtype models separate class 2 from the rest; the test rows of ijcnn1 differ "
         f"from its training rows. On all {n_rows:,} test rows, all labels equal the exact model's labels. The machine "
         f"was an {machine.cpu.split(',')[0]} with {machine.n_cpus} virtual cores and {machine.target}. Compiling took "
         f"at most {seconds(max(x['compile_seconds'] for x in models))}."
