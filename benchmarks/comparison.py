@@ -60,7 +60,8 @@ def _pitch(records: Records) -> str:
     words = (
         f"The table covers {len(models)} models with {sizes} support vectors, in calls of 4,000 rows or more from "
         "Python, on one thread. The exact engine sums over all support vectors; the plan avoids this sum for most "
-        f"rows. The largest factor, {gain}, is {by_engine} from the exact engine times {by_plan} from the plan."
+        f"rows. The largest factor, {gain}, is the product of {by_engine} from the exact engine and {by_plan} from the "
+        "plan."
     )
     return "\n\n".join([as_table(rows, ours), fill(words, LINE)])
 
@@ -90,7 +91,7 @@ def _readme(records: Records) -> str:
     n_rows = sum(x["n_test_rows"] for x in models)
     words = (
         "The models are scikit-learn `SVC` models with default options, except where a gamma is given. The training "
-        "rows were the sample rows. The covtype models separate class 2 from the rest; the test rows of ijcnn1 differ "
+        "rows served as sample rows. The covtype models separate class 2 from the rest; the test rows of ijcnn1 differ "
         f"from its training rows. On all {n_rows:,} test rows, all labels equal the exact model's labels. The machine "
         f"was an {machine.cpu.split(',')[0]} with {machine.n_cpus} virtual cores and {machine.target}. Compiling took "
         f"at most {seconds(max(x['compile_seconds'] for x in models))}."
@@ -108,7 +109,7 @@ def _of_target(records: Records, target: str) -> str:
     words = (
         f"**With {target} only**, on {records['targets'].machine.cpu}, approxsvm predicts covtype with a "
         f"StandardScaler {three(by_engine * by_plan)} times faster than scikit-learn. This factor is "
-        f"{three(by_engine)} from the engine times {by_plan:.1f} from the plan."
+        f"the product of {three(by_engine)} from the engine and {by_plan:.1f} from the plan."
     )
     return fill(words, LINE)
 

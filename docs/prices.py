@@ -19,14 +19,15 @@ _OP = "program/ops/{0}.h artifact/ops/{0}.hpp ir/ops/{0}.py backends/ops/{0}.py"
 _HEAD = """\
 # Prices
 
-We add a new kind of engine, step or rule only with a known price: the lines and tests that we maintain, and a measured
-gain. `python -m docs.prices` writes this page from the source code and from `docs/prices.txt`, which lists the kinds.
+We add a new kind of engine, step or rule only if its price and its gain in speed are known. The price is the number of
+lines and tests that we maintain. `python -m docs.prices` writes this page from the source code and from
+`docs/prices.txt`, which lists the kinds.
 
 * **Lines** is the number of lines in the files and functions that only this kind needs.
 * **Tests** is the number of test functions that name the kind. The zoo (`tests/zoo`) also tests every kind.
-* **Times faster** is a ratio of figures in `benchmarks/results`. A part of the core is compared with the plan without
-  this part, or with the exact engine. Any other kind is compared with the program that trained the model.
-* If no figure is published, the last column has a command that measures the gain, or the reason.
+* **Times faster** is a ratio of figures in `benchmarks/results`. For a part of the core, the ratio compares plans with
+  and without this part, or with the exact engine. Any other kind is compared with the program that trained the model.
+* If no gain is published, the last column contains a command that measures the gain, or says why there is no figure.
 """
 KINDS = Path(__file__).with_suffix(".txt")
 

@@ -189,7 +189,7 @@ def test_enumerations() -> None:
         ("max_subspace_stages", "| uint32 | n_stages | be 1 to {} |"),
         ("max_phase", "phases at most {:g} in absolute value"),
         ("max_excess", "MUST be from 0 to {}"),
-        ("n_density_marks", "ten numbers that MUST NOT descend"),
+        ("n_density_marks", "ten numbers that MUST be non-decreasing"),
     ],
 )
 def test_limits(limit: str, words: str) -> None:
