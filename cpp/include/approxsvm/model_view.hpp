@@ -311,7 +311,8 @@ struct Request {
         true;  // whether a caller receives the values; then rows that miss a requested tolerance are rejected
     // whether labels are the signs of a regression's values, so that bounds must determine the sign
     bool by_sign = false;
-    // Unit roundoff with which the source maps these rows: 2^-24 if the rows are float32, or 0 for float64.
+    // Unit roundoff with which the source maps these rows: 2^-24 if the source is Python's and the rows are float32,
+    // else 0.
     double source_unit = 0.0;
 };
 

@@ -1,4 +1,5 @@
-// Predictions for raw rows, which begin with evaluate() at the end of this file. The folders, in the order in which a
+// Predictions for raw rows, which begin with answer() in this file (called by dispatch/target.cpp and, in programs with
+// headers alone, by evaluate() at the end). The folders, in the order in which a
 // row passes through them:
 //
 //     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
@@ -15,20 +16,21 @@
 //     1. the expansion around a near center, to degree 2: centers.hpp, and one_function.hpp, several_functions.hpp or
 //        pairs_of_classes.hpp
 //     2. the same value with a bound that depends on the row's direction, or higher degrees
-//     3. kernel sums over a few coordinates (subspace.hpp), or the pairs of a guessed winner (winner.hpp,
-//        winner_row.hpp)
+//     3. in mode exact, kernel sums over a few coordinates (subspace.hpp); with several classes, the pairs of a guessed
+//        winner (winner.hpp, winner_row.hpp)
 //     4. the exact engine in float32 (exact.hpp, engine.hpp), or sums on a grid of few values (few_values/stage.hpp)
 //     5. the engine or the sums of stage 4 in float64
 //     6. the definition, term after term in LIBSVM's order (definition.hpp)
 //
-// A model of mode exact begins with stage 4. An approximate model has only the stages 1 and 2, and reports its bounds.
+// A model of mode exact begins with stage 3. An approximate model has only the stages 1 and 2, and reports its bounds.
 // Exact values begin with stage 5. Rows that a stage leaves undecided are collected and sent to the next stage a full
 // block at a time. Each lane computes the same numbers whatever the other lanes hold, so results do not depend on the
 // other rows of a block.
 //
-// A model of two classes predicts a label with the code of eight files: this one, rows/raw_rows.hpp,
+// The way of a row of two classes to a label of stage 1 is in eight files: this one, rows/raw_rows.hpp,
 // answers/one_model.hpp, answers/evaluate.hpp, kernels/gaussian.hpp, stages/centers.hpp, stages/one_function.hpp and
-// stages/decisions.hpp.
+// stages/decisions.hpp. These files call the arithmetic of expansion/ and bounds/, and rows/input_map.hpp if rows are
+// mapped.
 #ifndef APPROXSVM_PREDICT_PREDICT_HPP
 #define APPROXSVM_PREDICT_PREDICT_HPP
 

@@ -105,7 +105,7 @@ inline Status evaluate_mapped(const PreparedModel& prepared, const RowSource& ro
     return Status::ok;
 }
 
-// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes. The workspace holds a MappingMemory.
+// Evaluates all raw rows of a source: values, bounds, stages, and labels by votes.
 template <Parts parts>
 inline Status evaluate_raw(const PreparedModel& prepared, const RowSource& rows, const Request& request,
                            const Evaluation& out, std::uint64_t* counts, const MappingMemory& memory) {

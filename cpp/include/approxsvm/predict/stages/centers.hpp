@@ -73,7 +73,7 @@ struct Routing {
     Routing(std::uint32_t* memory, std::size_t n_rows)
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
-    // Processes up to `capacity` rows at a time, for which `y` has space. If only labels are wanted, a single row of a
+    // Processes up to `Together` rows at a time, for which `y` has space. If only labels are wanted, a single row of a
     // group is routed separately. If two centers are about equally near, this may choose the other center.
     template <std::size_t Together>
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, bool labels_only,
@@ -116,7 +116,7 @@ struct Routing {
     }
 
   private:
-    // Loads the rows order[k] ... order[end - 1], at most `capacity` rows; returns the number of loaded rows. The
+    // Loads the rows order[k] ... order[end - 1], at most `Together` rows; returns the number of loaded rows. The
     // unused part of `y` keeps its contents.
     template <std::size_t Together>
     std::size_t load(const ModelView& model, const RowSource& source, std::size_t first, std::size_t k, std::size_t end,
