@@ -1,7 +1,7 @@
 """Certified radii: distances by which a row may move without changing its label.
 
-With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where
-f(z) - b is the inner product of f - b and K(z, .). So the values at z and z', at a distance of d, differ by at most
+With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where f(z) -
+b is the inner product of f - b and K(z, .). So the values at two points z and z' with the distance d differ by at most
 
     W ||K(z, .) - K(z', .)|| = W sqrt(2 - 2 exp(-gamma d^2)),    W^2 = sum_ij a_i a_j K(x_i, x_j).
 

@@ -31,7 +31,7 @@ class Terms:
 def build_terms(
     model: TermsModel,
     *,
-    tolerance: float | None = None,  # promised error of values; rows with larger errors are rejected
+    tolerance: float | None = None,  # largest promised error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a linear model on random Fourier features, in mode "exact".

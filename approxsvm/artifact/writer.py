@@ -118,7 +118,7 @@ def build(
     assert (expanded is None) == (mode == "exact")
     header = start_header(model, mode, frame, tolerance, tolerance_asked)
     decisions = decisions_of(model)
-    if model.gamma == 0.0:  # f is constant, also for rows whose norm overflows
+    if model.gamma == 0.0:  # the function is constant, even for rows whose norm overflows
         decisions["intercept"] = [_constant_decision(model, k) for k in range(model.n_decisions)]
     sections = {"center": frame.center.astype("<f4").tobytes()}
     if expanded is not None:
@@ -159,7 +159,7 @@ def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
 
 
 def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
-    """Encode the decision numbers; raise UnsupportedModelError if sums exceed the limits of the format."""
+    """Encode the numbers of the decision functions; raise UnsupportedModelError if sums exceed the format's limits."""
     finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
     if not finite or not (decisions["sum_moduli"] < schema.MAX_OUTPUT_SCALE).all():
         largest = float(decisions["sum_moduli"].max())
@@ -345,7 +345,7 @@ def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray
 
 
 def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
-    """Return the norms of all degrees below `first_remainder_degree`, the first in the remainders of all functions.
+    """Return the norms of all degrees below `first_remainder_degree`, the lowest degree in all remainders.
 
     If the remainder of a function starts at a lower degree, the remainder also bounds each degree in between: T_theta
     >= theta^(k/2) N_k.
@@ -530,7 +530,7 @@ def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     header = {**header, "n_sections": len(sections), "file_bytes": schema.aligned(offset), "checksum": 0}
     head = bytearray(schema.HEADER.pack(*(header[name] for name in schema.fields_of("header"))) + table)
     checksum = zlib.crc32(head)
-    for piece in body:  # pieces may be large, so only the final join copies them
+    for piece in body:  # pieces may be large, so only the final join copies the pieces
         checksum = zlib.crc32(piece, checksum)
     struct.pack_into("<I", head, schema.offset_of("header", "checksum"), checksum)
     return b"".join([head, *body])

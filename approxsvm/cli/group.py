@@ -1,4 +1,4 @@
-"""Behaviour of all commands: file names are checked first, and each warning or error is one line on stderr."""
+"""Behaviour of all commands: file names are checked first, and each warning or error is printed as one line."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from approxsvm.system.output_files import refuse_shared_files
 
 _ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in click's context
 _INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
-# Names of the Python API in error messages, and the command's options that replace these names.
+# Names of the Python API in error messages, and the options that replace these names in the messages of commands.
 _SHELL_WORDS = {
     r"\bpass (joblib|skops\.io)\.load\(.*\)": "add --trust",
     r"pass X\.astype\(.*\)": "store them as float64",
@@ -36,7 +36,7 @@ _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX
 
 
 class _FileName(click.Path):
-    """File name, which must not be empty, because click would take an empty name for the current folder."""
+    """File name, which must not be empty, because click would interpret an empty name as the current folder."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(readable=False, **options)
@@ -66,7 +66,7 @@ class Command(click.Command):
     def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
         for param in self.params:
             path = ctx.params.get(param.name or "")
-            # `score_dataset` gets file names as strings, and checks these names itself.
+            # The function `score_dataset` gets file names as strings, and checks these names itself.
             if isinstance(param.type, kind) and isinstance(path, Path):
                 yield f"{_label(param)} {path}", path
 
@@ -80,7 +80,7 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; print each of our warnings, and an error, as one line."""
+        """Run a command; print each of our warnings, and the error if there is one, on a single line."""
         show = warnings.showwarning
 
         def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:

@@ -28,7 +28,8 @@ from approxsvm.ir.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]
 LARGEST: Final = {"int16": 32767, "int8": 127}
-# Maximum size of an unfolding. Larger unfoldings would take too long, so the Frobenius norm replaces their sigma_k.
+# Maximum size of an unfolding. For larger unfoldings, the Frobenius norm replaces sigma_k, which would take too long to
+# compute.
 _MAX_UNFOLDED: Final = 1 << 23
 
 

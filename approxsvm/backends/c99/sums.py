@@ -1,16 +1,16 @@
 """Models without a truncated expansion on a device: sums of kernels or of other terms, and polynomial forms.
 
 A record (`Sums`) describes each model: the numbers that the C text uses (cpp/include/approxsvm/exported/sums.h), and
-the bounds (backends/sum_bounds.py). The bound for a row needs just two evaluations by Horner's rule in addition to the
-sum. r = ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32
-with u = 2^-24; powers, tanh, cos and sums over terms are computed in float64.
+the bounds (backends/sum_bounds.py). The bound for a row needs only two evaluations by Horner's rule in addition to the
+sum. Here r is ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in
+float32 with u = 2^-24; powers, tanh, cos and sums over terms are computed in float64.
 
 **Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is also rounded if an input map
 computes it. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
 Underflow, or flushing to zero, contributes less than eta 2^-80 (1 + r); alpha and beta are increased by 2^-80 to cover
 this. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The relative
 rounding error of the sum, power included, is at most (n + 14) 2^-53; tanh and cos are accurate to 2^-46. For cos, full
-periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which eta B_i and 2^-40 cover; rows
+periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which eta B_i and 2^-40 cover. Rows
 beyond 2^40 periods are rejected.
 
 **Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, with a relative error of u in each
@@ -53,7 +53,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.reference.term_sums import term_sums
 
-# Limit on float32 values and on the quantities from which values are computed.
+# Limit on float32 values and on the intermediate results.
 LARGEST: Final = 1e37
 _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40

@@ -13,10 +13,12 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# Version of the operators, with the current Loop, ScatterND and reductions; runtimes from 2022 on support this version.
+# Version of the operator set, which has the current Loop, ScatterND and reductions; runtimes from 2022 on support this
+# version.
 OPSET: Final = 17
 IR_VERSION: Final = 8
-# Factor by which every bound is multiplied: covers rounding in the bound, and differs from 1 even in float32.
+# Factor by which every bound is multiplied. The factor covers rounding in the bound, and differs from 1 even in
+# float32.
 UP: Final = 1.0 + 2.0**-20
 # Size limit on a protobuf message.
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
@@ -93,7 +95,7 @@ class GraphBuilder:
         return result
 
     def _with_nearly_neutral(self, kind: str, value: str, number: float) -> str:
-        """Add an operation with a number that is 0 or 1 in float32, but not in float64.
+        """Add an operation with a number that rounds to 0 or 1 in float32.
 
         onnxruntime 1.32 drops such operations regardless of their type (NoopElimination), except for Sum. A product
         becomes two nodes, whose additional factors 2 and 1/2 change no digit.
@@ -202,7 +204,7 @@ class GraphBuilder:
 
 
 def _single_number(inputs: tuple[Any, ...]) -> float | None:
-    """Return the second input if this is a single float64 number, else None."""
+    """Return the second input if it is a single float64 number, else None."""
     number = inputs[1]
     if isinstance(number, (int, float)):
         return float(number)

@@ -41,7 +41,7 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
 
 
 def _lost(op: Normalizer, n: int) -> float:
-    """Bound the change of the norm of n numbers by underflow; dense rows are not divided by such small norms."""
+    """Bound the change of the norm of n numbers due to underflow; dense rows are not divided by such small norms."""
     if op.rows != "sparse":
         return 0.0
     return n * 2.0**-536 if op.norm == "l2" else TINY

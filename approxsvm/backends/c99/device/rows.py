@@ -27,7 +27,7 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
 
 def device_ops(artifact: Artifact) -> tuple[Op, ...]:
-    """Return the ops of an artifact's input map, without a leading lookup and ops that change nothing.
+    """Return the ops of an artifact's input map except a leading lookup and ops that change nothing.
 
     Raises UnsupportedModelError under the conditions in `largest_after`.
     """
@@ -53,7 +53,7 @@ class DeviceRows:
         self.lookup, self.ops = leading_lookup(artifact), device_ops(artifact)
         self.has_map = artifact.input_map is not None
         only_scales = all(isinstance(op, Affine) for op in self.ops)
-        # Scalers, completed to all features of the row
+        # Scalers, extended to all features of the row
         self.scalers = tuple(
             Affine.covering([op], 0, artifact.n_features) for op in self.ops if only_scales and isinstance(op, Affine)
         )
