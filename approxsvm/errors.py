@@ -1,6 +1,6 @@
 """Exception classes, one for each kind of failure, and warning classes, one for each kind of doubt.
 
-Error messages are in lower case; they name the offending item, the found and the expected number.
+Error messages are in lower case; a message names the offending item, the found and the expected number.
 """
 
 
@@ -9,7 +9,7 @@ class ApproxSVMError(Exception):
 
 
 class ModelFormatError(ApproxSVMError, ValueError):
-    """A model file breaks the rules of its format, or the parts of a model contradict each other."""
+    """A model file violates its format, or the parts of a model contradict each other."""
 
 
 class DataFormatError(ApproxSVMError, ValueError):

@@ -38,22 +38,22 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT64
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.system.threads import all_threads
 
-# Limits on operations (about 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher limit
-# for the first such norm if the usual limit is too low.
+# Limits on the number of operations (about 4e10 per second and core) for norms of degrees above the expansion's degree:
+# the usual limit, and a higher limit for the first of these norms if the usual limit is too low.
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
 # Work that one core does in a second.
 WORK_PER_SECOND: Final = 4e10
 # Moments replace affordable powers of the Gram matrix if these powers take at least this many times the moments' work.
 _CHEAPER: Final = 4.0
 # Energies are omitted if the bound from the triangle inequality is at most the first factor times the other parts'
-# bounds; for large models, on average over the second factor of the centers. Unknown norms are assumed to be smaller
-# than sums of absolute values by the third factor.
+# bounds; for large models, this must hold on average over a share of the centers, the second factor. Unknown norms are
+# assumed to be sums of absolute values times the third factor.
 _NEGLIGIBLE: Final = 0.03
 _USUAL: Final = 0.9
 _CANCELLED: Final = 0.1
 # Moments are recomputed in float64 if the error of the float32 moments exceeds this fraction of the largest norm.
 _IMPRECISE: Final = 0.002
-# Maximum number of moments of one center, because every thread holds the moments of one center in memory.
+# Maximum number of moments of one center, because every thread keeps the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
 _TYPICAL_S = 0.3
@@ -74,7 +74,7 @@ class KnownSums:
     def __init__(self) -> None:
         self._of: dict[tuple[int, bytes], _OfFunction] = {}
         self.wholes: dict[int, KernelSums] = {}  # sums over the kernel matrix of all features, by decision function
-        # Estimated work so far, in the unit of `Work`: for W, which all expansions need, and for other sums.
+        # Estimated work so far, in the unit of the class `Work`: for W, which all expansions need, and for other sums.
         self.work_of_all, self.work = 0.0, 0.0
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
@@ -137,9 +137,10 @@ def expand_and_certify(
     columns, the expansions are for rows that agree with the center in all other features. `directions` requests the
     form G, which takes the direction of a row into account and exists only for degree 2. `progress` is called with the
     completed fraction of the work, from 0 to 1. `known` holds the sums of other expansions of the model, and this call
-    adds new sums to it. If the centers are only some of a larger number, `of_centers` gives the larger number, and
-    norms are computed as for all centers. With less `most_work`, in the unit of `Work`, norms of fewer degrees are
-    computed, and bounds are larger. Raises UnsupportedModelError if an expansion would not fit in memory.
+    adds new sums to it. If the centers are only part of a larger number of centers, `of_centers` is the larger number,
+    and norms are computed as for all centers. The smaller `most_work` is, in the unit of the class `Work`, the fewer
+    norms are computed, and the larger the bounds are. Raises UnsupportedModelError if an expansion would not fit in
+    memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -173,7 +174,7 @@ def expand_and_certify(
 
     def expand(c: int) -> tuple[ExpansionPoint, _Moments]:
         here = point_of(c)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: rejected by the writer
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # the writer rejects infinity and NaN
             moments = mine.moments.get((names[c], degree, last))
             if moments is None:
                 kept = taylor.moments_about(here.function, here.center, degree)
@@ -415,7 +416,7 @@ def _tail(tails: FloatArray, first: int, s: float) -> float:
 
 def _dropped(parts_sq: FloatArray, degree: int, s: float) -> float:
     """Return the bound at a distance s on the parts above `degree` that have these N_k^2."""
-    s = min(s, 700.0)  # greater distances make no difference, and powers could overflow
+    s = min(s, 700.0)  # greater distances do not change the result, and powers could overflow
     poisson = [math.exp(-s) * s**k / math.factorial(k) for k in range(len(parts_sq))]
     return sum(math.sqrt(max(float(parts_sq[k]), 0.0) * poisson[k]) for k in range(degree + 1, len(parts_sq)))
 

@@ -22,8 +22,8 @@ of these parts is at most W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole fun
 its projection in the kernel's space. The function on the subspace equals the whole function where v = 0, so its norm is
 also at most W.
 
-The basis determines the size of these bounds. It consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j) x_i
-x_j', added up over the functions that share the basis: the directions in which these functions vary most. For
+The basis, which determines the size of these bounds, consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
+x_i x_j', added up over the functions that share the basis: the directions in which these functions vary most. For
 handwritten digits, 32 such coordinates certify 71 to 92 % of the rows, while 32 principal components of the rows
 certify 2 to 42 %.
 
@@ -41,11 +41,11 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
   Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| + e)^b, the error of
   H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its largest eigenvalue.
 * The error of r is at most 2 rho e. T^2 is W^2 minus four terms. The error of T^2 is the sum of sum_ij |a_i a_j| K(x_i,
-  x_j) and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are
+  x_j) and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g exceeds 2^-8, no norms are
   computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
-  eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and
-  correspondingly for later products, in total at most 64 (d + 8) u64 ||H||_F^8.
+  eigenvalues are similar. The error of the first matrix product is at most (d + 8) u64 ||H||_F^2; together with the
+  errors of later products, the error is at most 64 (d + 8) u64 ||H||_F^8.
 * The error of E^2 is at most 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64), from the arguments of exp
   and the four sums.
 * W^2 has the same error as in certificate.py, and A1 replaces W if rounding errors exceed the distances.
@@ -76,14 +76,14 @@ _MOST_BASIS_VECTORS: Final = 3_000
 # Maximum number of support vectors for eigenvalues of H_3; with more vectors, or several functions, the trace of H_3
 # replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
-# Number of rows of a matrix over pairs of support vectors that are computed at a time.
+# Number of rows of a matrix over pairs of support vectors that are computed at the same time.
 _ROWS: Final = 512
 # Smaller entries of orthonormal vectors, and smaller coordinates, become zero, because subnormal numbers are slow to
 # multiply.
 _NOTHING: Final = 2.0**-64
 # Largest error of exp's argument that may be used as the relative error of the value of exp.
 _MOST_IN_ARGUMENT: Final = 2.0**-8
-# Value of a norm that overflows; the bound by W then applies.
+# Value that replaces a norm that overflows; the bound with W then applies.
 _UNKNOWN: Final = 1e300
 # Largest squared norm of coordinates on the grid, in steps, that the core takes (exact/rbf_grid.hpp), and the factor by
 # which rows may be farther from the center than any support vector.
@@ -262,7 +262,7 @@ class GroupInSubspace:
         return basis
 
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
-        """Compute coefficients and norms for the first coordinates; the result does not depend on `in_order`.
+        """Compute coefficients and norms for the first coordinates of the basis; `in_order` does not affect the result.
 
         Returns None if float32 cannot hold the coefficients, or if support vectors are so far from the center that
         rounding errors exceed the distances between them.
@@ -338,7 +338,7 @@ class GroupInSubspace:
         return float(np.einsum("ij,ij->i", y, y).mean())
 
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
-        """Return the group in the format of the artifact, with the coordinates of the last stage."""
+        """Return the group as the artifact stores it, with the coordinates of the last stage."""
         k = stages[-1].n_coordinates
         vectors = self._stored(self._y[:, :k], input_scale / self._scale)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
@@ -348,9 +348,9 @@ class GroupInSubspace:
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the values of each function, without the intercept, and approximate error bounds.
 
-        Rows are relative to the center. These bounds only estimate float32 rounding: they show which stages are
-        worthwhile, but are not proven. `expanded`, an expansion of the function on the subspace with its bounds, can
-        replace the sums.
+        Rows are relative to the center. The bounds only estimate float32 rounding. They are not proven, but show which
+        stages are worthwhile. `expanded`, an expansion of the function on the subspace with its bounds, can replace the
+        sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale
@@ -388,7 +388,7 @@ def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) ->
     half_sq = 0.5 * np.einsum("ij,ij->i", points, points)
     distance_sq = 0.0
     for first in range(0, 2 * n, _ROWS):
-        mine, later = slice(first, first + _ROWS), slice(first, None)  # pairs with later strips count twice
+        mine, later = slice(first, first + _ROWS), slice(first, None)  # each pair with a later strip counts twice
         kernel = points[mine] @ points[later].T
         kernel -= half_sq[mine, np.newaxis]
         kernel -= half_sq[later]

@@ -51,10 +51,11 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         remainders=np.zeros(1),
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
-        # An underflow loses less than 2^-1074, or at most 2^600 times this in scaled coordinates.
+        # An underflow changes a coefficient by less than 2^-1074, or in scaled coordinates by at most 2^600 times this
+        # number.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         total=total,
         sum_moduli=model.scale,
     )
-    # There are no support vectors; an infinite norm disables the bound for distant rows.
+    # There are no support vectors; the infinite norm disables the bound for distant rows.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates

@@ -7,8 +7,8 @@ the features
 
     phi_alpha(x) = exp(-gamma ||x||^2) sqrt((2 gamma)^|alpha| / alpha!) x^alpha,        |alpha| <= r,
 
-is the kernel without the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x|| ||y|| >= 2
-gamma |x.y|, the absolute value of the sum of the terms of these degrees is at most
+is the kernel without the terms of degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x||
+||y|| >= 2 gamma |x.y|, the absolute value of the sum of the terms of these degrees is at most
 
     exp(-gamma (||x||^2 + ||y||^2)) sum_{k>r} t^k / k! = exp(-gamma (||x|| - ||y||)^2) P(r + 1, t)
 
@@ -47,8 +47,8 @@ class TaylorFeatures(FeatureMap):
     """Weighted monomials that approximate the Gaussian kernel exp(-gamma ||x - y||^2) by inner products.
 
     A linear model on these features is a Gaussian times a polynomial. Such a model has the same form as the expansion
-    of an SVM about the origin, but is trained directly. Sparse rows give sparse features; the features of a row with n
-    non-zeros have C(n + degree, degree) non-zeros and take time in proportion to this number. Features are computed in
+    of an SVM about the origin, but is trained directly. Sparse rows give sparse features; a row with n non-zeros has
+    C(n + degree, degree) non-zero features, and the time is proportional to this number. Features are computed in
     float64 and returned in the dtype of the rows.
 
     Parameters
@@ -56,7 +56,7 @@ class TaylorFeatures(FeatureMap):
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel parameter, positive; "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in SVC.
     degree : int, default=2
-        Highest degree, from 1 to 30.
+        Highest degree of the monomials, from 1 to 30.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ class TaylorFeatures(FeatureMap):
 
 
 def _weighted_monomials(rows: npt.NDArray[Any], gamma: float, degree: int) -> FloatArray:
-    """Compute the features of dense rows; each block of degree k is x_i times a suffix of the block of degree k - 1."""
+    """Compute features of dense rows; each block of degree k is x_i times a suffix of the features of degree k - 1."""
     x = rows.astype(np.float64)
     n = x.shape[1]
     with np.errstate(over="ignore", under="ignore"):
@@ -310,7 +310,7 @@ def _monomial_name(factors: tuple[int, ...], names: Any) -> str:
 
 
 def _norms(rows: Any) -> tuple[FloatArray, int]:
-    """Return computed Euclidean norms, and the summation depth of the squares."""
+    """Return the computed Euclidean norms, and the summation depth of the squares."""
     wide = rows.astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         squares = wide.multiply(wide).sum(axis=1) if issparse(wide) else np.einsum("ij,ij->i", wide, wide)

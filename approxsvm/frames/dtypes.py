@@ -1,4 +1,4 @@
-"""Dtypes of rows that change the source's predictions, and the check that all functions with rows use.
+"""Dtypes of rows that change the source's predictions, and the check for all functions that take rows.
 
 scikit-learn computes in the dtype of the rows that it receives, and the compiled model reproduces the source for
 float64 rows. For rows of another dtype, predictions are the same, or are within a bound that includes float32
@@ -23,8 +23,8 @@ EXTENDED: Final = "extended"
 # steps accept other integers. All other rows are treated like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
-# Kinds of values in object columns: values that are neither numbers nor NaN, such as None, which the source does not
-# treat as NaN; and values that are neither numbers nor None, in columns whose missing value is None.
+# Kinds of values in object columns: values other than numbers and NaN, such as None, if the source does not treat None
+# as NaN; and values other than numbers and None, if None is the missing value of the column.
 NO_NUMBER: Final = "no_number"
 NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
@@ -49,8 +49,8 @@ class Effect:
 class RowDtypes:
     """Effects of row dtypes other than float64 on the source.
 
-    The mapping `refused` holds, for each rejected kind of rows, the effect that is the reason. In the `rounded`
-    columns of float32 rows, the source rounds to float32, and the bounds include this rounding.
+    The mapping `refused` gives the reason, an effect, for each rejected kind of rows. In the `rounded` columns of
+    float32 rows, the source rounds to float32, and the bounds include this rounding.
     """
 
     refused: Mapping[str, Effect] = field(default_factory=dict)

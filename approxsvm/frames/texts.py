@@ -96,7 +96,7 @@ class TextRows:
         """Fitted scikit-learn objects, one list for each element of `parts`."""
         text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `fit` has already reported unmatched terms
+            warnings.simplefilter("ignore")  # `fit` has already warned about unmatched terms
             try:
                 return [[_fitted(getattr(text, step["class"]), step) for step in steps] for steps in self.parts]
             except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
@@ -168,7 +168,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether each row is a document instead of numbers; raise InputError if rows are neither of these."""
+    """Return whether each row is a document instead of numbers; raise InputError for any other rows."""
     if hasattr(X, "tocsr"):
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
@@ -189,7 +189,7 @@ def are_texts(X: Any) -> bool:
 
 
 def width_of(steps: Steps) -> int:
-    """Return the number of columns that these steps produce; raise ValueError if the steps have none or disagree."""
+    """Return the number of columns that these steps produce; raise ValueError if there is no consistent number."""
     for step in steps:
         if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
             raise ValueError("parameters are missing, or too many")

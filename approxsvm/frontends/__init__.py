@@ -39,7 +39,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
         number of columns of the source.
     trust : bool or sequence of str
         Loading a pickle runs any code in the pickle, so pickles are rejected unless `trust` is True. For a skops file:
-        types to trust in addition to skops' own trusted types, or True to trust all types in the file.
+        types to trust in addition to the types that skops trusts, or True to trust all types in the file.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """Return the kind of a file by its content, as the native `file_kind` names it; look inside gzip files."""
+    """Return the kind of a file by its content, with the names of the native `file_kind`; look inside gzip files."""
     kind, inside = file_kinds(path)
     return inside if inside in READERS or inside in (*_PICKLE_KINDS, *_COMPRESSED_BY_R) else kind
 
@@ -141,7 +141,7 @@ def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
         return joblib.load(path)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # unpickling broken bytes may raise anything
+    except Exception as error:  # unpickling damaged bytes may raise any exception
         kind = _native.file_kind(path.read_bytes())
         what = f"this is {kind}" if kind not in ("", "a pickle") else f"{type(error).__name__}: {error}"
         raise ModelFormatError(f"{path}: not a readable pickle: {what}") from error

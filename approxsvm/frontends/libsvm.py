@@ -30,7 +30,7 @@ _TASKS: dict[str, Task] = {
     "nu_svr": "regression",
     "one_class": "one_class",
 }
-# Both tuples have the order of LIBSVM's enumerations.
+# Both tuples are in the order of LIBSVM's enumerations.
 _OBJECT_TYPES: Final = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 _OBJECT_KERNELS: Final = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _OBJECT: Final = "this svm_model"
@@ -83,13 +83,13 @@ def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 
 def is_svm_model(candidate: Any) -> bool:
-    """Return whether an object is an instance of LIBSVM's model class, without importing LIBSVM."""
+    """Return whether an object is an instance of LIBSVM's model class; LIBSVM is not imported."""
     cls = type(candidate)
     return cls.__name__ == "svm_model" and cls is getattr(sys.modules.get("libsvm.svm"), "svm_model", None)
 
 
 def read_svm_model(model: Any) -> KernelModel:
-    """Read an `svm_model` of libsvm.svm, which must not have been freed.
+    """Read an `svm_model` object of libsvm.svm, which must not have been freed.
 
     The model is read from memory, because a file would round support vectors to eight digits.
     """

@@ -22,8 +22,8 @@ class Answers:
     """Outputs of one model, or of an ensemble.
 
     If `has_labels` is True, the header has functions for labels of this model. If `only_labels` is True, probabilities
-    are omitted unless labels depend on them. If `in_sums` is True, an ensemble adds up the probabilities of its
-    members, or the scores of members without probabilities.
+    are omitted unless labels depend on them. If `in_sums` is True, this model is a member whose probabilities an
+    ensemble adds up; scores replace missing probabilities.
     """
 
     def __init__(

@@ -214,7 +214,7 @@ class _Expansions:
         return g.cast(g.op("Min", g.op("Max", cell, 0.0), float(N_CELLS - 1)), np.int64)
 
     def _moved(self, off_sq: str | None, error: str | None) -> str | None:
-        """Bound the distance of rows from their assumed positions, in the kernel's feature space, shape (n_rows, 1)."""
+        """Bound the distance of rows from computed positions, in the kernel's feature space, shape (n_rows, 1)."""
         g, moved = self.g, None
         if off_sq is not None:
             distance = g.op("Sqrt", g.op("Mul", off_sq, self.theta))

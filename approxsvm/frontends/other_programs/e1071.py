@@ -45,8 +45,8 @@ def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
 def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
     """Return the map that scales raw rows for a model with at least `n_features` columns.
 
-    Raises UnsupportedModelError if the file has fewer lines: then some columns were not scaled, and the file does not
-    name these columns.
+    Raises UnsupportedModelError if the file has fewer lines, because then some columns were not scaled, and the file
+    does not name these columns.
     """
     scales = read_scale_file(path)
     if len(scales) < n_features:

@@ -1,8 +1,8 @@
 """ONNX graphs of a support vector machine after scalers, as skl2onnx writes such graphs.
 
-The numbers in a graph are float32, so the graph differs from the model that was converted to it. The reference is the
-graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are those that onnxruntime
-predicts: by pairwise votes, even if the graph also returns probabilities.
+The numbers in a graph are float32, so the graph differs from the model from which it was converted. The reference is
+the graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are the labels that
+onnxruntime predicts, which are chosen by pairwise votes even if the graph returns probabilities.
 """
 
 import os
@@ -33,7 +33,7 @@ def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
 
     Before the SVM node, the graph may contain Scaler, Add, Sub, Mul, Div and MatMul with constants, Clip, Concat and
     column selection. After the SVM node, labels and probabilities must be returned unchanged; operations on the scores
-    are taken for the computation of scikit-learn's scores.
+    are assumed to compute scikit-learn's scores.
     """
     onnx = import_package("onnx", "onnx", "reading ONNX models")
     name, content = os.fspath(path), Path(path).read_bytes()
@@ -46,7 +46,7 @@ def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
     except (ModelFormatError, UnsupportedModelError) as error:
         raise type(error)(f"{name}: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # In modified files, attributes and constants may have any type and shape.
+        # In a modified file, attributes and constants may have any type and shape.
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
 
 

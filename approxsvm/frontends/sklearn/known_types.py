@@ -1,8 +1,8 @@
 """Table of all classes that the frontend accepts, and the function `recognise`, which recognises their objects.
 
-The predictions of an object are determined by its class: by the library, the class name, and the fact that the methods
-are the library's own. Therefore `recognise` also checks the object, and every reader calls it before reading
-attributes. It imports no library.
+The class of an object determines the object's predictions only if the class and its methods come unchanged from a
+library. Therefore `recognise` checks the object, and every reader calls `recognise` before reading attributes. The
+function imports no library.
 """
 
 import re
@@ -42,7 +42,7 @@ class Known:
     """Class that the frontend accepts.
 
     `relies` lists the parameters and fitted attributes on which predictions depend. `refused` documents rejected
-    variants. `overridable` lists methods that the library leaves to subclasses.
+    variants. `overridable` lists methods that users' subclasses must define.
     """
 
     role: Role
@@ -192,8 +192,8 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Methods that a library leaves to users' subclasses: a selector defines the selection, but inherits the method
-# `transform` from the library.
+# Methods that users' subclasses must define: a selector defines the selection, but inherits the method `transform` from
+# the library.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 
 
@@ -219,7 +219,7 @@ _HOLDING: Final = {"best_estimator_", "calibrated_classifiers_", "estimator", "e
 INSIDE: Final = {known.name: name for known in KNOWN for name in reversed(known.relies) if name in _HOLDING}
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
-# Libraries whose subclasses of a class in the table compute the same function faster.
+# Libraries that derive faster classes with the same function from classes in the table.
 _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
 # Modules in which functions of classes in the table may be defined: the libraries, their foundations, and MLflow, whose
 # autologging calls the functions that it replaces.

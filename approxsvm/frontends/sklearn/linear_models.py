@@ -68,7 +68,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) == 1:
         raise UnsupportedModelError(refusal(estimator, "of one class, which it predicts for every row"))
-    # liblinear drops classes without weight, and then `predict` uses the first labels in `classes_`.
+    # liblinear drops classes whose rows have no weight, and then `predict` uses the first labels in `classes_`.
     if name == "LinearSVC" and len(coef) != 2:
         labels = labels[: max(2, len(coef))]
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
@@ -140,7 +140,7 @@ def _outputs_of_several(estimator: Any, name: str) -> Outputs:
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression"):
-        # This is scikit-learn's condition for class-by-class fits, which do not exist in 1.8 and later.
+        # This is scikit-learn's condition for class-by-class fits, which no longer exist in version 1.8.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
         by_class = rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear)
         by_class = by_class and _scikit_learn_version() < (1, 8)

@@ -49,7 +49,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
             model = read(final)
     if not steps:
         return model
-    # The first of `steps` gives the names, because the first step of the pipeline itself may be "passthrough".
+    # The names come from the first of `steps`, because the first step of the pipeline itself may be "passthrough".
     names = feature_names(steps[0][1])
     with _remedy_named(pipeline, steps):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
@@ -67,7 +67,7 @@ def _is_unchecked(step: Any) -> bool:
 
 
 def _checks_columns_alone(steps: Sequence[Any]) -> bool:
-    """Return whether the first of these steps only checks the columns that it selects."""
+    """Return whether the first of these steps checks only the columns that it selects."""
     if steps and name_of(steps[0]) == "FeatureUnion":
         parts = [part for _, part in steps[0].transformer_list if not is_dropped(part)]
         return bool(parts) and all(_checks_columns_alone([part]) for part in parts)
@@ -120,7 +120,7 @@ def _read_after_map(
         if len(steps) == 1:
             return read_after(steps[0][1])
         if kind in around:
-            if getattr(estimator, "passthrough", False):  # it would pass on rows that are not raw
+            if getattr(estimator, "passthrough", False):  # the estimator would pass on rows that are not raw
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
@@ -212,7 +212,7 @@ def allows_nan(step: Any) -> bool:
 
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
-    """Return whether a transformer returns sparse rows, for sparse or dense input as `is_sparse` says."""
+    """Return whether a transformer returns sparse rows; `is_sparse` states whether its input is sparse."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":
@@ -287,7 +287,7 @@ def _n_features_in(step: Any, name: str) -> int:
     if count is not None:
         return int(count)
     known = recognise(step)
-    # scikit-learn before 0.24 lacks n_features_in_, but its scalers have a number for each column.
+    # In scikit-learn before 0.24, `n_features_in_` does not exist, but scalers have a number for each column.
     learned = [vars(step).get(key) for key in _COLUMN_ATTRIBUTES] if known is not None and known.role == "step" else []
     widths = [np.shape(numbers)[-1] for numbers in learned if np.ndim(numbers) > 0]
     if widths:
@@ -296,7 +296,7 @@ def _n_features_in(step: Any, name: str) -> int:
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     if known is not None and known.role in ("step", "selector"):
         step.n_features_in_  # noqa: B018  # raises the AttributeError of a step that is not fitted
-    raise UnsupportedModelError(_cannot_fold(name, step))  # text vectorizers, which take documents instead of columns
+    raise UnsupportedModelError(_cannot_fold(name, step))  # text vectorizers take documents instead of columns
 
 
 def _check_width(map_: InputMap, step: Any, name: str) -> None:

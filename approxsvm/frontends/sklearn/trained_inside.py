@@ -9,7 +9,7 @@ _COMPILING: Final = "approxsvm.compiling"
 
 
 def trained_inside(source: Any) -> Any:
-    """Return the source with compiling estimators replaced by their trained estimators; the same object without any.
+    """Return the source with compiling estimators replaced by their trained estimators, or the source if it has none.
 
     Objects that contain a replaced estimator are copied, so that the source is not changed. Raises NotFittedError if
     the source itself is a compiling estimator that has not been fitted.

@@ -167,7 +167,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
 
 
 def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
-    """Reject a classifier that knows only some of the classes if scikit-learn fails for it or confuses class columns.
+    """Reject a classifier that knows only some of the classes if scikit-learn fails or confuses class columns.
 
     If all calibrators of such a classifier return 0, all classes get equal probabilities.
     """
@@ -204,7 +204,7 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
         )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
-    if len(knots) == 1:  # then f_ is an anonymous function of scikit-learn
+    if len(knots) == 1:  # in this case, `f_` is an anonymous function of scikit-learn
         agrees = np.array_equal(calibrator.f_(knots), heights)
     else:
         f = helper(calibrator.f_, "f_", "interp1d")

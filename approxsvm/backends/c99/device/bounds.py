@@ -69,7 +69,7 @@ class BoundTable:
     def __init__(
         self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
     ) -> None:
-        """Build the table; `moved` bounds the distance between mapped rows and the intended rows (input_codes.py).
+        """Build the table; `moved` bounds the distance of mapped rows from rows before quantization (input_codes.py).
 
         If the input map consists of `scalers` only, the bounds include the error of the input map.
         """

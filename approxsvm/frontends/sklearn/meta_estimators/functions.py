@@ -82,7 +82,7 @@ def two_classes(
 
 
 def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Give members the sorted class labels of their meta-estimator; a member knows class positions, or all labels."""
+    """Give members the sorted labels of their meta-estimator, instead of class positions; some have all labels."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
@@ -119,5 +119,5 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether the last of equal values wins; the first wins in newer scikit-learn, which reverses members."""
+    """Return whether the last of equal values wins; in newer scikit-learn, which reverses members, the first wins."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names

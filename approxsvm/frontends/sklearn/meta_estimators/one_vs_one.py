@@ -18,7 +18,7 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.single_model import SingleModel
 
-# With scores, a value of 0 counts for the first class of a pair. This number replaces an intercept of 0 if the member
+# In scores, a value of 0 counts for the first class of a pair. This number replaces an intercept of 0 if the member
 # predicts the second class for a value of 0.
 _BELOW_0 = -(2.0**-1074)
 

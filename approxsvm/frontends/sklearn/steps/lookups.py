@@ -55,7 +55,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         n_bins = len(edges) - 1
         if not (edges[1:] >= edges[:-1]).all():
             raise ModelFormatError(f"the edges of column {j} do not ascend")
-        # In scikit-learn, a value at several equal edges is in the bin above the last of these edges.
+        # In scikit-learn, a value equal to several edges is in the bin above the last of these edges.
         inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
         if step.encode == "ordinal":
@@ -137,7 +137,7 @@ def _check_as_source(map_: InputMap) -> None:
 
 
 def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
-    """Return a lookup that replaces the missing value by `number`."""
+    """Return a lookup op that replaces the missing value with `number`."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
         raise UnsupportedModelError(f"its missing value is {missing!r}, which is not a number")
     if np.isnan(missing):
@@ -146,7 +146,7 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
 
 
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
-    """Return a lookup that replaces a missing value in a column of strings by `number`."""
+    """Return a lookup op that replaces a missing value in a column of strings with `number`."""
     if isinstance(missing, str):
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
@@ -295,7 +295,7 @@ def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: Inpu
 
 
 def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
-    """Return a lookup for each output of a column; `made` contains the outputs for categories."""
+    """Return a step function for each output of a column; `made` contains the outputs for categories."""
     # A later imputer may replace NaN outputs (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(categories.numbers), probe(categories.unknown)
@@ -435,7 +435,7 @@ def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _binarizer_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only a larger one matters."""
+    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only an increase matters."""
     taken = checked_dtype(dtype)
     differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
     return Behaviour(taken, taken if differs else F64)
@@ -453,7 +453,7 @@ def _target_dtypes(step: Any, dtype: DType) -> Behaviour:
 def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
     """Return whether an encoder raises an error for unknown numbers in rows of a dtype that it should accept.
 
-    The encoder replaces unknown numbers by its first category, which the dtype may be unable to represent. For bool
+    The encoder replaces unknown numbers with its first category, which the dtype may be unable to represent. For bool
     rows, the converted replacement must then be a category; for integer rows, only some encoders look up the
     replacement.
     """
