@@ -82,7 +82,7 @@ def register(
     needed = names if takes_texts else [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
     schema = pa.schema([(names[k], pa.string() if k in texts else pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
-    # DuckDB's default treatment of NULL would also apply to columns that are unused or may be NULL.
+    # DuckDB's default treatment of NULL would also affect columns that are unused or may be NULL.
     finds_nulls = on_error == "fail" and len(needed) < n_features
 
     def function(*columns: Any) -> Any:
@@ -112,7 +112,7 @@ def register(
     stored = [field.with_type(_STORED.get(field.type, field.type)) for field in bound.schema]
     types = connection.from_arrow(pa.schema(stored).empty_table()).types
     answer = types[0] if len(types) == 1 else connection.struct_type(dict(zip(bound.schema.names, types, strict=True)))
-    with suppress(duckdb.InvalidInputException):  # no function has this name
+    with suppress(duckdb.InvalidInputException):  # there is no function with this name
         connection.remove_function(name)
     connection.create_function(
         name,

@@ -10,7 +10,7 @@ from approxsvm.ir.constants import UNIT64
 FloatArray = npt.NDArray[np.float64]
 # Veltkamp's constant splits a number of 53 bits into two halves; products of halves are exact.
 _SPLITTER = 2.0**27 + 1.0
-# For larger numbers, the splitting overflows.
+# Splitting a larger number would overflow.
 _LARGEST = 2.0**995
 
 

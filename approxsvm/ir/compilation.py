@@ -1,4 +1,4 @@
-"""Record of a compilation: the candidate plans and their predicted costs."""
+"""Record of a compilation: the candidate plans and the predicted costs of these plans."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class TriedPlan:
     # Measured on the held-out rows in one call, including the assignment to centers; None if the plan was not run.
     seconds_per_row: float | None = None
     chosen: bool = False  # whether this plan was built
-    share_alone: float | None = None  # same as share_of_exact, but for calls of one row
+    share_alone: float | None = None  # same as `share_of_exact`, but for calls of one row
     # Estimated seconds on one core, from counts of multiply-adds, for the sums that only this plan needed: for the
     # trial of the plan and, if the plan was chosen, for building it.
     work: float = 0.0

@@ -2,8 +2,8 @@
 
 The steps are defined in ir/ops. Steps are not merged with the model: scaling and lookup steps compute the same
 operations in float64, in the same order, as scikit-learn's transformers for dense float64 rows. Therefore a mapped row
-equals the source's row bit for bit, up to the first op of another kind. Rows are mapped only by the core
-(cpp/include/approxsvm/artifact/ops), here and in predictors.
+equals the source's row bit for bit, up to the first op of another kind. Only the core maps rows
+(cpp/include/approxsvm/artifact/ops), both here and in predictors.
 
 Two functions bound rounding errors. `mapped_with_errors` bounds, for each row, the distance from the function with the
 same parameters over the real numbers; lookups receive the source's float64 numbers if all earlier steps reproduce the
@@ -27,7 +27,7 @@ from approxsvm.ir.ops.lookup import SAME, TextChange
 from approxsvm.ir.ops.op import NO_NAN, IntArray, packed_map
 from approxsvm.ir.schema import DOMAINS, names_of
 
-# Maximum number of entries of sparse rows that are converted to dense rows at a time.
+# Maximum number of entries of sparse rows that are converted to dense rows at the same time.
 _PIECE_NUMBERS: Final = 1 << 20
 
 
@@ -87,7 +87,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # The op of a map is placed after all maps with an op of that kind have reached such an op.
+            # An op is appended when all maps that still have an op of that kind have reached one.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):
@@ -194,7 +194,8 @@ class InputMap:
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
         """Map as `apply` does, and bound the distance of each row from the function over the real numbers.
 
-        With `exactly`, each result of a projection is rounded once: slow, for rows whose error matters.
+        With `exactly`, each result of a projection is rounded only once, which is slow and is used for rows whose error
+        matters.
         """
         mapped = self._run(rows, exactly=exactly)
         return self._checked(rows, mapped), mapped.distances
@@ -210,7 +211,7 @@ class InputMap:
             return np.zeros(rows.shape[0])
         first_part = replace(self, ops=self.ops[:first])
         rest = InputMap(first_part.n_features, np.arange(first_part.n_features), self.ops[first:])
-        mapped = first_part._run(rows)  # NaN may pass until the step that replaces it
+        mapped = first_part._run(rows)  # NaN is allowed before the step that replaces NaN
         self._check_domain(mapped)
         result = rest._run(mapped.values, counts_source=True)
         rest._checked(mapped.values, result)
@@ -239,7 +240,7 @@ class InputMap:
     def columns_looked_up(self) -> IntArray:
         """Return the raw columns whose numbers enter a lookup unchanged: categories, bins, missing values."""
         result: set[int] = set()
-        origin = self.columns  # raw column that a feature holds; -1 for no raw column
+        origin = self.columns  # raw column that a feature contains unchanged; -1 for no raw column
         for op in self.ops:
             before = origin[op.first : op.end]
             if isinstance(op, Lookup):
@@ -298,9 +299,9 @@ class InputMap:
         return (*ends, *(x for _, x in at))
 
     def preimage(self, mapped: FloatArray) -> FloatArray | None:
-        """Return raw rows whose images approximate `mapped`, as sample rows; None unless the map only scales.
+        """Return raw rows that are mapped to approximately `mapped`, as sample rows; None unless the map only scales.
 
-        Unused columns are zero. The map may reject these rows if the map uses a column twice.
+        Unused columns are zero. The map may reject these rows if it uses a column twice.
         """
         x = mapped
         for op in reversed(self.ops):
@@ -365,7 +366,7 @@ class _Mapped(NamedTuple):
     distances: FloatArray  # bound on the distance from the function over the real numbers
     has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that could hide this
     outside: npt.NDArray[np.bool_]  # whether an op rejects a number of the row
-    refused: tuple[int, int, float, float] | None  # first such row: position, kind of op, number, limit
+    refused: tuple[int, int, float, float] | None  # first rejected row: position, kind of op, number, limit
 
 
 def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None:

@@ -69,7 +69,7 @@ class KernelModel:
         Map from raw rows to rows of `n_features` columns. Default: raw rows are used unchanged.
     value_error : array of shape (n_decisions,), optional
         Bound, for every row, on the difference between these decision functions and the source's functions over the
-        real numbers, caused by rounding while the source is read. Default: zero. All error bounds include this bound.
+        real numbers, because of rounding when the source is read. Default: zero. All error bounds include this bound.
     degree : int
         Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian kernel.
     coef0 : float
@@ -113,7 +113,7 @@ class KernelModel:
         """Convert and validate the fields once, so that no other code needs to check them."""
         self._convert()
         widest = max(self.n_features, self.n_raw_features)
-        if widest > MAX_FEATURES:  # check before allocating: sparse rows only declare this width
+        if widest > MAX_FEATURES:  # checked before memory is allocated, because sparse rows may declare any width
             raise UnsupportedModelError(f"the model has {widest} features, but at most {MAX_FEATURES} are supported")
         n_sv = self.n_sv
         n_classes = len(self.labels)
@@ -313,7 +313,7 @@ def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
         sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
         sparse.sort_indices()
         twice = np.flatnonzero(np.diff(sparse.indices) == 0) + 1
-        twice = np.setdiff1d(twice, sparse.indptr)  # only duplicates within a row
+        twice = np.setdiff1d(twice, sparse.indptr)  # this merges only duplicates within a row
         if len(twice):
             row = int(np.searchsorted(sparse.indptr, twice[0], side="right")) - 1
             raise ModelFormatError(

@@ -83,7 +83,7 @@ class PairwiseSigmoid(ClassProbability):
     # model files
     prob_a: FloatArray
     prob_b: FloatArray
-    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng even for two classes, and the result differs
+    # scikit-learn's copy of LIBSVM uses the iteration of Wu, Lin and Weng even for two classes, and its result differs
     # from the sigmoid by up to 0.005; LIBSVM itself (3.37) returns the sigmoid.
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
@@ -251,7 +251,7 @@ class OneVsRestCalibration(ClassProbability):
 class TemperatureCalibration(ClassProbability):
     """softmax(inverse_temperature * scores), scikit-learn's method="temperature"; two classes have scores (-f, f)."""
 
-    inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that its double is finite
+    inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that twice the number is finite
     positive: int = 1  # as in `OneVsRestCalibration`
     kind = "temperature_calibration"
 

@@ -12,9 +12,9 @@ from approxsvm.ir.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, whole_number
 
 Engine = Literal["expansions", "subspaces", "exact", "form", "ensemble"]
-# Version of the JSON format; a plan is an option of `compile`, so programs that only predict never read a plan.
+# Version of the JSON format. A plan is an option of `compile`, so programs that only predict never read plans.
 _FORMAT: Final = 1
-_MOST: Final = 1 << 53  # integers that every JSON reader preserves
+_MOST: Final = 1 << 53  # all JSON readers preserve integers up to this number
 MAX_CENTERS: Final = 1 << 20
 # Largest value of each integer, and of the numbers in each list.
 _LIMITS: Final = {
@@ -125,7 +125,7 @@ class Plan:
         return f"Plan({', '.join(words)}; {self.mode}; {model}; seed {self.seed})"
 
     def to_json(self) -> str:
-        """Return the plan as JSON, in one line; fields with default values are left out."""
+        """Return the plan as one line of JSON, without fields that have default values."""
         return json.dumps({"format": _FORMAT, **_as_record(self)}, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod

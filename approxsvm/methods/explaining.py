@@ -1,4 +1,4 @@
-"""Methods about the neighborhood of rows: certified radii, gradients, and the validity test of Claesen et al. 2014."""
+"""Methods for the neighborhood of rows: certified radii, gradients, and the validity test of Claesen et al. 2014."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ class Explaining:
             ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are those of the pairs
             (``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
-            Only with `return_bound`: upper bound on the distance of each number from the gradient of the model's
-            formula over the real numbers, with the parameters of the artifact. At a limit, where the gradient does not
-            exist, the bound covers the slopes on both sides.
+            Returned only with `return_bound`: upper bound on the distance of each number from the gradient of the
+            model's formula over the real numbers, with the parameters of the artifact. At a limit, where the gradient
+            does not exist, the bound covers the slopes on both sides.
 
         Raises
         ------

@@ -42,8 +42,8 @@ class Exporting:
         y : array-like of shape (n_rows,), optional
             True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without the source, the report cannot show errors, label differences and the speedup, and says
-            so.
+            The source. Without the source, the report lacks errors, label differences and the speedup, and states the
+            reason.
         max_rows : int, optional
             Maximum number of rows to compare with the source. Default: as many as can be compared in about a second.
         title : str, optional
@@ -127,7 +127,8 @@ class Exporting:
         -----
         OpenAnswersWarning
             The model is certified, but its graph has no exact model, because the exact model is too large or `fallback`
-            is False. For rows with a false "certain", labels may differ. The ``doc_string`` of the graph also says so.
+            is False. For rows with a false "certain", labels may differ. The ``doc_string`` of the graph also states
+            this limitation.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
@@ -151,7 +152,7 @@ class Exporting:
     ) -> CExport:
         """Write the model as one C99 header for microcontrollers, with constant data and without heap and libc.
 
-        With ``name="m"`` the header has the following functions of a raw row, which the functions scale:
+        With ``name="m"`` the header has the following functions, which take a raw row and scale the row:
 
         * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
           or, for a regression, the value as ``float m_predict``.
@@ -177,9 +178,9 @@ class Exporting:
         name : str
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
-            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. All
-            bounds include the rounding of the coefficients, so fewer rows are certain, and no certain label is wrong.
-            Integers are only for expansions.
+            Type of the coefficients. Integers take half or a quarter of the memory, and slightly more time. All bounds
+            include the rounding of the coefficients, so fewer rows are certain, and no certain label is wrong. Integers
+            are only for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
             m_steps[j] * q``, and a row is certain only if all these numbers give the same label. Floats are converted

@@ -312,7 +312,7 @@ def _weighted(weight: int | float) -> Rule:
 
 
 def _kernel_of(rows: str) -> Rule:
-    """Make a rule for kernels, which are computed in float32 if rows and support vectors are float32."""
+    """Make a rule for kernels, which are computed in float32 if rows and fitted rows are float32."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         side_dtype = np.dtype(host_array(getattr(step, rows)).dtype)

@@ -97,7 +97,7 @@ def nodata_number(value: Any) -> int | float | None:
 
 
 def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> Any:
-    """Return which pixels of a band differ from a number, which is rounded to `dtype`; True means all pixels."""
+    """Return a mask of pixels that differ from a number, which is rounded to `dtype`; True means all pixels."""
     if np.isnan(number):
         return True  # the model decides whether it accepts NaN
     if dtype.kind == "f":

@@ -34,7 +34,7 @@ def check_name(output: str) -> None:
 def open_raster(
     path: str, grid: Mapping[str, Any], ground_points: Any, layout: Layout, tiling: Tiling, *, overviews: bool
 ) -> Iterator[Write]:
-    """Yield a function that writes the bands of a window; the file appears, complete, if the block ends without error.
+    """Yield a function that writes the bands of a window; the complete file appears if the block ends without error.
 
     Raises OSError if the disk is full, which GDAL itself does not always report.
     """

@@ -27,7 +27,7 @@ from approxsvm.system.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # shorter types for the same values
+_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # smaller types for the same values
 
 
 def run(

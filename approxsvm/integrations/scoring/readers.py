@@ -1,4 +1,4 @@
-"""Readers that split files into blocks of rows and name every row."""
+"""Readers that split files into blocks of rows, with a name for every row."""
 
 import codecs
 import contextlib
@@ -180,7 +180,7 @@ class _Text:
         self._head = b""
 
     def first_lines(self) -> tuple[bytes, bytes]:
-        """Return the first two nonblank lines, including quoted line breaks, or empty bytes for missing lines."""
+        """Return the first two lines that are not blank, including quoted line breaks; a missing line is empty."""
         self._head = self._stream.read(_TEXT_BYTES)
         text = self._head.lstrip(b"\r\n")
         first = _first_line(text)
@@ -230,13 +230,13 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     values = below if is_named else names
     if not is_named:
         names = [str(k + 1) for k in range(len(names))]
-    # As in pandas, a boolean column contains only booleans. The first row determines which columns are boolean, so the
-    # result does not depend on the division into blocks.
+    # As in pandas, a boolean column contains only booleans. The first row determines which columns are boolean, so that
+    # the result does not depend on the division into blocks.
     truths = {name for name, cell in zip(names, values, strict=False) if cell.strip('"').lower() in ("true", "false")}
     features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
     ragged = array("q")  # numbers of the rows that Arrow omits
-    lost: list[str] = []  # messages about omitted rows that have not been reported yet
+    lost: list[str] = []  # messages about omitted rows that are not yet reported
 
     def handle_ragged(row: Any) -> str:
         if scorer.on_error != "skip":

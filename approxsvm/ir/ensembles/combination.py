@@ -27,7 +27,7 @@ class Combination:
         labels. "labels": the predicted label or, for each value of a regression, the second of two labels if the value
         is positive, and the first otherwise.
     weights : array of shape (n_values, n_columns), optional
-        Matrix that multiplies the columns. If it is missing, the columns are the values, or the labels.
+        Matrix that multiplies the columns. Default: the columns are the values, or the labels.
     addends : array of shape (n_values,), optional
         Initial values of the sums, by default 0.
     """
@@ -68,13 +68,13 @@ class Combination:
 
 
 def label_positions(labels: npt.NDArray[Any], members: Sequence[Any]) -> list[IntArray]:
-    """Return the positions of each member's labels in `labels`; for the sign of a regression, of the two labels."""
+    """Return the positions of each member's labels in `labels`; the sign of a regression stands for two labels."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     return [np.array([places[label] for label in one.labels.tolist()] or [0, 1], np.int64) for one in members]
 
 
 def of_labels(columns: Columns, members: Sequence[SingleModel], labels: Any, weights: Sequence[float]) -> Combination:
-    """Return the weighted sum over the members for each of `labels`; a classifier may know only some of the labels."""
+    """Return each label's weighted sum over the members; a classifier may know only some of the `labels`."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     known = [(label, weight) for one, weight in zip(members, weights, strict=True) for label in one.labels.tolist()]
     matrix = np.zeros((len(places), len(known)))

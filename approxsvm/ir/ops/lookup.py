@@ -15,7 +15,7 @@ from approxsvm.ir.ops.op import NO_NAN, IntArray, Op, PerOutput, Stored, check, 
 # Strings of a column: the strings whose positions were the old codes, and the strings whose positions are the new
 # codes.
 TextChange = tuple[Sequence[str], Sequence[str]]
-# Special values: the feature itself, a rejected row, and a NaN that a later lookup replaces.
+# Special values: the unchanged feature, a rejected row, and a NaN that a later lookup replaces.
 SAME = np.inf
 REFUSED = np.nan
 GIVES_NAN = -np.inf
@@ -228,7 +228,7 @@ _ITSELF = Steps.of([], [SAME], SAME)
 
 
 def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
-    """Translate a step function of old string codes to new codes; codes that are results are translated, too."""
+    """Translate a step function from old to new string codes; results that are codes are also translated."""
     place = {text: float(k) for k, text in enumerate(old)}
     numbers = np.array([NONE, *range(len(new))], np.float64)
     before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])

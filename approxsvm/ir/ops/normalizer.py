@@ -41,7 +41,7 @@ class Normalizer(Op):
         return LEAST_NORM_OF_SPARSE_ROWS if self.rows == "sparse" else LEAST_NORM
 
     def select(self, features: IntArray) -> None:
-        """Return None, because the norm needs all features."""
+        """Return None, because the norm depends on all features."""
         return
 
     def stored(self) -> Stored:

@@ -40,7 +40,7 @@ class Op(ABC):
     # Whether the op reproduces the source's results bit for bit, given the same numbers
     as_source: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # otherwise the dataclass would use the property as the field's default
+    if TYPE_CHECKING:  # otherwise the dataclass would use the property as the default of the field
 
         @property
         def n_features(self) -> int:
@@ -147,7 +147,7 @@ class Op(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PerFeature(Op):
-    """An op with parameters for each feature; all features of an op have the same `choice`."""
+    """Op with parameters for each feature; all features of the op have the same `choice`."""
 
     by_feature = True
     arrays: ClassVar[Sequence[str]]  # fields that hold one number per feature
@@ -200,7 +200,7 @@ class PerFeature(Op):
 
 @dataclass(frozen=True, eq=False)
 class PerOutput(Op):
-    """An op whose outputs each depend on only one feature."""
+    """Op each of whose outputs depends on only one feature."""
 
     n_features: int
     source: IntArray  # shape (n_outputs,)
@@ -216,7 +216,7 @@ class PerOutput(Op):
 
 
 def adjacent(ops: Sequence[Any], choice: str = "") -> list[list[Any]]:
-    """Return runs of ops that take adjacent features and have the same choice."""
+    """Return groups of consecutive ops that take adjacent features and have the same choice."""
     runs = [[ops[0]]]
     for last, op in pairwise(ops):
         is_next = op.first == last.end and (not choice or getattr(op, choice) == getattr(last, choice))

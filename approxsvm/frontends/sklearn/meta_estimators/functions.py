@@ -82,7 +82,7 @@ def two_classes(
 
 
 def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Give members the sorted labels of their meta-estimator, instead of class positions; some have all labels."""
+    """Give members the sorted labels of their meta-estimator; a member has class positions, or already all labels."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
