@@ -25,7 +25,7 @@ class Predictor(Predicting):
     Parameters
     ----------
     artifact : path, bytes, or artifact
-        Path of an .asvm file, its content, or the ``artifact`` of a compiled estimator.
+        Path or content of an .asvm file, or the ``artifact`` of a compiled estimator.
     n_jobs : int, optional
         Number of threads. Default: 1; -1 for all processors. Results do not depend on the number of threads.
 
@@ -81,7 +81,7 @@ class Predictor(Predicting):
         Raises
         ------
         InputError
-            See `predict`; also if the source has no decision function, for example a CalibratedClassifierCV.
+            See `predict`; raised also if the source has no decision function, for example a CalibratedClassifierCV.
         """
         if not self.artifact.has_decision_function:
             raise InputError(self.artifact.why_no_decision_function)
@@ -93,7 +93,7 @@ class Predictor(Predicting):
         Raises
         ------
         InputError
-            See `predict`; also if the model is not a one-class model, or is constant (gamma=0).
+            See `predict`; raised also if the model is not a one-class model, or is constant (gamma=0).
         """
         if self.artifact.offset is None:
             raise InputError(self.artifact.why_no_scores)
@@ -107,7 +107,7 @@ class Predictor(Predicting):
         Raises
         ------
         InputError
-            See `predict`; also if the model has no probabilities.
+            See `predict`; raised also if the model has no probabilities.
         """
         if not self._evaluator.has_probabilities:
             raise InputError(self.artifact.why_no_probabilities)

@@ -193,7 +193,7 @@ def _first(array: Any) -> Any:
 
 
 class _ByTypes:
-    """Layout of a frame whose dtypes can be compared as a few objects."""
+    """Layout of a frame that is recognised by its column labels and a few dtype objects."""
 
     labels: Any
 

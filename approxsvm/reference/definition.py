@@ -28,7 +28,7 @@ _BLOCK_VECTORS: Final = 4096
 _BLOCK_NUMBERS: Final = 1 << 23
 # Number of support vectors for which the spread of the values is computed.
 _SOME_VECTORS: Final = 64
-# A function counts as constant if its relative spread is smaller than this.
+# A function counts as constant if its relative spread is smaller than this number.
 _CONSTANT: Final = 1e-6
 
 
@@ -108,7 +108,7 @@ class _OfKernels:
 
 
 class GaussianDefinition(_OfKernels):
-    """Definition of a model with a Gaussian kernel; distances come from differences, so that nothing cancels."""
+    """Definition of a model with a Gaussian kernel; distances are sums of squared differences, so no digits cancel."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
         """Compute kernel values from coordinate differences."""

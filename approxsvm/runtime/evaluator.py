@@ -1,4 +1,4 @@
-"""Evaluation of an artifact with only NumPy; the only module that imports the native predictor.
+"""Evaluation of an artifact with only NumPy; this is the only module that imports the native predictor.
 
 An `Evaluator` predicts with one artifact. The rows are already checked: arrays of real numbers or CSR matrices.
 `Predictor` (predictor.py) wraps an `Evaluator` for programs that only predict, and the estimators (estimators.py) for
@@ -44,7 +44,7 @@ EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-ARRAY = np.ndarray  # a global name is looked up faster than an attribute
+ARRAY = np.ndarray  # the lookup of a global name is faster than that of an attribute
 _FLOAT64 = np.dtype(np.float64)
 _PYTHON_ROWS = (dict, list, tuple)  # types of rows that the core reads
 _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may have names
@@ -80,7 +80,7 @@ class Evaluator:
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
         self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
         self._takes_one = self._task != "regression" and self._has_one_answer and FLOAT32 not in self._dtypes.refused
-        # Rows that are not numeric arrays may hold values that are not numbers.
+        # Rows in other containers than numeric arrays may contain values that are not numbers.
         columns = artifact.raw_columns
         self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
         # The core takes only float32 and float64, and lists of integers are converted to float64.
@@ -88,8 +88,8 @@ class Evaluator:
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = labels_of(artifact)
-        # Labels by position for a single row; None if predictions are values. Unlike an array, a list already holds its
-        # items as objects.
+        # Labels by position for a single row; None if predictions are values. A list, unlike an array, already contains
+        # objects.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
@@ -168,11 +168,11 @@ class Evaluator:
         return labels
 
     def _of_targets(self, answers: Any) -> Any:
-        """Return predictions with one column per target; a model with several targets may have only one column."""
+        """Return predictions with one column per target; a model of a list of targets may have only one column."""
         return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
     def one(self, row: npt.NDArray[Any]) -> Any:
-        """Predict a single row, given as a plain array, with as little overhead as Python allows."""
+        """Predict a single row, given as a plain array, with as little overhead as possible in Python."""
         if self._reads_values and row.dtype != _FLOAT64:
             row = self._encoded(row)
         answer = self.native.one(row) if self._has_one_answer else None
@@ -223,7 +223,7 @@ class Evaluator:
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)
 
     def _encoded(self, row: Any) -> Any:
-        """Convert a row of values, which may be strings, to numbers; numeric arrays already hold codes."""
+        """Convert a row of values, which may be strings, to numbers; numeric arrays already contain codes."""
         self._dtypes.check(row, self.artifact.raw_columns.names)
         if not self._reads_texts:
             return row

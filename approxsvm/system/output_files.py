@@ -1,4 +1,4 @@
-"""Output files that are never also an input, and that are written completely or not at all."""
+"""Output files that are never inputs at the same time, and that are written completely or not at all."""
 
 import os
 import re
@@ -54,7 +54,7 @@ def _identity(file: File) -> tuple[object, ...] | None:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    """Return the path at which the system would create a file: links are followed, but `..` is not resolved.
+    """Return the path at which the system would create a file, with links followed and `..` unresolved.
 
     `os.path.realpath` would turn ``missing/../file`` into ``file``.
     """
@@ -88,7 +88,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
         try:
-            with open(temporary, "xb") as file:  # not by tempfile, which creates private files
+            with open(temporary, "xb") as file:  # not created by tempfile, whose files are private
                 if target.exists() and hasattr(os, "fchmod"):  # missing on Windows
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 _lock(file)
@@ -107,8 +107,8 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
     """Remove temporary files of processes that were killed while writing `path` with `whole_file`.
 
-    Files that another process is still writing are kept: both processes write complete files, and the last file gets
-    the name.
+    Files that another process is still writing are kept: both processes write complete files, and the file completed
+    last gets the name.
     """
     target = _replaceable(path)
     if target is None:

@@ -28,7 +28,7 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     try:
         from joblib.parallel import get_active_backend
-    except ImportError:  # NumPy alone is enough to predict
+    except ImportError:  # predictions need only NumPy
         pass
     else:
         backend = get_active_backend()[0]

@@ -42,7 +42,7 @@ class Known:
     """Class that the frontend accepts.
 
     `relies` lists the parameters and fitted attributes on which predictions depend. `refused` documents rejected
-    variants. `overridable` lists methods that users' subclasses must define.
+    variants. `overridable` lists methods that users' subclasses may define.
     """
 
     role: Role
@@ -192,7 +192,7 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Methods that users' subclasses must define: a selector defines the selection, but inherits the method `transform` from
+# Methods that users' subclasses may define: a selector defines the selection, but inherits the method `transform` from
 # the library.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 

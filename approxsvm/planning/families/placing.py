@@ -19,7 +19,7 @@ from approxsvm.planning.problem import Problem
 # Maximum number of sample rows, and the share of these rows that is held out to evaluate candidates.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Maximum number of values in a dense sample, except for a minimum number of rows.
+# Maximum number of values in a dense sample, and number of rows that a sample may always contain.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Maximum number of rows on which a candidate is tried.
 PROBE_ROWS: Final = 4_000

@@ -137,7 +137,7 @@ def _check_as_source(map_: InputMap) -> None:
 
 
 def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
-    """Return a lookup op that replaces the missing value with `number`."""
+    """Return a step function that replaces the missing value with `number`."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
         raise UnsupportedModelError(f"its missing value is {missing!r}, which is not a number")
     if np.isnan(missing):
@@ -146,7 +146,7 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
 
 
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
-    """Return a lookup op that replaces a missing value in a column of strings with `number`."""
+    """Return a step function that replaces a missing value in a column of strings with `number`."""
     if isinstance(missing, str):
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
