@@ -209,7 +209,7 @@ def _compiled(
     X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
-    source = read_any(model, n_features=n_features)  # before X, whose errors may follow from the model's errors
+    source = read_any(model, n_features=n_features)  # before X, because errors in the model may cause errors in X
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:

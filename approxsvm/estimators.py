@@ -34,7 +34,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     """Base class of the compiled estimators.
 
     Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
-    in a small and in a large batch may differ within the bounds, which hold for both batches.
+    in a small and in a large batch may differ, but the bounds hold for both values.
 
     scikit-learn's steps compute in the dtype of their rows. If the source's results for float32 rows differ from its
     results for the same rows in float64, float32 rows are rejected (InputError), or the bounds include the source's
@@ -202,7 +202,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
 
 class WithProbabilities(CompiledModel):
-    """Base class of the compiled models that may have probabilities; parameters as in CompiledModel."""
+    """Base class of the compiled models that may have probabilities, with the parameters of CompiledModel."""
 
     def _has_probabilities(self) -> bool:
         if not self._evaluator.has_probabilities:
@@ -247,7 +247,7 @@ class WithProbabilities(CompiledModel):
 
 
 class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
-    """Base class of the compiled classifiers; parameters as in CompiledModel."""
+    """Base class of the compiled classifiers, with the parameters of CompiledModel."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,7 +261,7 @@ class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
 
 
 class CompiledSVC(ClassifierModel):
-    """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel."""
+    """Compiled support vector classifier, one-vs-one for several classes, with the parameters of CompiledModel."""
 
     def _has_decision_function(self) -> bool:
         if not self.artifact.has_decision_function:
@@ -298,11 +298,11 @@ class CompiledSVC(ClassifierModel):
 
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled support vector regressor; parameters as in CompiledModel."""
+    """Compiled support vector regressor, with the parameters of CompiledModel."""
 
 
 class CompiledDensity(CompiledSVR):
-    """Compiled kernel density; parameters as in CompiledModel.
+    """Compiled kernel density, with the parameters of CompiledModel.
 
     `predict` returns the mean of the kernel, weighted by the samples' weights: the density up to a constant factor. The
     artifact contains this mean, and all other interfaces return the mean.
@@ -315,7 +315,7 @@ class CompiledDensity(CompiledSVR):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         return_bound : bool
-            Whether to return bounds as well.
+            Whether to return bounds, too.
 
         Returns
         -------
@@ -350,7 +350,7 @@ class CompiledDensity(CompiledSVR):
 
 
 class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc]
-    """Compiled one-class support vector machine; parameters as in CompiledModel.
+    """Compiled one-class support vector machine, with the parameters of CompiledModel.
 
     Models of LIBSVM's ``svm-train -s 2 -b 1`` have probabilities, with the columns inlier and outlier.
 
@@ -448,9 +448,9 @@ class CompiledEnsemble(ClassifierModel):
 class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled classifiers for several labels of each row; every label has a certificate.
 
-    The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix; parameters as in
-    CompiledModel. ``predict_proba`` and ``decision_function`` return the members' results, if all members have these
-    methods.
+    The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix. Parameters are the
+    same as for CompiledModel. ``predict_proba`` and ``decision_function`` return the members' results, if all members
+    have these methods.
 
     Attributes
     ----------
@@ -543,7 +543,7 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
         "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
-    n_threads(n_jobs)  # rejects an invalid number; `set_params` accepts any number, as in scikit-learn
+    n_threads(n_jobs)  # this rejects an invalid number; `set_params` accepts any number, as in scikit-learn
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
     estimator._evaluator  # noqa: B018  # built here, not at the first prediction
     return estimator

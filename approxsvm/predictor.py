@@ -128,7 +128,7 @@ class Predictor(Predicting):
         return self._evaluator.probability_bound(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound on `|value - exact value|` for each row; for ensembles, of the probabilities."""
+        """Return an upper bound on `|value - exact value|` for each row; the values of ensembles are probabilities."""
         return self._evaluator.error_bound(self._rows(X))
 
     def _rows(self, X: Any) -> Any:

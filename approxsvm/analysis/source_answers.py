@@ -135,7 +135,7 @@ def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
-    """Return a warning with advice if the source's rounding makes more than a few rows uncertain, else None."""
+    """Return a warning with advice if the source's rounding makes more than a few rows uncertain, or None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:
         return None
     return (

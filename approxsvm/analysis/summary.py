@@ -41,8 +41,8 @@ class Summary:
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # why the compiler chose this plan
-    # Share of the rows predicted so far that expansions, or sums over few coordinates, certified. Rows whose exact
-    # values were requested do not count. None before the first row, and if the model has no such stages.
+    # Share of the rows predicted so far that were certified by expansions or by sums over few coordinates. Rows whose
+    # exact values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
     rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result
     # Seconds per row of the plans that compile(measure=True) has timed; empty otherwise, and after loading.

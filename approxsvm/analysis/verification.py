@@ -114,7 +114,7 @@ class Verification:
 
     @property
     def doubt(self) -> str | None:
-        """Warning with advice if more than a hundredth of the rows are near ties, else None."""
+        """Warning with advice if more than a hundredth of the rows are near ties, or None."""
         return doubt(self.near_ties, self.n_rows)
 
     def rows(self) -> list[tuple[str, str]]:

@@ -16,9 +16,9 @@ _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
 # Dense storage is shorter if the fraction of non-zeros is larger than this number, unless all values are equal.
 _DENSE_SHARE: Final = 8 / 9
-# Support vectors are stored relative to a reference row under two conditions. At most this fraction of the values may
-# differ from the row, because the exact engine then reads only these values. For accuracy, the distance to the row may
-# be at most this multiple of the distance to the mean.
+# Support vectors are stored relative to a reference row under two conditions. At most the first fraction of the values
+# may differ from the row, because the exact engine then reads only these values. For accuracy, the distance to the row
+# may be at most the second number times the distance to the mean.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
 # Minimum number of sampled values for a column's most frequent value, and minimum fraction of samples with this value.

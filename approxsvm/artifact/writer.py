@@ -108,9 +108,9 @@ def build(
 ) -> Artifact:
     """Lay out a compiled model.
 
-    `frame` has the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` holds optional
-    sections by name; `exact` holds the sections of the exact model, if an artifact of the same model and frame exists
-    (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
+    `frame` contains the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` contains
+    optional sections by name; `exact` contains the sections of the exact model, if an artifact of the same model and
+    frame exists (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
     `tolerance_asked`, rows with larger errors are rejected. `plan` is the plan that was built, with its reason.
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
@@ -215,7 +215,7 @@ def start_header(
     }
 
 
-# Sections that hold the exact model.
+# Sections that contain the exact model.
 _OF_EXACT_MODEL: Final = ("dual_coef", "support_vectors", "class_counts", "exact_check_rows")
 # Sections that an ensemble has in common with its members.
 _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
@@ -480,7 +480,7 @@ def _exact_sections(
 
 
 def exact_sections_of(artifact: Artifact) -> dict[str, bytes]:
-    """Return the sections of an artifact that hold its exact model."""
+    """Return the sections of an artifact that contain its exact model."""
     return {name: bytes(artifact._sections[name]) for name in _OF_EXACT_MODEL if name in artifact._sections}
 
 

@@ -10,7 +10,7 @@ from approxsvm.ir.ops import Lookup
 
 
 def leading_lookup(artifact: Artifact) -> Lookup | None:
-    """Return the first op as a lookup of whole rows if it is a lookup, else None."""
+    """Return the first op as a lookup of whole rows, or None if the first op is not a lookup."""
     map_ = artifact.input_map
     if map_ is None or not map_.ops or not isinstance(map_.ops[0], Lookup):
         return None

@@ -110,7 +110,7 @@ class Group(click.Group):
 
 
 def _in_shell_words(text: str, command: click.Command | None) -> str:
-    """Replace names of the Python API in an error message by the options and arguments of a command."""
+    """Replace names of the Python API in an error message with the options and arguments of a command."""
     words = dict(_SHELL_WORDS)
     for param in () if command is None else command.params:
         if param.name in _DATA:

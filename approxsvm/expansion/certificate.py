@@ -14,10 +14,10 @@ can replace N_k. With
 
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
-N_k may be replaced by the square root of the largest eigenvalue of G_k. A still smaller bound replaces N_k sqrt(s) by
-the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the direction of the row
-and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G = sum_k 2^(3-k)
-G_k, Cauchy-Schwarz gives
+N_k may be replaced by the square root of the largest eigenvalue of G_k. In a still smaller bound, N_k sqrt(s) is
+replaced by the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the direction
+of the row and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G =
+sum_k 2^(3-k) G_k, Cauchy-Schwarz gives
 
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
@@ -166,7 +166,7 @@ class CenterSums:
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last degree of `degree_sq`
     path: int  # longest path of additions in these sums
-    terms: FloatArray  # (first_remainder_degree,): number of squares in `degree_sq`; 0 if counted in `path`
+    terms: FloatArray  # (first_remainder_degree,): number of squares in each sum; 0 if counted in `path`
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E, 0 for sums in float64
     tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded

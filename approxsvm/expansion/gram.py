@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 class InOrder(Protocol):
-    """Protocol of functions that map a function over arguments, in parallel or not, in the order of the arguments."""
+    """Protocol of functions that apply a function to each argument, in parallel or not, in the given order."""
 
     def __call__(
         self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /
@@ -59,7 +59,7 @@ def is_huge(n_sv: int, n_features: int) -> bool:
 
 def _block_side(n_features: int) -> int:
     """Return the side of the square blocks of the Gram matrix, small enough for a cache."""
-    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows benefit from larger products
+    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # larger products are faster for wide rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Monomials of several variables in lexicographic order, and weighted sums of monomials over support vectors.
 
 The monomials of degree k in x_1 ... x_d are in the order of itertools.combinations_with_replacement. In this order, the
-monomials that begin with x_i are x_i times a suffix of the monomials of degree k - 1, namely those that begin with x_i
+monomials that begin with x_i are x_i times a suffix of the monomials of degree k - 1: the monomials that begin with x_i
 or a later variable.
 """
 
@@ -48,7 +48,7 @@ def suffix_start(n_features: int, degree: int, feature: int) -> int:
 @lru_cache(maxsize=16)
 def inverse_factorials(n_features: int, degree: int) -> FloatArray:
     """Return 1 / (alpha_1! alpha_2! ...) of every monomial; times degree!, this is the multiplicity of the monomial."""
-    # The array `run` holds the power of the first variable in each monomial.
+    # The array `run` contains the power of the first variable in each monomial.
     inverse, run = np.ones(n_features), np.ones(n_features)
     for k in range(2, degree + 1):
         starts = [suffix_start(n_features, k - 1, i) for i in range(n_features)]
@@ -65,7 +65,7 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """Return half of the degree, rounded up, or less, so that the monomials of some hundred rows fit into a cache."""
+    """Return half of the degree, rounded up, or less if a cache could not hold the monomials of some hundred rows."""
     half = (degree + 1) // 2
     return max((k for k in range(1, half + 1) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]), default=1)
 

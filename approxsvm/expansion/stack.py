@@ -78,7 +78,7 @@ class KnownSums:
         self.work_of_all, self.work = 0.0, 0.0
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
-        """Return the cache of one decision function, on the slices on which these columns vary."""
+        """Return the cache of one decision function on the slices on which the given columns vary."""
         return self._of.setdefault((decision, b"" if varying is None else varying.tobytes()), _OfFunction())
 
 
@@ -136,11 +136,11 @@ def expand_and_certify(
     `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`, which are increasing
     columns, the expansions are for rows that agree with the center in all other features. `directions` requests the
     form G, which takes the direction of a row into account and exists only for degree 2. `progress` is called with the
-    completed fraction of the work, from 0 to 1. `known` holds the sums of other expansions of the model, and this call
-    adds new sums to it. If the centers are only part of a larger number of centers, `of_centers` is the larger number,
-    and norms are computed as for all centers. The smaller `most_work` is, in the unit of the class `Work`, the fewer
-    norms are computed, and the larger the bounds are. Raises UnsupportedModelError if an expansion would not fit in
-    memory.
+    completed fraction of the work, from 0 to 1. `known` contains the sums of other expansions of the model, and this
+    call adds new sums to `known`. If the centers are only part of a larger number of centers, `of_centers` is the
+    larger number, and norms are computed as for all centers. The smaller `most_work` is, in the unit of the class
+    `Work`, the fewer norms are computed, and the larger the bounds are. Raises UnsupportedModelError if an expansion
+    would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -520,7 +520,7 @@ def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: _
 def _moduli(point: ExpansionPoint, first: int) -> tuple[FloatArray, FloatArray, float]:
     """Return sums of absolute values and the largest ||xt_i||, rounded up, and the sums of `tails_of`, unrounded.
 
-    The first array holds (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
+    The first array contains (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
     """
     sums, tails, largest = np.zeros(LAST_DEGREE + 1), np.zeros(len(CONTRACTIONS)), 0.0
     function = point.function

@@ -128,9 +128,9 @@ class SubspaceGroup:
 class Lists:
     """Support vectors and coefficients of the functions of a group.
 
-    `own` holds the positions of the support vectors that all functions share: the support vectors of a class, or those
-    with a positive coefficient. `others` holds, for each function, the positions of the function's other support
-    vectors.
+    `own` contains the positions of the support vectors that all functions share: the support vectors of a class, or the
+    support vectors with a positive coefficient. `others` contains, for each function, the positions of the function's
+    other support vectors.
     """
 
     own: npt.NDArray[np.intp]

@@ -38,7 +38,7 @@ MAX_FEATURES_DEGREE_2 = 11_585
 class Expansions:
     """One decision function about n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
 
-    ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), holds the coefficients of the monomials of
+    ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), contains the coefficients of the monomials of
     degree k in u = z - center, in lexicographic order. For i < j, the coefficient of u_i u_j is twice an element of the
     matrix M of Claesen et al. 2014.
     """

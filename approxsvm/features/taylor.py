@@ -258,7 +258,7 @@ def _weighted_monomials(rows: npt.NDArray[Any], gamma: float, degree: int) -> Fl
     n = x.shape[1]
     with np.errstate(over="ignore", under="ignore"):
         first = np.exp(-gamma * np.einsum("ij,ij->i", x, x))
-        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # powers could be infinite
+        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # their powers could be infinite
         features, lower = np.empty((len(x), math.comb(n + degree, degree))), first[:, np.newaxis]
         features[:, 0], end = first, 1
         for k in range(1, degree + 1):

@@ -50,10 +50,10 @@ def choose_columns(
     """Choose the feature columns of a table from its column names.
 
     `columns` is the user's choice, including unused columns; a single column is a column of lists, unless the model has
-    only one feature. `others` holds columns that are not features, unless the model's names include them. `generated`
-    states that the reader generated the column names, because the table has none. The function `tell` is called with a
-    sentence if columns are taken by position. Raises InputError, which names the columns, if columns are missing,
-    duplicated, too few or too many, or if numbered columns are incomplete or out of order.
+    only one feature. `others` lists columns that are not features, unless the model's names include these columns.
+    `generated` states that the reader generated the column names, because the table has none. The function `tell` is
+    called with a sentence if columns are taken by position. Raises InputError, which names the columns, if columns are
+    missing, duplicated, too few or too many, or if numbered columns are incomplete or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -221,8 +221,8 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
     """Return rows for a model whose source begins with a ColumnTransformer or takes strings; unused columns are zero.
 
     Unused columns are not read. Columns of a data frame are matched by name if the model has names. The function
-    `as_numbers` converts the used columns to an array; strings are replaced by their codes. Raises InputError for
-    missing or duplicate columns, for a wrong number of columns, and for an unknown string that the source rejects.
+    `as_numbers` converts the used columns to an array; strings are replaced by codes. Raises InputError for missing or
+    duplicate columns, for a wrong number of columns, and for an unknown string that the source rejects.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
@@ -312,7 +312,7 @@ def real_rows(X: Any) -> Any:
 
 
 def error_of_cells(X: Any, model: RawColumns, otherwise: str) -> InputError:
-    """Return an error that names the first non-numeric cell, or has the message `otherwise` if none is found."""
+    """Return an error that names the first non-numeric cell, or has the message `otherwise` if all are numeric."""
     try:
         table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
         if table.shape[1:] == (model.n_columns,) and not hasattr(table, "tocsr"):
@@ -488,7 +488,7 @@ def _values(table: Any, place: int, null: float) -> list[Any]:
     names = frame_names(table)
     if names is None:
         return list(np.asarray(table)[:, place])
-    if not hasattr(table, "column_names"):  # Polars, which scikit-learn reads itself: a null is None
+    if not hasattr(table, "column_names"):  # Polars frames, which scikit-learn reads without conversion: a null is None
         return list(table[names[place]].to_list())
     missing = None if null == NONE else np.nan
     return [missing if value is None else value for value in table.column(place).to_pylist()]

@@ -29,7 +29,7 @@ class RawColumns:
     by_column: bool
     # shape (n_taking,); positions of used columns in which NaN is a valid value, such as the columns of an imputer
     takes_nan: npt.NDArray[np.intp]
-    # String columns by position. Numeric arrays hold the codes of the strings.
+    # String columns by position. Numeric arrays contain the codes of the strings.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
     # Codes of values in string columns that are not known strings, if the source rejects such values
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
@@ -54,7 +54,8 @@ class RawColumns:
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _rejects(maps, j, c)) for j in texts}
-        # A source that accepts pandas.NA finds missing values by pandas.isna, which treats None and NaN alike.
+        # A source that accepts pandas.NA finds missing values by pandas.isna, which treats None and NaN in the same
+        # way.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
         nan = frozenset(j for j in texts if _differ(maps, j, np.nan, UNKNOWN))
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())

@@ -192,7 +192,7 @@ def check_finite(rows: Any, columns: RawColumns) -> None:
 
 
 def zero_unused(rows: Any, columns: RawColumns) -> Any:
-    """Replace non-finite values by zeros in the columns that the model does not use."""
+    """Replace non-finite values with zeros in the columns that the model does not use."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     bad = np.zeros(0, np.bool_) if columns.uses_all else ~np.isfinite(stored)
     if not bad.any():

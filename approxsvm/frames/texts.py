@@ -1,6 +1,6 @@
 """Documents as rows: scikit-learn's text vectorizers, stored as data.
 
-An artifact holds the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), and no code. Vectorizers
+An artifact contains the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), and no code. Vectorizers
 convert documents to sparse rows. The module ngrams.py converts documents for common options; for other options,
 scikit-learn must be installed.
 """
@@ -20,7 +20,7 @@ from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.frames.ngrams import CsrRows, UsualVectorizer, side_by_side
 from approxsvm.system.packages import import_package
 
-# Parameters of each class on which `transform` depends; Tfidf classes also have the parameters of idf.
+# Parameters of each class on which the method `transform` depends; Tfidf classes also have the parameters of idf.
 _IDF_PARAMETERS: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 _TEXT_PARAMETERS: Final = (
     "encoding",

@@ -73,7 +73,7 @@ def read_any(
 ) -> SingleModel | Ensemble:
     """Read any supported model, including ensembles and linear models on features, which `read_model` rejects.
 
-    Parameters and errors are the same as those for `read_model`.
+    Parameters and errors are the same as for `read_model`.
 
     Returns
     -------

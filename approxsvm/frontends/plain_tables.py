@@ -11,7 +11,7 @@ from approxsvm.errors import DataFormatError
 from approxsvm.frames.text_columns import MISSING_CELLS
 from approxsvm.frontends.plain_numbers import plain_float
 
-# The strings that pandas reads as boolean values.
+# Strings that pandas interprets as boolean values.
 _TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 
 

@@ -87,7 +87,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # An op is appended when all maps that still have an op of that kind have reached one.
+            # The next ops of the same kind, in all maps, are combined; kinds are taken in the order of OPS.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):
@@ -373,7 +373,7 @@ def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None
     """Return ops whose result is a selection of the row after `op`, and the selection of the row before `op`.
 
     Each run of selected outputs becomes an op. Returns None if `op` cannot be split in this way, or if `op` may reject
-    a feature that is left out.
+    a feature that is not selected.
     """
     ops: list[Op] = []
     before: list[int] = []

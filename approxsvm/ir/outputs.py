@@ -168,7 +168,7 @@ class SigmoidCalibrator:
         _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
 
     def stored(self) -> list[Any]:
-        """Return a number of knots of 0, then the parameters."""
+        """Return 0 as the number of knots, then the parameters."""
         return [bytes(8), self.slope, self.intercept]
 
 
@@ -300,7 +300,7 @@ class MembersMean(ClassProbability):
 
 @dataclass(frozen=True)
 class GaussianDensity(Probability):
-    """Values that are means of Gaussian kernels: densities up to a factor (density.py computes logarithms)."""
+    """Values that are means of Gaussian kernels, that is, densities up to a factor (density.py computes logarithms)."""
 
     kind, task = "gaussian_density", "regression"
 

@@ -60,8 +60,8 @@ class Plan:
     norm_work: int | None = None  # limit on the work for the norms of an expansion; None for the usual limit
     # Kernel sums over a few coordinates
     subspaces: tuple[int, ...] = ()  # numbers of coordinates, increasing
-    basis: int = 0  # number of coordinates of the basis, of which the subspaces use the first ones
-    landmarks: int | None = None  # landmarks of the network that guesses the winning class; None without a network
+    basis: int = 0  # number of coordinates of the basis; subspaces use the first coordinates
+    landmarks: int | None = None  # landmarks of the network that speculates on the winner; None without a network
     seed: int = 0  # seed of the choice of rows, centers, bases and landmarks
     members: tuple[Plan, ...] = ()
     reason: str = field(default="", compare=False)

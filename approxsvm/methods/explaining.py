@@ -76,13 +76,13 @@ class Explaining:
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         return_bound : bool
-            Whether to return bounds as well.
+            Whether to return bounds, too.
 
         Returns
         -------
         gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
             The second shape is for several decision functions or targets. Signs and order are the same as in
-            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are those of the pairs
+            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are the gradients of the pairs
             (``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
             Returned only with `return_bound`: upper bound on the distance of each number from the gradient of the

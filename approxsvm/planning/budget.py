@@ -68,7 +68,7 @@ class Budget:
         return saved * self._effort
 
     def allows(self, work: float, hopeful: Cost) -> bool:
-        """Return whether a plan is worth this work if a row may cost as little as `hopeful`."""
+        """Return whether a trial may take this work if a row may cost as little as `hopeful`."""
         is_worth = work <= self.worth(hopeful)
         self.was_too_little |= not is_worth
         return is_worth

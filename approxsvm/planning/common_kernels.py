@@ -125,7 +125,7 @@ def _cost(model: KernelModel, constants: Constants, built: Built | None = None) 
 
 
 def _share_of_exact(tried: Sequence[TriedPlan], constants: Constants) -> float:
-    """Return the cost of the chosen plan relative to the exact engine's, from a timed comparison or predicted."""
+    """Return the measured or predicted cost of the chosen plan, relative to the cost of the exact engine."""
     chosen = next((plan for plan in tried if plan.chosen), None)
     if chosen is None:
         return 1.0

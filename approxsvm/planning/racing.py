@@ -42,7 +42,7 @@ class Rival(NamedTuple):
     """Plan that the search has tried."""
 
     tried: TriedPlan
-    finish: Callable[[str], tuple[Artifact, float]]  # builds the plan, given a reason; also returns the sums' seconds
+    finish: Callable[[str], tuple[Artifact, float]]  # builds the plan, given a reason; also returns the sums' time
     seconds: float  # estimated processor time of building; infinite if options exclude the plan
     always: bool  # whether the plan always takes part, at any estimated cost
 

@@ -104,7 +104,7 @@ class Search:
             if hopeful is None or not self.budget.allows(family.work(), hopeful):
                 continue
             start = done[family.task]
-            done[family.task] = 0.5 * (1.0 + start)  # half of the rest of the progress bar
+            done[family.task] = 0.5 * (1.0 + start)  # half of the remaining progress bar
             family.trial(part_of(partial(progress, family.task), start, done[family.task]))
         progress("Planning", 1.0)
         return self._choice()

@@ -36,7 +36,7 @@ _CLOSE: Final = 2.0**-26  # if a value has a larger relative bound, its terms ar
 def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
     """Return log p of each row, and a bound on the error of log p, which may be infinite without support vectors."""
     artifact = evaluator.artifact
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models lack exact values
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models have no exact values
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     gamma, d = float(artifact.header["gamma"]), artifact.n_features
     shift = 0.5 * d * (math.log(gamma) - math.log(math.pi))

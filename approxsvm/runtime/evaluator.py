@@ -66,7 +66,7 @@ class Evaluator:
     """Predictions of one compiled model, with `n_jobs` threads as in scikit-learn.
 
     Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
-    in a small and in a large batch may differ within the bounds, which hold for both batches.
+    in a small and in a large batch may differ, but the bounds hold for both values.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
@@ -168,7 +168,7 @@ class Evaluator:
         return labels
 
     def _of_targets(self, answers: Any) -> Any:
-        """Return predictions with one column per target; a model of a list of targets may have only one column."""
+        """Return predictions with one column per target, even if the model has only one target."""
         return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
     def one(self, row: npt.NDArray[Any]) -> Any:

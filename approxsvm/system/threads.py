@@ -56,7 +56,7 @@ def one_thread_inside(user_api: str | None = None) -> AbstractContextManager[Any
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Find the thread pools of NumPy, SciPy and scikit-learn, only once: the search reads the whole memory map."""
+    """Find the thread pools of NumPy, SciPy and scikit-learn, only once, because a search reads the memory map."""
     import scipy.linalg  # noqa: F401
     import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController

@@ -2,9 +2,9 @@
 
 The part of degree k of a polynomial is C_k(u, ..., u) for a symmetric tensor C_k; the coefficient of a monomial is the
 corresponding entry of C_k times the multiplicity of the monomial, the number of orderings of its factors. Quantization
-replaces each coefficient by q_m scale_k. The error is again a symmetric tensor D_k, with entries
-(q_m scale_k - coefficient_m) / multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and
-the other factors index the columns. Then
+replaces each coefficient with q_m scale_k. The error is again a symmetric tensor D_k, with entries (q_m scale_k -
+coefficient_m) / multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and the other
+factors index the columns. Then
 
     |D_k(u, ..., u)| <= sigma_k ||u||^k,    sigma_k the largest singular value of the unfolding,
 

@@ -173,7 +173,7 @@ class CHeader:
         return "\n".join([self._head(), f"#ifndef {guard}\n#define {guard}\n", self._body, "#endif\n"])
 
     def models(self) -> Iterator[tuple[str, str, Macros, Arrays]]:
-        """Yield the name of the text file, the prefix, the macros and the arrays of each model, members first."""
+        """Yield the name of the text file, the prefix, the macros and the arrays of each model; members come first."""
         artifact = self.artifact
         if artifact.members:
             for unit in self.units:
@@ -206,7 +206,7 @@ class CHeader:
         return [Answers(self.artifact)] * bool(self.artifact.members) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
-        """Yield the C text of a model, after the public macros and arrays and those that the C text uses."""
+        """Yield the public macros and arrays of a model, the macros and arrays that the C text uses, and the C text."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
         lines = [

@@ -152,7 +152,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 
 
 def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
-    """Replace r in polynomials by a larger number, because a row's length is the root of a rounded float32 sum."""
+    """Replace r in polynomials with a larger number, because a row's length is the root of a rounded float32 sum."""
     factor = 1.0 + 2.0 * n_features * UNIT32
     majorant, slope = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
     return SumBounds(majorant, slope, bounds.most)

@@ -45,7 +45,7 @@ class Text:
         if is_guarded and path in self._included:
             return
         self._included.add(path)
-        blocks: list[tuple[bool, bool, bool]] = []  # conditions depend on the model, one has held, one holds now
+        blocks: list[tuple[bool, bool, bool]] = []  # depends on the model; one branch held; this branch holds
         for line in text.splitlines():
             word, condition = found.groups() if (found := _CONDITION.match(line)) else ("", "")
             is_ours = "model_" in condition if word == "if" else bool(word and blocks and blocks[-1][0])

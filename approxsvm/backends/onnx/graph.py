@@ -208,7 +208,7 @@ class _Export:
         return expanded(g, part, rows, with_bounds=with_bounds)
 
     def _completed(self, part: Artifact, known: KnownValues, places: str, raw: str) -> KnownValues:
-        """Replace the values and bounds at the positions of undecided rows by the exact model's."""
+        """Replace the values and bounds of undecided rows with the exact model's values and bounds."""
         g = self.g
         rows = map_rows(g, raw, part.input_map, with_errors=True)
         exact = kernel_sums(g, part, rows, with_bounds=True)

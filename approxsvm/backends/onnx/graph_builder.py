@@ -204,7 +204,7 @@ class GraphBuilder:
 
 
 def _single_number(inputs: tuple[Any, ...]) -> float | None:
-    """Return the second input if it is a single float64 number, else None."""
+    """Return the second input if it is a single float64 number, or None."""
     number = inputs[1]
     if isinstance(number, (int, float)):
         return float(number)

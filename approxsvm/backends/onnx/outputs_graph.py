@@ -273,7 +273,7 @@ class ClassOutputs:
         return g.op("Add", before, after)
 
     def _coupled(self, sigmoids: PairwiseSigmoid) -> str:
-        """Run the second method of Wu, Lin and Weng (JMLR 2004) as in LIBSVM until each row converges."""
+        """Run the second method of Wu, Lin and Weng (JMLR 2004), as LIBSVM implements it, until each row converges."""
         g, k = self.g, self.n_classes
         share = self._sigmoid(self.known.values, sigmoids.prob_a[np.newaxis], sigmoids.prob_b[np.newaxis])
         share = g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)

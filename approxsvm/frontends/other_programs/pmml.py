@@ -1,8 +1,8 @@
 """Support vector machines in PMML 4.0 to 4.4, as defined by the standard, and as written by JPMML and R's pmml.
 
-By the standard, a value below the threshold means targetCategory, and any other value alternateTargetCategory. The
-standard does not say which class wins if votes are tied, and programs differ. In this frontend, the first of the
-target's values wins.
+According to the standard, a value below the threshold means the class targetCategory, and any other value means
+alternateTargetCategory. The standard does not say which class wins if votes are tied, and programs differ. In this
+frontend, the first of the target's values wins.
 """
 
 import os

@@ -211,7 +211,7 @@ def _note_objects(step: Any, words: str, rows: _Rows, findings: _Findings) -> No
     for j, given in enumerate(step.categories_):
         categories = np.asarray(given).tolist()
         if any(isinstance(category, str) for category in categories):
-            continue  # the column holds codes, which distinguish None from NaN
+            continue  # the column contains codes, which distinguish None from NaN
         own = replace(rows, columns=rows.columns[[j]]) if rows.is_raw else rows
         if any(map(is_nan, categories)):
             findings.refuse(NO_NUMBER, words, own)

@@ -214,7 +214,7 @@ def _known() -> Iterator[Known]:
 
 
 KNOWN: Final = tuple(_known())
-# Names of attributes that hold inner estimators, which get the same rows as the outer estimator.
+# Names of attributes with inner estimators, which get the same rows as the outer estimator.
 _HOLDING: Final = {"best_estimator_", "calibrated_classifiers_", "estimator", "estimator_", "estimators_", "regressor_"}
 INSIDE: Final = {known.name: name for known in KNOWN for name in reversed(known.relies) if name in _HOLDING}
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}

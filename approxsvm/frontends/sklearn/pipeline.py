@@ -248,7 +248,7 @@ def _name_of(step: Any, name: str) -> str:
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps except those that do nothing, with inner pipelines expanded."""
+    """Return the steps except steps that do nothing, with inner pipelines expanded."""
     return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
 
 

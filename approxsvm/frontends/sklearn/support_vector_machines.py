@@ -67,7 +67,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
 
 
 def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
-    """Reject sparse matrices with unsorted or duplicate entries, which LIBSVM, unlike SciPy, reads wrongly."""
+    """Reject sparse matrices with unsorted or duplicate entries, which LIBSVM, unlike SciPy, would misread."""
     row = first_row_out_of_order(support_vectors)
     if row is not None:
         raise UnsupportedModelError(

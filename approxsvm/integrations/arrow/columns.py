@@ -37,7 +37,7 @@ class TextRowsColumn:
 
     @classmethod
     def takes(cls, kind: Any) -> bool:
-        """Return whether columns of this type can hold documents."""
+        """Return whether columns of this type can contain documents."""
         return _is_text(_value_type(kind))
 
     def matrix(self, batch: Any) -> Any:

@@ -91,7 +91,7 @@ class Layout:
         return bands
 
     def colors(self) -> dict[int, Color]:
-        """Return a color for each label if the only band contains labels of eight bits, else an empty dict."""
+        """Return a color for each label if the only band contains labels of eight bits, otherwise an empty dict."""
         if self.labels is None or len(self.names) > 1 or self.dtype != np.uint8:
             return {}
         known = sorted(self.labels.codes.tolist())

@@ -71,7 +71,7 @@ class PixelModel:
         return Answered(_columns(answers), pixels, reasons)
 
     def _finite(self, rows: Any, has_data: BoolArray | None) -> tuple[BoolArray | None, IntArray]:
-        """Return which pixels have finite data, or NaN where the model accepts NaN, and which pixels are infinite."""
+        """Return a mask of valid pixels (finite, or NaN where the model accepts NaN), and a mask of infinite pixels."""
         none = np.empty(0, np.intp)
         if rows.dtype.kind != "f" or np.isfinite(rows).all():
             return has_data, none

@@ -119,7 +119,7 @@ def _blocks(
 
 
 def _for_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
-    """Yield the results for the same output file as `first`: all results, or all up to the end of the source."""
+    """Yield the results for the same output file as `first`: all results, or the results up to the source's end."""
     for result in chain([first], results):
         yield result
         if by_source and result.is_end:

@@ -305,7 +305,7 @@ def _cells(line: bytes, how: Any) -> list[str]:
 
 
 def _as_written(batch: Any, names: Set[str]) -> Any:
-    """Replace null in the columns `names` by empty strings, as in the file."""
+    """Replace null in the columns `names` with empty strings, as in the file."""
     columns = [
         column.fill_null("") if name in names and column.null_count else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -314,7 +314,7 @@ def _as_written(batch: Any, names: Set[str]) -> Any:
 
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
-    """Replace cells that are not valid UTF-8 by null; return the batch, and the reason for each such row."""
+    """Replace cells that are not valid UTF-8 with null; return the batch, and the reason for each such row."""
     unreadable: dict[int, str] = {}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):

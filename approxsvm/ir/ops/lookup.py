@@ -183,7 +183,7 @@ class Lookup(PerOutput):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Lookup]":
-        """Combine all ops into one, because exports support only one lookup at the start; features in between pass."""
+        """Combine all ops into one, because exports support only one lookup; features in between stay unchanged."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod

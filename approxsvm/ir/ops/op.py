@@ -150,7 +150,7 @@ class PerFeature(Op):
     """Op with parameters for each feature; all features of the op have the same `choice`."""
 
     by_feature = True
-    arrays: ClassVar[Sequence[str]]  # fields that hold one number per feature
+    arrays: ClassVar[Sequence[str]]  # fields that contain one number per feature
     # Field that all features have in common, if any, and the permitted values of the field.
     choice: ClassVar[str] = ""
     choices: ClassVar[Sequence[str]] = ()
@@ -187,7 +187,7 @@ class PerFeature(Op):
         ]
 
     def stored(self) -> Stored:
-        """Return the number of the choice, and the parameters of all features."""
+        """Return the index of the choice, and the parameters of all features."""
         parts = self.choices.index(getattr(self, self.choice)) if self.choice else 0
         return parts, [getattr(self, name) for name in self.arrays]
 

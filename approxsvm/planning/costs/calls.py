@@ -53,7 +53,7 @@ class Cost:
         return Cost(self.asked + other.asked, self.alone + other.alone, self.tail + other.tail)
 
     def with_tail(self, share: float, exact: Cost) -> Cost:
-        """Return the cost with the weight of rows in the exact engine, given the share of these rows."""
+        """Return the cost with the additional weight of rows in the exact engine, given the share of these rows."""
         weight = _TAIL_WEIGHT * max(min(share, _TAIL[1]) - _TAIL[0], 0.0)
         return Cost(self.asked, self.alone, weight * exact.asked)
 
@@ -67,7 +67,7 @@ class Cost:
         return min(asked, math.sqrt(asked * alone) if rows_per_call is None else math.inf) <= WORTHWHILE
 
     def shares_of(self, exact: Cost) -> tuple[float, float]:
-        """Return mean ratios to another plan's cost, for calls of the requested size and for calls of one row."""
+        """Return mean ratios of this cost to another plan's cost, for calls of the requested size and of one row."""
         return _mean(self.asked / exact.asked), _mean(self.alone / exact.alone)
 
     def words(self, exact: Cost, rows_per_call: int | None) -> str:

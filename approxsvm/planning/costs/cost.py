@@ -22,7 +22,8 @@ machine are in profiles.py, measured by ``python -m benchmarks.costs``; nothing 
   least `run`. With 10 features, a polynomial of degree 6 has 8,008 coefficients in 3,003 runs.
 * Refining a row requires loading the row again. At degree 2, refining also costs `direction` and the cost of all
   coefficients once more, for the bound that depends on the row's direction. Above degree 2, refining costs `degrees`
-  and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if a row in it is undecided.
+  and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if one of the rows is
+  undecided.
 * With several classes or functions, each polynomial costs 1,000 more, or 1.6 w / m times as much in smaller blocks.
   Degrees above 2 are evaluated only for the few classes that may win. In the exact engine, the support vectors in the
   pairs of a speculated winner cost 1.5 times as much, because they are not contiguous, and 40 each instead of `kernel`
@@ -92,7 +93,7 @@ class Products:
     """Counts of a model and its rows on which the cost of the exact engine depends."""
 
     n_sv: int
-    n_terms: float  # multiplications per support vector: all features, or only those that differ from the reference
+    n_terms: float  # multiplications per support vector: all features, or the features that differ from the reference
     cost: float  # number of multiplications of a row with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
     by_columns: bool  # whether support vectors are stored by columns

@@ -75,7 +75,7 @@ class Profile:
         blocks: tuple[float, float, float, float, float, float],
         alone: tuple[float, float, float, float, float],
     ) -> Profile:
-        """Create a profile from the constants that `benchmarks.costs` prints, in the same order."""
+        """Create a profile from constants in the order of `benchmarks.costs`, which fits the constants."""
         # Grids also halve the cost of blocks with AVX2, but not on all CPUs of that target.
         in_blocks = Constants(*blocks, _GRID * width, 0.5 if width > 8 else 1.0, width)
         row, coefficient, product, routing, kernel = alone

@@ -235,7 +235,7 @@ class Expansions:
     # --- hopes
 
     def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
-        """Return the cost of a row if a plan leaves as few rows undecided as earlier trials suggest in the best case.
+        """Return the cost of a row if a plan leaves only as many rows undecided as earlier trials suggest at best.
 
         `lower` lists plans already tried with lower degrees about the same centers, or with fewer centers.
         """
@@ -281,7 +281,7 @@ class Expansions:
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
-        """Whether the part of degree 2 about the single center far exceeds nearly all values, by a fast estimate.
+        """Whether a fast estimate shows that the part of degree 2 about a single center far exceeds nearly all values.
 
         N_2^2 is a double sum over the support vectors (certificate.py). If support vectors have little in common, as in
         wide data, the diagonal is nearly the whole sum.
@@ -544,7 +544,7 @@ def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def hopeful_rest(degree: int, lower: list[Candidate]) -> float:
-    """Return the share of the rows undecided by the last plan that another plan leaves undecided at best.
+    """Return the share of the last plan's undecided rows that another plan leaves undecided in the best case.
 
     In the best case, each step is assumed to leave the square of the share that the previous step left. The first
     degree counts as a step from no plan at all. The effect of the first number of centers is unknown, so the next

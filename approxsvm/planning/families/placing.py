@@ -19,7 +19,7 @@ from approxsvm.planning.problem import Problem
 # Maximum number of sample rows, and the share of these rows that is held out to evaluate candidates.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Maximum number of values in a dense sample, and number of rows that a sample may always contain.
+# Maximum number of values in a dense sample, unless the sample has only the minimum number of rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Maximum number of rows on which a candidate is tried.
 PROBE_ROWS: Final = 4_000
@@ -103,7 +103,7 @@ class Placement:
         return float(np.mean(norms**2)) if len(norms) else 0.0
 
     def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
-        """Return the most frequent class among each center's rows, or the class of the center if it has no rows."""
+        """Return the most frequent class of each center's rows, or the class of the center itself if it has no rows."""
         if not self._model.has_pairs:
             return None
         rows = self.sample.fit

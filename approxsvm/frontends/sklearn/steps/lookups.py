@@ -360,7 +360,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
 
 
 def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
-    """Return a map that leaves missing numbers of a feature NaN, and the string by which an imputer replaces NaN."""
+    """Return a map in which missing numbers of a feature stay NaN, and the string that an imputer puts for NaN."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
