@@ -78,7 +78,8 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
 
     low = np.zeros(n_rows)
     certain = is_certain(low)
-    # At this distance, Gaussians are negligible relative to 1, so a label that is certain there is certain everywhere.
+    # At this distance, Gaussians are negligible relative to 1, so a label that is certain up to this distance is
+    # certain at any distance.
     end = 1.0 if gamma == 0.0 else math.sqrt(64.0 / gamma)
     everywhere = is_certain(np.full(n_rows, np.inf if gamma > 0.0 else end))
     high = np.full(n_rows, end)

@@ -146,7 +146,7 @@ def doubt(n_near_ties: int, n_rows: int) -> str | None:
 
 
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
-    """Return the warning of `doubt` for some sample rows, which need not be predicted by the source.
+    """Return the warning of `doubt` for some sample rows, without predictions by the source.
 
     `model` is the model read from `source`; `rows` contains raw rows.
     """

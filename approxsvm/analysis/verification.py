@@ -75,7 +75,7 @@ class Verification:
         prediction is not the value of the function that was read.
     tolerance, tolerance_violations : float, int
         Largest promised error of values, and number of rows with larger errors. If the source computes in float32,
-        errors may exceed the tolerance up to their bound.
+        errors may exceed the tolerance, but not their bounds.
     largest_error_to_bound : float
         Largest ratio of an error to its bound; at most 1 if the bounds hold.
     error_quantiles, bound_quantiles : dict
@@ -253,7 +253,7 @@ class Comparison:
 
     @property
     def differ(self) -> npt.NDArray[np.bool_]:
-        """Mask of the labels that differ from the source's although float64 can determine the label."""
+        """Mask of the labels that differ from the source's labels although float64 can determine the label."""
         if self.reference.labels is None:
             return np.zeros(len(self.values), bool)
         return np.asarray((self.predicted != self.reference.labels) & self.reference.certain)

@@ -41,7 +41,7 @@ _FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native reader's
 
 
 class RouterLists(NamedTuple):
-    """Content of the section router (models/FORMAT.md)."""
+    """Content of the section "router" (models/FORMAT.md)."""
 
     starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list in `members`
     members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); center in each slot of the member panels

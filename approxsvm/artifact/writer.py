@@ -389,7 +389,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
 
 
 def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
-    """Return the monomials of degrees 1 to `degree` in the coordinates u, each degree in lexicographic order."""
+    """Return the monomials of degrees 1 to `degree` in the coordinates u, in lexicographic order within each degree."""
     n = len(u)
     by_degree = [u]
     for k in range(2, degree + 1):

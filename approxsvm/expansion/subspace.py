@@ -44,8 +44,8 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
   x_j) and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g exceeds 2^-8, no norms are
   computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
-  eigenvalues are similar. The error of the first matrix product is at most (d + 8) u64 ||H||_F^2; together with the
-  errors of later products, the error is at most 64 (d + 8) u64 ||H||_F^8.
+  eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and
+  correspondingly for later products, in total at most 64 (d + 8) u64 ||H||_F^8.
 * The error of E^2 is at most 4 (sum |c_i|)^2 (4.1 (k + 10) u64 rho^2 + (2 n_sv + 60) u64), from the arguments of exp
   and the four sums.
 * W^2 has the same error as in certificate.py, and A1 replaces W if rounding errors exceed the distances.
@@ -388,7 +388,7 @@ def _distance(y: FloatArray, moved: FloatArray, coef: FloatArray, rho: float) ->
     half_sq = 0.5 * np.einsum("ij,ij->i", points, points)
     distance_sq = 0.0
     for first in range(0, 2 * n, _ROWS):
-        mine, later = slice(first, first + _ROWS), slice(first, None)  # each pair with a later strip counts twice
+        mine, later = slice(first, first + _ROWS), slice(first, None)  # pairs with later strips count twice
         kernel = points[mine] @ points[later].T
         kernel -= half_sq[mine, np.newaxis]
         kernel -= half_sq[later]

@@ -49,8 +49,8 @@ class Effect:
 class RowDtypes:
     """Effects of row dtypes other than float64 on the source.
 
-    The mapping `refused` gives the reason, an effect, for each rejected kind of rows. In the `rounded` columns of
-    float32 rows, the source rounds to float32, and the bounds include this rounding.
+    The mapping `refused` contains, for each rejected kind of rows, the effect that causes the rejection. In the
+    `rounded` columns of float32 rows, the source rounds to float32, and the bounds include this rounding.
     """
 
     refused: Mapping[str, Effect] = field(default_factory=dict)

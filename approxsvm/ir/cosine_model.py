@@ -109,7 +109,7 @@ class CosineModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, for evaluating the definition at one row."""
+        """Numbers of multiply-adds and of calls of functions like exp to evaluate the definition at one row."""
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:

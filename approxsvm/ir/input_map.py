@@ -187,7 +187,8 @@ class InputMap:
     def apply(self, rows: Any) -> FloatArray:
         """Map raw rows, dense or sparse, which must be finite in the used columns.
 
-        Raises InputError if a mapped number exceeds float64 or an op rejects a number; the message names the row.
+        Raises InputError if a mapped number exceeds the range of float64 or an op rejects a number; the message names
+        the row.
         """
         return self._checked(rows, self._run(rows))
 
@@ -285,7 +286,7 @@ class InputMap:
         return replace(self, ops=tuple(ops), texts=texts)
 
     def reached(self, column: int, number: float) -> tuple[float, ...]:
-        """Follow a number in a raw column through all lookups that use the column; REFUSED if a lookup rejects it."""
+        """Apply all lookups of a raw column to a number in the column; REFUSED if a lookup rejects the number."""
         at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
         ends: list[float] = []
         for op in self.ops:

@@ -207,7 +207,7 @@ class KernelModel:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, for evaluating the definition at one row."""
+        """Numbers of multiply-adds and of calls of functions like exp to evaluate the definition at one row."""
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property

@@ -93,8 +93,9 @@ class Exporting:
         "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
         for a one-class model and for a Gaussian process classifier (its latent values), and "variable" for a
         regression. In mode "certified", the graph predicts the same labels as `predict`: by the expansions if they
-        prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as the label:
-        without a tolerance they may differ from `decision_function` and `predict_proba` by the error of the expansions.
+        prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as the label.
+        Without a tolerance, scores and probabilities may differ from the results of `decision_function` and
+        `predict_proba` by the error of the expansions.
 
         Parameters
         ----------
@@ -178,17 +179,17 @@ class Exporting:
         name : str
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
-            Type of the coefficients. Integers take half or a quarter of the memory, and slightly more time. All bounds
-            include the rounding of the coefficients, so fewer rows are certain, and no certain label is wrong. Integers
-            are only for expansions.
+            Type of the coefficients. Integer coefficients take half or a quarter of the memory, and slightly more time.
+            All bounds include the rounding of the coefficients, so fewer rows are certain, and no certain label is
+            wrong. Integer coefficients are allowed only for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
             m_steps[j] * q``, and a row is certain only if all these numbers give the same label. Floats are converted
             to codes by ``m_quantize(numbers, row)``. Numbers out of range get the last code, and rows with such numbers
             are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Sample rows like the rows to predict, which determine the range of integer inputs; needed only for integer
-            inputs.
+            Sample rows that resemble the rows to predict; they determine the range of integer inputs, and are needed
+            only for integer inputs.
 
         Returns
         -------

@@ -92,9 +92,9 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, sea
 def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds: float) -> list[int]:
     """Choose at most four plans for a race; return their positions in ascending order.
 
-    Plans with `always` take part. Another plan takes part if its estimated cost is at most 1.5 times the least, if
-    building it does not exceed the seconds of the search, and, without `rows_per_call`, if a single row does not cost
-    far more than with the best plan.
+    Plans whose field `always` is True take part. Another plan takes part if its estimated cost is at most 1.5 times the
+    least, if building it does not exceed the seconds of the search, and, without `rows_per_call`, if a single row does
+    not cost far more than with the best plan.
     """
     costs = {k: cost for k, rival in enumerate(rivals) if (cost := rival.tried.share_of_exact) is not None}
     alone = {k: rival.tried.share_alone or 0.0 for k, rival in enumerate(rivals)}

@@ -35,7 +35,7 @@ from approxsvm.planning.families.subspaces import Subspaces, SubspaceTrials, goe
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Progress
 
-Found = Candidate | Subspaces | None  # None means the exact engine alone
+Found = Candidate | Subspaces | None  # None means only the exact engine
 
 
 @dataclass(frozen=True, eq=False)

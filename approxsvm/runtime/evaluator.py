@@ -30,7 +30,7 @@ from approxsvm.system.threads import n_threads
 
 # Kinds of values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact values, or values
 # within the model's tolerance, if any; "settled": values of the cheapest stage that determines the label; "exact":
-# always exact values.
+# exact values in every case.
 Values = Literal["promised", "settled", "exact"]
 # Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several outputs form a tuple in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
@@ -44,7 +44,7 @@ EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-ARRAY = np.ndarray  # the lookup of a global name is faster than that of an attribute
+ARRAY = np.ndarray  # looking up a global name is faster than looking up an attribute
 _FLOAT64 = np.dtype(np.float64)
 _PYTHON_ROWS = (dict, list, tuple)  # types of rows that the core reads
 _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may have names
@@ -144,7 +144,7 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Positions of the sorted labels in the model's labels; inlier, outlier for a one-class model."""
+        """Positions of the sorted labels in the model's labels; for a one-class model, of inlier and outlier."""
         return np.arange(2) if self._task == "one_class" else np.argsort(self.artifact.labels, kind="stable")
 
     @property

@@ -28,7 +28,7 @@ sum in any order and may fuse products and sums, and its exp may have an error o
    100 (1 + sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
 
 4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
-   Adding the intercept rounds once; the bound contains 2^-40 of |intercept| + W, a thousand times as much.
+   Adding the intercept rounds once; the bound contains 2^-40 (|intercept| + W), which is a thousand times as large.
 
 5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as errors in full.
    Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.

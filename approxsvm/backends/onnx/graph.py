@@ -346,7 +346,7 @@ class _Export:
         return np.argsort(self.artifact.labels, kind="stable")
 
     def _scores(self, outputs: ClassOutputs) -> str:
-        """Return the source's decision values; two classes get a column each, and the predicted label's is larger."""
+        """Return the source's decision values; two classes have two columns, larger for the predicted class."""
         g, order, values = self.g, self._order, outputs.known.values
         if self.n_classes == 2:
             negated = g.op("Neg", values)

@@ -341,7 +341,7 @@ def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int,
 
 
 def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
-    """Return positions of labels, shape (n_rows,): compare the value or probability of a label with the threshold."""
+    """Return positions of labels, shape (n_rows,), given the value or probability of the label with the threshold."""
     assert outputs.threshold is not None
     reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
     label = outputs.threshold_label

@@ -235,7 +235,7 @@ class _Maps:
         if node.op_type == "Concat" and attributes.get("axis") in (1, -1):
             parts = [self.of(one, depth + 1) for one in node.input]
             width = sum(part.n_features for part in parts)
-            if width > max(self.n_raw, self.graph.n_bytes):  # repeated concatenation of a tensor with itself
+            if width > max(self.n_raw, self.graph.n_bytes):  # a tensor may be concatenated with itself repeatedly
                 raise ModelFormatError(f"node Concat makes {width} columns, in a file of {self.graph.n_bytes} bytes")
             return InputMap.concatenate(parts)
         if node.op_type == "Scaler" and node.domain == _ML:

@@ -380,7 +380,7 @@ def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
 def _require_own_functions(cls: type) -> None:
     """Reject a library's class if another package has replaced one of its functions."""
     if cls.__module__.partition(".")[0] not in _CHECKED:
-        return  # cuML and ThunderSVM wrap their methods by functions of various packages
+        return  # cuML and ThunderSVM wrap their methods in functions of various packages
     for name, value in vars(cls).items():
         if _is_harmless(name) or isinstance(value, GetSetDescriptorType):  # a GetSetDescriptorType has no Python code
             continue

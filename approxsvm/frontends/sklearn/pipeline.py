@@ -327,7 +327,7 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
     ]
     for name, transformer, _ in parts:
         _check_takes_no_whole_texts(transformer, name)
-    if len(parts) > 1:  # slices get a view, other columns a copy
+    if len(parts) > 1:  # a slice gives a view, other selections give a copy
         _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
     return _concatenated(map_, parts, step.transformer_weights)
 
@@ -366,7 +366,7 @@ def _feature_union(map_: InputMap, step: Any) -> InputMap:
 
 
 def overwrites(step: Any) -> bool:
-    """Return whether a step or an inner step overwrites its input, which other steps may use afterwards."""
+    """Return whether a step or an inner step overwrites its input, which other steps may use later."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":

@@ -62,7 +62,7 @@ class Band:
 
 
 class Stack:
-    """The model's bands, in the model's order, from files with the same grid.
+    """Bands of the model, in the model's order, from files with the same grid.
 
     `grid` contains the size and georeference of all files, as keyword arguments of rasterio. The files stay open until
     `opened` is closed, and only one thread at a time may read. `bands` lists numbers or names; by default, bands are

@@ -190,7 +190,7 @@ class _Text:
         return first, second
 
     def read(self, n: int) -> bytes:
-        """Read up to n bytes, as from a file."""
+        """Read up to n bytes, like the method of a file."""
         head, self._head = self._head[:n], self._head[n:]
         data: bytes = head + self._stream.read(n - len(head))
         self.position += len(data)

@@ -26,7 +26,7 @@ class Ensemble:
     * the value of a classifier of two `classes`, whose label depends on a threshold or on probabilities;
     * decision functions of several `classes`, one for each class (``decision_shape="each"``) or one for each pair;
     * one sum of probabilities for each class; the label is the class with the largest mean (``outputs.probability`` is
-      a `MembersMean`): as in CalibratedClassifierCV, soft voting and bagging.
+      a `MembersMean`), as in CalibratedClassifierCV, soft voting and bagging.
 
     If the members vote, the label with the largest sum of votes is predicted; in a tie, the first class wins. If the
     members produce labels, these are the predictions, one for each target.

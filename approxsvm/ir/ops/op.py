@@ -117,7 +117,7 @@ class Op(ABC):
 
     @classmethod
     def together(cls, ops: "Sequence[Any]") -> "Sequence[Op]":
-        """Return few ops of this kind, to be applied in sequence, that equal `ops` on separate features of a row.
+        """Combine `ops`, which take separate features of a row, into few ops of this kind, to be applied in sequence.
 
         The features of `ops` must be increasing.
         """

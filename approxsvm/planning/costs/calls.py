@@ -46,7 +46,7 @@ class Cost:
         return self.asked + self.tail
 
     def times(self, share: float) -> Cost:
-        """Return the cost for a share of all rows."""
+        """Return this cost multiplied by a share of all rows."""
         return Cost(share * self.asked, share * self.alone, share * self.tail)
 
     def __add__(self, other: Cost) -> Cost:

@@ -335,7 +335,7 @@ class CostModel:
         return constants.degrees + loaded + max(further, 0.0)
 
     def _share_of_blocks(self, share: float) -> float:
-        """Return the share of blocks with at least one of the rows to refine, because whole blocks are refined."""
+        """Return the share of blocks that contain a row to refine, because whole blocks are refined."""
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:

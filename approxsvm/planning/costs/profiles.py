@@ -75,7 +75,7 @@ class Profile:
         blocks: tuple[float, float, float, float, float, float],
         alone: tuple[float, float, float, float, float],
     ) -> Profile:
-        """Create a profile from constants in the order of `benchmarks.costs`, which fits the constants."""
+        """Create a profile from the constants that benchmarks.costs fits, in its order."""
         # Grids also halve the cost of blocks with AVX2, but not on all CPUs of that target.
         in_blocks = Constants(*blocks, _GRID * width, 0.5 if width > 8 else 1.0, width)
         row, coefficient, product, routing, kernel = alone
@@ -92,7 +92,7 @@ class Profile:
     def all(cls) -> tuple[Profile, ...]:
         """Return the profiles of the target that this machine uses, or of the target that APPROXSVM_TARGET names."""
         target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-        return PROFILES.get(target, PROFILES["avx2"])  # continue with the target with the next narrower vectors
+        return PROFILES.get(target, PROFILES["avx2"])  # profiles for narrower vectors
 
 
 # The arguments are the number of rows that fill the lanes of a block; the time of a multiply-add in seconds; for blocks

@@ -250,7 +250,7 @@ class Expansions:
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate may be chosen at the cost `hopeful`; halving the undecided rows may cost more."""
+        """Return whether a candidate may be chosen at the cost `hopeful`; a better degree may cost more."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
@@ -519,7 +519,7 @@ class Expansions:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
         # The chosen centers are evenly spaced in the order of the distances of their rows, because bounds depend most
-        # on these distances. A smaller selection is part of a larger one.
+        # on these distances. Every smaller selection is part of the larger selections.
         present = np.unique(nearest)
         ordered = present[np.argsort(points.typical_s[present], kind="stable")]
         probed = ordered[np.argsort(np.argsort((np.arange(len(ordered)) * _GOLDEN_RATIO + 0.5) % 1.0))][:most]

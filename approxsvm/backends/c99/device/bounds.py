@@ -20,14 +20,14 @@ Two errors occur only in the export:
       output_scale sigma_k sqrt(k!) theta^(-k/2) phi_k(s) =: E_k phi_k(s):
 
   The number E_k acts as one more norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k
-  with the Frobenius norm in place of sigma_k, and chains of additions are three roundings longer, because of the scale,
-  the product with the scale, and a separate sum.
+  with the Frobenius norm in place of sigma_k, and chains of additions have three more roundings: of the scale, of the
+  product with the scale, and of a separate sum.
 * Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
   rows of a cell. The distance of these rows from the center is at most r = sqrt(s / (2 gamma)), so every mapped feature
-  has absolute value at most M = |center| + r. Going backwards through the ops gives bounds on all intermediate values.
-  A feature that is clipped from a number t beyond the limit has an error only if t <= M + e(t), where the error
-  e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive
-  at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
+  has absolute value at most M = |center| + r. From this bound, bounds on all intermediate values follow, op by op from
+  the last op to the first. A feature that is clipped from a number t beyond the limit has an error only if t <= M +
+  e(t), where the error e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M)
+  is affine, positive at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
 """
 
 import math
