@@ -1,4 +1,4 @@
-"""The native core. Private: functions take and return arrays and convert nothing."""
+"""The native core, a private module whose functions take and return arrays without conversions."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -57,8 +57,8 @@ def max_phi(k: int, low: Any, high: Any) -> Any: ...
 def remainder_factor(first: int, theta: float, s: Any) -> Any: ...
 
 # Bounds of expansions (cpp/include/approxsvm/bounds/certificate.hpp). `ends` holds the lowest and highest s of each
-# cell, (2, n_cells). There is a factor for each of N_0 ... N_8, for the remainder for each theta (infinite: W replaces
-# the remainder) and for W, (14, n_cells).
+# cell, (2, n_cells). The result, (14, n_cells), has factors of N_0 ... N_8, of the remainder for each theta (infinite
+# if W replaces the remainder) and of W.
 class ExpansionArithmetic:
     def __init__(self, unit: float, form: float, half_norm: float) -> None: ...
     unit: float
@@ -124,7 +124,7 @@ class Predictor:
     # Number of rows sent straight to the float64 engine because of the option `values`; included in `counts`.
     @property
     def exact_count(self) -> int: ...
-    # Multiply-adds per support vector if rows are evaluated by the few values of their columns, otherwise 0.
+    # Number of multiply-adds per support vector if rows are evaluated on a grid of few values, otherwise 0.
     @property
     def few_values_work(self) -> float: ...
     # `want` is a sum of bits, one for each requested output: 1 labels (uint32 positions), 2 decision values, 4 bounds,
@@ -152,7 +152,7 @@ class Predictor:
     # convert.
     def one_of(self, reader: RowReader, row: Any) -> Any: ...
 
-# Transforms rows by a section input_map (models/FORMAT.md), in float64, for the columns that the map selects.
+# Transforms rows by a section "input_map" (models/FORMAT.md), in float64, for the columns that the map selects.
 class InputMap:
     def __init__(self, section: bytes, n_raw_features: int, n_features: int) -> None: ...
     # Returns values and errors, both (n_rows, n_features); a bound on each row's Euclidean distance from the exact row;
@@ -169,9 +169,10 @@ class InputMap:
         in_float32: bool = False,
     ) -> tuple[_Floats, _Floats, _Floats, _Bools, _Bools, tuple[int, int, float, float] | None]: ...
 
-# Outputs computed from decision values, float64 of shape (n_rows, n_decisions), by a section outputs (models/FORMAT.md;
-# None: no section). task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels
-# as in the header. Results have the shape (n_rows, n_classes) or (n_rows,); bounds have the shape of the values.
+# Outputs computed from decision values, float64 of shape (n_rows, n_decisions), by a section "outputs"
+# (models/FORMAT.md), or by the default outputs if the section is None. `task`: 0 for classification, 1 for regression,
+# 2 for one-class models, whose classes are normal and outlier; `n_labels` is the number in the header. Results have the
+# shape (n_rows, n_classes) or (n_rows,); bounds have the shape of the values.
 class Outputs:
     def __init__(self, section: bytes | None, task: int, n_labels: int) -> None: ...
     def probabilities(self, values: _Floats) -> _Floats: ...
@@ -227,8 +228,8 @@ def described_file(data: bytes) -> str: ...
 def parse_libsvm_data(text: bytes) -> tuple[_Floats, _Integers, npt.NDArray[np.int32], _Floats, int, int]: ...
 
 # Counts the terms of strings as scikit-learn's vectorizers do (frames/ngrams.py): the columns are positions in `terms`,
-# or hashes if `n_hashes` is positive. Words are runs of at least `min_token_size` word characters. ArtifactError: a
-# term is listed twice, or too many terms have the same hash.
+# or hashes if `n_hashes` is positive. Words are runs of at least `min_token_size` word characters. Raises ArtifactError
+# if a term is listed twice, or if too many terms have the same hash.
 class TermCounter:
     def __init__(
         self,

@@ -40,7 +40,7 @@ from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
-# Functions that lower a model to an artifact, by the kind of model.
+# Functions that lower a model to an artifact, one for each kind of model.
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
@@ -80,8 +80,8 @@ def compile(
     to equal the pipeline's labels over the real numbers.
 
     A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated without an
-    expansion, in float32 if this determines the label or meets the tolerance. Without a tolerance, values are exact up
-    to float64 rounding.
+    expansion, in float32 if float32 determines the label or meets the tolerance. Without a tolerance, values are exact
+    up to float64 rounding.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ def compile(
         plan, or the exact model if no expansion is faster; in mode "approximate" the number is 1 unless `target_error`
         requires a larger number.
     center : {"mean", "origin"}
-        The expansion point if there is only one. An expansion about the mean of the support vectors is more accurate;
-        the expansion about the origin is exactly the expansion of Claesen et al. 2014.
+        The expansion point if there is only one expansion point. An expansion about the mean of the support vectors is
+        more accurate; the expansion about the origin is exactly the expansion of Claesen et al. 2014.
     tolerance : float, optional
         In the modes "certified" and "exact", every decision value (or value of a regression) differs from the exact
         value by at most `tolerance`, in the units of the target, rounding included. Default: no tolerance for
@@ -268,7 +268,7 @@ def _stopwatch(measure: Any, X: Any) -> Stopwatch | None:
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """Make a model predict the label with the largest probability, as ensembles do."""
+    """Return a model that predicts the label with the largest probability, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"

@@ -5,7 +5,7 @@ Error messages are in lower case; a message names the offending item, the found 
 
 
 class ApproxSVMError(Exception):
-    """Base class of every error that approxsvm raises on purpose."""
+    """Base class of every error that approxsvm raises intentionally."""
 
 
 class ModelFormatError(ApproxSVMError, ValueError):
@@ -21,7 +21,7 @@ class UnsupportedModelError(ApproxSVMError, ValueError):
 
 
 class ArtifactError(ApproxSVMError, ValueError):
-    """The bytes of an artifact break a rule of models/FORMAT.md."""
+    """The bytes of an artifact violate models/FORMAT.md."""
 
 
 class InputError(ApproxSVMError, ValueError):

@@ -455,7 +455,8 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
-        Labels of each target; for a OneVsRestClassifier the classes 0, 1, ..., of which a row may have several or none.
+        Labels of each target; for a OneVsRestClassifier, the classes 0, 1, ...: a row may belong to several classes or
+        to none.
     """
 
     @property

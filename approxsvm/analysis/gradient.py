@@ -152,7 +152,7 @@ class _Function:
             if isinstance(op, Projection):
                 back.append((op, _back_through_projection(op)))
                 continue
-            assert isinstance(op, Affine)  # __init__ checked this
+            assert isinstance(op, Affine)  # the function `__init__` has checked this
             y, spread = after if unlimited is None else unlimited(*before)
             # An overflowing number is certainly beyond its limit if the error after clipping is 0.
             overflows_limit = np.isinf(y[0]) & (after[1][0] == 0.0)

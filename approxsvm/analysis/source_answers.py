@@ -307,7 +307,7 @@ def _answer(
 
 
 def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
-    """Map rows as the source does, by the source's own transformers if there are any."""
+    """Map rows as the source does, by the source's transformers if there are any."""
     steps = source_steps(source)
     if steps is None:
         assert model.input_map is not None

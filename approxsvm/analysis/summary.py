@@ -40,7 +40,7 @@ class Summary:
     # twice. None if unknown.
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
-    plan: str  # why the compiler chose this plan
+    plan: str  # reason why the compiler chose this plan
     # Share of the rows predicted so far that were certified by expansions or by sums over few coordinates. Rows whose
     # exact values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
@@ -50,7 +50,7 @@ class Summary:
 
     @property
     def made_of(self) -> str:
-        """Number of support vectors with a noun, or the name of the terms, as the function `made_of` returns it."""
+        """Number of support vectors with a noun, or the name of the terms, as returned by the function `made_of`."""
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:

@@ -36,7 +36,7 @@ _KEPT_ERRORS = 1 << 20
 
 
 class Compiled(Protocol):
-    """Interface of compiled estimators for reports (`estimators.CompiledModel` is in a higher layer)."""
+    """Interface of compiled estimators for reports, because `estimators.CompiledModel` is in a higher layer."""
 
     artifact: Artifact
     n_jobs: int | None
@@ -71,8 +71,8 @@ class Verification:
         not count as differences. For a regression, number of rows whose value the source's rounding may change by a
         tenth of the range of values.
     bound_violations : int
-        Number of rows whose error exceeds the error bound. For a regression, also counts rows for which the source's
-        prediction is not the value of the function that was read.
+        Number of rows whose error exceeds the error bound. For a regression, the number includes rows for which the
+        source's prediction is not the value of the function that was read.
     tolerance, tolerance_violations : float, int
         Largest promised error of values, and number of rows with larger errors. If the source computes in float32,
         errors may exceed the tolerance, but not their bounds.
@@ -172,7 +172,7 @@ def verify(
     Raises
     ------
     InputError
-        There are no rows, `against` has a different task or labels, or one of the two is an ensemble.
+        There are no rows, `against` has a different task or labels, or one of the two models is an ensemble.
     UnsupportedModelError
         `against` has a different number of columns than `compiled`.
     """

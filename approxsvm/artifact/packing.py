@@ -29,7 +29,8 @@ _FREQUENT: Final = 0.4
 def pack(model: KernelModel) -> bytes:
     """Encode the support vectors of a model: dense, compressed, or relative to a row, whichever is shortest.
 
-    Values are codes into a dictionary if there are few distinct values, otherwise float32 if exact, otherwise float64.
+    Values are stored as codes into a dictionary if there are few distinct values, else as float32 if exact, else as
+    float64.
     """
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):

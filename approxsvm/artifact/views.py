@@ -51,7 +51,7 @@ class RouterLists(NamedTuple):
 
 
 class Artifact(SealedBytes):
-    """A compiled model as immutable bytes, with a decoded header.
+    """Compiled model as immutable bytes, with a decoded header.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def n_targets(self) -> int:
-        """Number of labels of a row, each of which has a certificate."""
+        """Number of labels of a row; every label has a certificate."""
         if not self.of_targets:
             return 1
         return sum(map(self.combination.n_columns_of, self.members))
@@ -551,6 +551,6 @@ def _read_aligned(path: str | os.PathLike[str]) -> Any:
         n = 0
         while n < size and (n_more := file.readinto(memory[n:])):
             n += n_more
-        rest = file.readall()  # for a pipe, whose size is unknown, or a file that has grown
+        rest = file.readall()  # needed for a pipe, whose size is unknown, or a file that has grown
     memory.flags.writeable = False
     return memory if n == size and not rest else memory[:n].tobytes() + rest

@@ -168,7 +168,7 @@ def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
 
 
 def _constant_decision(model: KernelModel, decision: int) -> float:
-    """Return the decision value of a model with gamma = 0, rounded once, as the error bound includes no rounding."""
+    """Return the decision value of a model with gamma = 0, rounded only once, because no bound covers rounding."""
     try:
         return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
     except OverflowError:
@@ -466,7 +466,7 @@ def _expansion_check_rows(
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return support vectors and coefficients, or nothing if gamma is 0: the intercept then holds the constant."""
+    """Return support vectors and coefficients, or nothing if gamma is 0, because the value is then the intercept."""
     if model.gamma == 0.0:
         model = replace(
             model,

@@ -48,7 +48,7 @@ _TAKEN: Final = {
 
 
 def check_name(name: str) -> str:
-    """Return a name that is valid in C and C++; raise InputError for a reserved name or an invalid one."""
+    """Return a name that is valid in C and C++; raise InputError for a reserved or invalid name."""
     if not isinstance(name, str) or not _FORM.fullmatch(name):
         raise InputError(f"name must be letters, digits and single _, beginning with a letter, got {name!r}")
     if name in _TAKEN or name.endswith("_t"):

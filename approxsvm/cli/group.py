@@ -31,7 +31,7 @@ _SHELL_WORDS = {
     r"\b(inputs|coefficients)='(\w+)'": r"--\1 \2",
     r"\bthe name '": "--name '",
 }
-# Names of the Python API for the rows in a parameter, unless quoted or part of an expression.
+# Names of the Python API for the parameter with the rows, unless the name is quoted or part of an expression.
 _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX_test\b"}
 
 

@@ -52,7 +52,7 @@ The norms are computed from powers of the Gram matrix (gram.py) or, for many cen
 the moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
 M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with its transpose.
 
-With one-hot encoded categories, all rows lie on a few slices: planes on which all features except the varying ones are
+With one-hot encoded categories, all rows lie on a few slices: planes on which only the varying features are not
 constant. On the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
     sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
@@ -88,9 +88,9 @@ the path P is two blocks plus the number of pairs of blocks.
   matrix of norm N_k, so 2 N_k E + E^2 is added to the errors of N_k^2 and G_k.
 * W^2: a kernel value is computed from a distance with cancellation; the error of the argument of exp is at most e =
   (n_features + 4) max(1, 4 gamma R^2) u64. If e is at most 2^-10, the error of the sum is at most (P + 60) u64 + 1.001
-  e times sum_ij |a_i a_j| K_ij. If e is larger, the sum is useless (the computed K of two equal support vectors may be
-  0), and A1 = sum |a_i| >= W replaces W. K is its eighth root squared three times, which has a relative error of at
-  most 23 u64 (included in the number 60); exp(-708), the smallest root, is negligible.
+  e times sum_ij |a_i a_j| K_ij. If e is larger, the computed sum is useless (the computed K of two equal support
+  vectors may be 0), and A1 = sum |a_i| >= W replaces W. K is its eighth root squared three times, which has a relative
+  error of at most 23 u64 (included in the number 60); exp(-708), the smallest root, is negligible.
 * W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
   (n_features + 4) g u64. The error of W_theta^2 is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is
   itself an upper bound on W_theta^2. kernel_sums.py has already added the float32 errors, except the errors from
@@ -100,10 +100,10 @@ the path P is two blocks plus the number of pairs of blocks.
   relative error below (n_sv + 2000 (n_features + 8)) u64. The underflow error is at most A1 2^-480.
 * T^2 is a difference: an upper bound on W^2 minus lower bounds on the N_k^2, and at least 0.
 * T_theta is multiplied by a factor that grows with s, so the underflow of squares must be included: A1 2^-480 is added.
-* The coefficients of the expansion have float64 errors, at most kappa (with P = n_sv and k their degree) relative to
-  the part of each support vector. The sum of the parts of one support vector up to any degree is at most |a_i| in
-  absolute value, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1
-  is added to every bound.
+* The coefficients of the expansion have float64 errors of at most kappa (P = n_sv, k is the degree), relative to the
+  part of each support vector. The sum of the parts of one support vector up to any degree is at most |a_i| in absolute
+  value, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1 is added
+  to every bound.
 """
 
 from __future__ import annotations

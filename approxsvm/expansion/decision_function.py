@@ -22,7 +22,7 @@ _ROWS = 512
 
 
 class DecisionFunction:
-    """The sum of a_i K(x_i, z) over the support vectors with a_i != 0, in an order with at most one change of sign."""
+    """Sum of a_i K(x_i, z) over the support vectors with a_i != 0, in an order with at most one change of sign."""
 
     half_sq_offset = 0.0  # gamma times the largest squared distance from a support vector to the slice, if any
 
@@ -33,7 +33,7 @@ class DecisionFunction:
             used = np.flatnonzero(coef)
             coef, vectors = coef[used], vectors[used]
         is_positive = coef > 0.0
-        if np.count_nonzero(np.diff(is_positive)) > 1:  # trained classifiers have at most one change
+        if np.count_nonzero(np.diff(is_positive)) > 1:  # trained classifiers have at most one change of sign
             order = np.argsort(~is_positive, kind="stable")
             coef, vectors, is_positive = coef[order], vectors[order], is_positive[order]
         # Number of support vectors before the change of sign
@@ -55,7 +55,7 @@ class DecisionFunction:
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
-        """Restrict the function to the slice through the center on which only the columns `varying`, increasing, vary.
+        """Restrict the function to the slice through the center on which only the (increasing) columns `varying` vary.
 
         The restriction is again a sum of RBF kernels: the distance from a support vector to the slice becomes a factor
         of its coefficient.
@@ -80,7 +80,7 @@ class DecisionFunction:
         return self._varying
 
     def sparse_rows(self, first: int, last: int) -> Any:
-        """Return support vectors first, ..., last - 1 as sparse rows; only if `is_sparse`."""
+        """Return support vectors first, ..., last - 1 as sparse rows; requires that `is_sparse` is True."""
         return self._vectors[first:last]
 
     def rows(self, first: int, last: int) -> FloatArray:

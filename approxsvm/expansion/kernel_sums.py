@@ -99,7 +99,7 @@ def mapped_in_order(
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPoint:
-    """A center and the function to expand about it: the whole function, or a restriction to a slice."""
+    """Center, and the function to expand about the center: the whole function, or a restriction to a slice."""
 
     function: DecisionFunction
     center: npt.NDArray[np.float32]
@@ -125,7 +125,7 @@ def kernel_sums(
     contractions = roots if contracted else ()
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (4 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
-    starts = range(0, max(1, n_centers), group)  # one pass even without centers, for `values`
+    starts = range(0, max(1, n_centers), group)  # without centers, one pass is made for `values`
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
@@ -270,7 +270,7 @@ def _walk(
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
     """Add up strips of rows, which begin at the diagonal, in an order that does not depend on the threads.
 
-    Kernel values are computed from the same root with and without centers, so that W is bit for bit the same.
+    Kernel values are computed from the same root with and without centers, so that W is identical in both cases.
     """
     moduli_sq = 0.0
     values = np.zeros(rows.n_padded)

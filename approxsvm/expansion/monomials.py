@@ -139,7 +139,7 @@ class _Heads:
         return np.concatenate([rows[head] for head in sorted(rows)]) if rows else np.zeros(0)
 
     def _n_tails(self, feature: int) -> int:
-        """Return the number of tails that begin with this feature or a later one."""
+        """Return the number of tails that begin with this feature or with a later feature."""
         return n_monomials(self.d - feature, self.tail)
 
 

@@ -132,7 +132,7 @@ def expand_and_certify(
 
     `decision` is the position of the function in ``model.intercept``. The caller must limit BLAS to one thread, because
     this function starts its own threads; the result does not depend on the number of threads. `centers`, (n_centers,
-    n_features) in float32, may be any points, but rows should be near one of them. The bounds are optimized for
+    n_features) in float32, may be any points, but every row should be near a center. The bounds are optimized for
     `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`, which are increasing
     columns, the expansions are for rows that agree with the center in all other features. `directions` requests the
     form G, which takes the direction of a row into account and exists only for degree 2. `progress` is called with the
@@ -197,7 +197,7 @@ def expand_and_certify(
             return sums, moments
 
     def keep(c: int, found: CenterSums, moments: _Moments) -> None:
-        """Keep the sums for later expansions."""
+        """Store the sums in the cache for later expansions."""
         if last:
             if (names[c], degree, last) not in mine.moments:
                 known.work += of_center
@@ -223,7 +223,7 @@ def expand_and_certify(
             sums = [center_sums]
             known.work += _one_pass_work(function.n_sv, d)
         else:
-            if n_centers == 1:  # the threads share the work for this center
+            if n_centers == 1:  # the threads divide the work for this center
                 found, moments = about(0, side_by_side, lambda x: tell(0.7 * x))
                 keep(0, found, moments)
                 sums = [found]
@@ -340,7 +340,7 @@ def _ignore(share: float) -> None:
 
 
 def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:
-    """Return the degrees whose norms are sharpened by the largest eigenvalue: the first two that are dropped."""
+    """Return the degrees whose norms are sharpened by the largest eigenvalue: the first two dropped degrees."""
     return (degree + 1, degree + 2) if n_features <= MAX_FEATURES_SHARPENED else ()
 
 
@@ -387,7 +387,7 @@ def _may_replace_energies(n_sv: int, d: int, last: int, n_more: int = 1) -> bool
 def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typical: FloatArray) -> list[int]:
     """Return the centers whose bounds the energies could reduce noticeably.
 
-    For a large model, a pass takes long, so energies are omitted if only few centers need them.
+    For a large model, a pass takes long, so energies are omitted if only few centers need energies.
     """
     shares = np.array(
         [_share_of_tail(of_center, degree, s) for of_center, s in zip(sums, typical.tolist(), strict=True)]

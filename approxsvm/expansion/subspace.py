@@ -264,8 +264,8 @@ class GroupInSubspace:
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
         """Compute coefficients and norms for the first coordinates of the basis; `in_order` does not affect the result.
 
-        Returns None if float32 cannot hold the coefficients, or if support vectors are so far from the center that
-        rounding errors exceed the distances between them.
+        Returns None if the coefficients exceed float32, or if support vectors are so far from the center that rounding
+        errors exceed the distances between support vectors.
         """
         lists, k = self.lists, n_coordinates
         y, v, fading = self._split(k)

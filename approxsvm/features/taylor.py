@@ -203,11 +203,10 @@ class TaylorFeatures(FeatureMap):
             returns for rows of the same dtype, and for the inner product over the real numbers. The bound depends only
             on the norms of the rows, so it holds for all rows with these norms.
 
-        Notes
-        -----
-        A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features + 2) u gamma
-        ||x||^2 to the feature. Inner products of the features' absolute values are at most 1. Below the normal range of
-        float64, rounding is not relative; because degrees are at most 30, this adds less than 2^-900 per feature.
+        Notes ----- A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features +
+        2) u gamma ||x||^2 to the feature. Inner products of the features' absolute values are at most 1. Below the
+        normal range of float64, rounding is not relative; because degrees are at most 30, this rounding adds less than
+        2^-900 per feature.
         """
         check_is_fitted(self)
         left = self._rows(X)
@@ -215,7 +214,7 @@ class TaylorFeatures(FeatureMap):
         return self._bound(*_norms(left), *_norms(right), rounded=sum(r.dtype == np.float32 for r in (left, right)))
 
     def _bound(self, x: FloatArray, x_depth: int, y: FloatArray, y_depth: int, rounded: int) -> FloatArray:
-        """Compute the bound from norms with relative errors depth * u; `rounded` counts the sides with float32 rows."""
+        """Compute the bound from norms with relative errors depth * u; `rounded` of the two matrices are float32."""
         degree, gamma = self.degree_, self.gamma_
         x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_depth, y_depth) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -34,7 +34,7 @@ _NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
 # All integers up to this number can be stored as float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
-# Values that NumPy converts to floats although they are not real numbers: counts of a unit, and complex numbers
+# Values that NumPy converts to floats although the values are not real numbers: durations, and complex numbers
 _NOT_REAL = (np.datetime64, np.timedelta64, complex, np.complexfloating)
 
 
@@ -253,9 +253,9 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
     """Convert an array-like or a data frame to rows, with only NumPy.
 
     A data frame must have the columns with which the model was fitted, in order, unless the source matches columns by
-    name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; its warning has this
-    `stacklevel`, counted from the caller. Raises InputError if values are not numbers or the columns differ from the
-    model's.
+    name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; the warning of
+    `choose_columns` has this `stacklevel`, counted from the caller. Raises InputError if values are not numbers or the
+    columns differ from the model's.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:
@@ -319,7 +319,7 @@ def error_of_cells(X: Any, model: RawColumns, otherwise: str) -> InputError:
             _check_values(table, [(column, column) for column in model.used.tolist()], model, _is_number)
     except InputError as error:
         return error
-    except (TypeError, ValueError):  # rows of different lengths
+    except (TypeError, ValueError):  # the rows have different lengths
         pass
     return InputError(otherwise)
 

@@ -29,7 +29,7 @@ NO_NUMBER: Final = "no_number"
 NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
 KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED, NO_NUMBER, NOT_NONE)
-# Names that differ from NumPy's: Arrow's names, and Polars' names in lower case.
+# Names that differ from NumPy's names: Arrow's names, and Polars' names in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
 _REMEDY: Final = "X.astype(np.float64)"
@@ -162,7 +162,7 @@ SAME: Final = RowDtypes()
 def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     """Convert rows that passed `check` for the core, to float32 if the source computes in float32.
 
-    Raises InputError if float32 cannot hold a number.
+    Raises InputError if float32 cannot represent a number.
     """
     if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
         return rows

@@ -79,7 +79,7 @@ class UsualVectorizer:
         self._weights = [
             (step["parameters"], np.array(step["idf"], np.float64) if "idf" in step else None) for step in steps
         ]
-        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # as in scikit-learn
+        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # as scikit-learn does
         self._encoding = (options["encoding"], options["decode_error"])
         self._prepare: list[Callable[[str], str]] = [methodcaller("lower")] if options["lowercase"] else []
         if options["strip_accents"] is not None:
@@ -110,7 +110,7 @@ class UsualVectorizer:
             return None
 
     def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
-        """Convert documents to rows; None if a document has a lone surrogate, which scikit-learn may not hash.
+        """Convert documents to rows; None if a document has a lone surrogate, which scikit-learn cannot always hash.
 
         Raises UnicodeDecodeError for bytes in another encoding than the vectorizer's encoding.
         """

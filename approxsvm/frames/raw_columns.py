@@ -25,7 +25,8 @@ class RawColumns:
     # value is NaN. All other columns are ignored.
     used: npt.NDArray[np.intp]
     # Whether the source's first step is a ColumnTransformer, which finds the columns of a data frame by name, in any
-    # order and among other columns. Columns that the ColumnTransformer drops need not be numeric, and may be missing.
+    # order, and ignores other columns. Columns that the ColumnTransformer drops need not be numeric, and may be
+    # missing.
     by_column: bool
     # shape (n_taking,); positions of used columns in which NaN is a valid value, such as the columns of an imputer
     takes_nan: npt.NDArray[np.intp]
@@ -113,7 +114,7 @@ class RawColumns:
         return float(self.codes(place, [value])[0])
 
     def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
-        """Return the error for a value of a wrong kind in a cell."""
+        """Return the error for a cell with a value of the wrong kind."""
         shown = repr(value)
         shown = shown if len(shown) <= _MAX_CHARACTERS_SHOWN else f"{shown[:_MAX_CHARACTERS_SHOWN]}..."
         return InputError(f"row {row}: {needed} is needed in {self.name_of(column)}, got {shown}")

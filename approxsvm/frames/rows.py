@@ -133,7 +133,7 @@ def _out_of_place(row: int, column: int, shape: tuple[int, ...]) -> str:
 
 
 def _in_order(X: Any, columns: RawColumns | None) -> Any:
-    """Sort the columns of CSR rows and reject duplicates; SciPy's flags for both properties are not trusted."""
+    """Sort the columns of CSR rows and reject duplicates; SciPy's flags for these properties are not trusted."""
     row = first_row_out_of_order(X)
     if row is None:
         return X

@@ -82,7 +82,7 @@ def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> n
 
 
 def is_nan(value: Any) -> bool:
-    """Return whether a value is a NaN of any float type."""
+    """Return whether a value is NaN, of any float type."""
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 

@@ -1,6 +1,6 @@
 """Documents as rows: scikit-learn's text vectorizers, stored as data.
 
-An artifact contains the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), and no code. Vectorizers
+An artifact contains the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), but no code. Vectorizers
 convert documents to sparse rows. The module ngrams.py converts documents for common options; for other options,
 scikit-learn must be installed.
 """

@@ -33,7 +33,7 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     source : KernelModel, fitted estimator, or path
         Any estimator that `read_estimator` reads, including pipelines. A path names a LIBSVM model file, a model file
         of another program listed in docs/sources.md, or an estimator's skops, pickle or joblib file, compressed or not.
-        Model files are recognised by their content, pickles also by their name (.pkl, .pickle, .joblib).
+        Model files are recognised by their content, and pickles also by their names (.pkl, .pickle, .joblib).
     n_features : int, optional
         Number of columns, which LIBSVM model files do not contain. For other sources, `n_features` must equal the
         number of columns of the source.

@@ -18,7 +18,7 @@ from approxsvm.frontends.plain_tables import numbers_of, read_cells, table_of
 
 _MAX_DEFLATE_RATIO = 1032  # maximum ratio of sizes: deflate encodes at most 258 bytes in two bits
 _MAX_EMPTY_ROWS = 1 << 20  # limit on the number of empty rows in a sparse matrix
-_MAX_CELLS_PER_BYTE = 64  # limit for text files; without empty cells, every cell takes at least two bytes
+_MAX_CELLS_PER_BYTE = 64  # limit for text files; every cell that is not empty takes at least two bytes
 
 
 def read_rows(
@@ -82,7 +82,7 @@ def read_rows(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # libraries raise various exceptions for broken files
+    except Exception as error:  # libraries raise various exceptions for damaged files
         raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
     if len(rows.shape) != 2:
         raise DataFormatError(f"{name}: expected rows and columns, but its shape is {rows.shape}")
@@ -328,6 +328,6 @@ def _dense_table(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # pandas raises various exceptions for broken files
+    except Exception as error:  # pandas raises various exceptions for damaged files
         raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
     return numbers, 2 if is_named else 1

@@ -49,7 +49,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     Returns
     -------
     KernelModel
-        The model; its support vectors are stored sparse.
+        The model, with sparse support vectors.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | 
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
-    assert gamma is not None  # required by the parser for this kernel
+    assert gamma is not None  # the parser requires this number for this kernel
     return _machine(content, name, n_features, gamma)
 
 

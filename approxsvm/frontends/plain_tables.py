@@ -1,4 +1,4 @@
-"""Reader of delimited text without pandas, by Python's csv module: columns of numbers, and of strings if needed."""
+"""Reader of delimited text without pandas, with Python's csv module: columns of numbers, and strings if needed."""
 
 import csv
 import os

@@ -28,8 +28,8 @@ class ScaleRange:
     # Limits of the scaled training rows; other rows may exceed these limits
     lower: float
     upper: float
-    # Index -> (smallest, largest) value in the training rows. The file omits features that have only one value or never
-    # occur, because svm-scale replaces these features with 0.
+    # Smallest and largest value in the training rows, by index. The file omits features that have only one value or
+    # never occur, because svm-scale replaces these features with 0.
     features: dict[int, tuple[float, float]]
     # (y_lower, y_upper, y_min, y_max), if the file has a y section
     target: tuple[float, float, float, float] | None = None

@@ -102,7 +102,7 @@ class SourceComparison:
     bounds: FloatArray  # bound on the error of the same value
     answers: npt.NDArray[Any]  # the source's labels or values; (n_compared, n_targets) with several targets
     differ: BoolArray  # rows whose labels differ
-    near_tie: BoolArray  # rows whose label or value float64 cannot determine (`SourceAnswers.certain`)
+    near_tie: BoolArray  # rows whose labels or values float64 cannot determine (`SourceAnswers.certain`)
     n_violations: int  # number of errors beyond their bounds, plus values outside the tolerance
     verification: Verification | None  # totals for the same rows; None for an ensemble
 
@@ -421,7 +421,7 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
 
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
-    """Return the best time of several calls with as many rows as take a fraction of a second."""
+    """Return the shortest time of several calls, with a number of rows that takes a fraction of a second."""
     start, processor_start = time.perf_counter(), time.process_time()
     n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
     seconds = _seconds(predict, rows[:n_rows])

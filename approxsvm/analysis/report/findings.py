@@ -1,4 +1,4 @@
-"""Top of a report: headline, verdict, four figures, and a list of figures that are missing."""
+"""Top part of a report: headline, verdict, four figures, and a list of the missing figures."""
 
 import re
 from textwrap import fill

@@ -40,7 +40,7 @@ class Report:
         return self._page()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file; on failure, a former file at `path` is not changed."""
+        """Write the page to a file; if writing fails, an existing file at `path` is not changed."""
         write_whole(self.html.encode(), path)
 
     def __repr__(self) -> str:

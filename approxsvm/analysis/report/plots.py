@@ -269,7 +269,7 @@ class DecisionBandDisplay(_Display):
 
 
 class CertifiedShareDisplay(_Display):
-    """Histogram of the rows' distances from expansion centers, with the share of rows certified at each distance.
+    """Histogram of the rows' distances from expansion centers, with the share of certified rows at each distance.
 
     Create the display with `from_estimator` or `from_predictions`. Support vectors show the distances of training rows;
     rows at much larger distances differ from the training rows.
@@ -340,7 +340,7 @@ class StageShareDisplay(_Display):
     Parameters
     ----------
     rows_per_stage : dict
-        Number of rows by the name of the stage, as in ``compiled.rows_per_stage``.
+        Number of rows for each name of a stage, as in ``compiled.rows_per_stage``.
     """
 
     def __init__(self, rows_per_stage: Mapping[str, int]) -> None:

@@ -156,7 +156,7 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
 
 
 def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
-    """Compare the times per row of the compiled model, its exact engine and the source by bars on a log scale."""
+    """Compare the times per row of the compiled model, its exact engine and the source with bars on a log scale."""
     against = evidence.against
     if against is None:
         return []

@@ -14,8 +14,8 @@ of at most 2^50 steps, with an error of at most
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
 For a row far from the grid, float32 kernels may have a smaller bound, and the header then evaluates these kernels. With
-y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a sum of Gaussians as in
-sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the majorant also covers
+y_i = k_i - lowest, exact in float32, and r, the length of z in steps from lowest, the result is a sum of Gaussians as
+in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the majorant also covers
 the float64 error 2^-50 r.
 
 Lookup entries and coefficients are rounded to float32, with a relative error of u = 2^-24, or an error of 2^-120 on
@@ -98,7 +98,7 @@ def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
 
 
 class FewValues:
-    """Decision values in a header for a model with few values; counterpart of `SumFunction`."""
+    """Decision values in a header for a model with few values; counterpart of the class `SumFunction`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, grid: Grid) -> None:
         self.artifact, self.rows, self.grid = artifact, rows, grid

@@ -8,11 +8,12 @@ the decoded row. If the distance between the two rows after the input map is r, 
 
 where W is the norm of the decision function and A1 the sum of the absolute values of its coefficients, because the
 slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: r is the norm of the vector of half
-steps, each times the factor by which the input map scales the feature. Clipping only brings numbers closer together.
-The bound on the difference is thus a constant, which is added to every bound.
+steps, each times the factor by which the input map scales the feature. Clipping never increases the distance between
+numbers. The bound on the difference is thus a constant, which is added to every bound.
 
-If an input map has no limits, map and decoding are combined into slope q + base in float32, so that a pipeline needs no
-float64 arithmetic. Codes differ from the source's rows in any case, and this rounding is small compared to half a step.
+If an input map has no limits, the map and the decoding are combined into slope q + base in float32, so that a pipeline
+needs no float64 arithmetic. The rounding of this operation is small compared to half a step, by which codes may differ
+from the source's rows.
 
 A number outside the range of the codes gets the nearest code, and the row of this number has no bound.
 """

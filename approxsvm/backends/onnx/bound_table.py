@@ -13,10 +13,10 @@ sum in any order and may fuse products and sums, and its exp may have an error o
    most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. The items
    below concern this other row.
 
-2. **Truncation error**, by certificate.py: the bound is the sum over m < k < first of N_k phi_k(s) plus the remainder
-   T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond
-   m of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the
-   choice of a row's center does not matter.
+2. **Truncation error.** By certificate.py, a bound is the sum over m < k < first of N_k phi_k(s) plus the remainder T
+   exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond m
+   of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the choice
+   of a row's center does not matter.
 
 3. **Kept degrees** k <= m. By Cauchy and Schwarz, the sum of the absolute values of the products of degree k,
    coefficient times monomial, is at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
@@ -30,8 +30,8 @@ sum in any order and may fuse products and sums, and its exp may have an error o
 4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
    Adding the intercept rounds once; the bound contains 2^-40 (|intercept| + W), which is a thousand times as large.
 
-5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as errors in full.
-   Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
+5. **Distant rows.** Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as
+   errors in full. Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
 
 All these functions of s are tabulated, so that a graph needs only one logarithm, which finds the cell of s. There are
 32 cells per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function
@@ -88,7 +88,7 @@ def bound_table(
 ) -> BoundTable:
     """Build the table of the functions of s."""
     ends = _cells()
-    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # includes roundings of coefficients, exp, products
+    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # includes roundings of coefficients, exp and products
     arithmetic = _native.ExpansionArithmetic(_ROUNDING, in_float64, 0.5 * path)
     factors = _native.bound_factors(ends, degree, first_remainder_degree, arithmetic)
     remainders = factors[[LAST_DEGREE + 1 + CONTRACTIONS.index(theta) for theta in thetas]]

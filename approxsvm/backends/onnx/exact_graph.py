@@ -2,7 +2,8 @@
 
 backends/sum_bounds.py bounds the values, given the relative errors of a graph's arithmetic. Inner products of
 n_features numbers, summed in any order, have the error eta = (n_features + 8) 2^-52; a sum of n terms has the error (n
-+ 16) 2^-52. 2^-40 covers errors of tanh, cos and exp of some units in the last place, and the sum with the intercept.
++ 16) 2^-52. The number 2^-40 covers errors of tanh, cos and exp of some units in the last place, and the sum with the
+intercept.
 
 **Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances are
 ||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Their error, including the rounding of u and y_i, is at most eta

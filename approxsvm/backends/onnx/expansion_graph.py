@@ -123,7 +123,7 @@ class _Expansions:
         return values, self._bounds(center, half_s, off_sq, error)
 
     def _matrices(self, artifact: Artifact) -> tuple[str, str | None]:
-        """Return the matrix C of a single expansion, or the packed coefficients of several with positions in C.
+        """Return the matrix C of one expansion, or the packed coefficients of several expansions with positions in C.
 
         With several matrices, the unused entries would take more space than the positions.
         """
@@ -243,7 +243,7 @@ def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
 
 
 def _scores(g: GraphBuilder, points: FloatArray, y: str) -> str:
-    """Compute scores, which are smallest for the nearest point; NaN, from overflow, becomes a large number."""
+    """Compute scores, which are smallest for the nearest point; NaN due to overflow becomes a large number."""
     scores = g.op("Add", g.op("MatMul", y, g.doubles(np.ascontiguousarray(points[:, 1:].T))), points[:, 0])
     return g.op("Where", g.op("Less", scores, 1e300), scores, 1e300)
 

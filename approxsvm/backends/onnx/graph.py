@@ -36,7 +36,7 @@ from approxsvm.system.options import one_of, whole_number
 
 InputType = Literal["float32", "float64"]
 _LARGEST: Final = 1e300
-_SUM: Final = 2.0**-40  # bounds the relative rounding of weights, and of sums of up to 1,024 members
+_SUM: Final = 2.0**-40  # bounds the relative rounding errors of weights, and of sums of up to 1,024 members
 
 
 @in_own_error_state
@@ -100,7 +100,7 @@ def onnx_model(
 
 
 def _decided_words(artifact: Artifact) -> str:
-    """Describe a graph that uses the exact model if expansions do not suffice."""
+    """Describe a graph that uses the exact model if expansions are not sufficient."""
     tolerance = artifact.header["tolerance"]
     if artifact.task == "regression":
         close = "up to rounding" if artifact.mode == "exact" or np.isinf(tolerance) else f"within {tolerance:.6g}"

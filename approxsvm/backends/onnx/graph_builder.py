@@ -120,7 +120,7 @@ class GraphBuilder:
         return self.op("Cast", value, to=self.type_of(dtype))
 
     def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
-        """Sum along an axis, which must not be -1, because onnxruntime 1.30 then keeps the shape of empty inputs."""
+        """Sum along an axis, which must not be -1, because with -1 onnxruntime 1.30 keeps the shape of empty inputs."""
         return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
 
     def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
@@ -143,8 +143,8 @@ class GraphBuilder:
     ) -> list[str]:
         """Run `body` at most `n_times` on `state`, a list of (name, dtype, shape); return the final state.
 
-        `body` takes the iteration number and the names of the state. It returns the name of a condition to continue, or
-        None, and the names of the new state. Constants are added to the enclosing graph.
+        The function `body` takes the iteration number and the names of the state. It returns the name of a condition to
+        continue, or None, and the names of the new state. Constants are added to the enclosing graph.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")

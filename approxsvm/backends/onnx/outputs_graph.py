@@ -72,7 +72,7 @@ class ClassOutputs:
         return self._normalized(_calibration(probability))
 
     def predicted(self) -> str:
-        """Return positions of the predicted labels, shape (n_rows,); on ties, the first label wins."""
+        """Return positions of the predicted labels, shape (n_rows,); in a tie, the first label wins."""
         g, rule = self.g, self.outputs.label_rule
         if rule == "votes":
             if self.n_classes == 2:
@@ -121,7 +121,7 @@ class ClassOutputs:
         return self._normalized_interval(*self._unnormalized_interval(probability))
 
     def _in_favour(self, values: str) -> str:
-        """Return the values in favour of the label with the threshold."""
+        """Return values that are larger in favour of the label with the threshold."""
         return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
     def _votes(self) -> str:

@@ -71,8 +71,8 @@ def evaluate(
 def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
     """Return positions of the coefficients of tail-head pairs in packed coefficients, shape (n_tails, n_heads).
 
-    Coefficients are in the order of models/FORMAT.md, beginning with degree 1. The position after the last coefficient,
-    where a zero is stored, is for unused pairs and for the constant.
+    Coefficients are in the order of models/FORMAT.md, beginning with degree 1. Unused pairs and the constant get the
+    position after the last coefficient, where a zero is stored.
     """
     h, t = split(degree)
     head_starts, tail_starts = (

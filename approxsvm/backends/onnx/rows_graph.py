@@ -46,7 +46,7 @@ def map_rows(
     """Apply the ops of an input map to raw rows."""
     if input_map is None:
         return GraphRows(raw)
-    x, error, is_source = raw, None, True  # whether all bits equal the source's, even with fused operations
+    x, error, is_source = raw, None, True  # whether all bits equal the source's, even if operations are fused
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
     # 1 for rows in which an op before a lookup produces infinity or NaN, because the lookup may accept NaN
@@ -67,7 +67,7 @@ def map_rows(
             refused = _either(g, refused, _made_nan(g, op, taken, made))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
-    if input_map.ops:  # the kernel of an infinite number would be 0
+    if input_map.ops:  # the kernel value of an infinite number would be 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None or not with_errors:
         return GraphRows(x)

@@ -1,7 +1,7 @@
 """Scale files of e1071, R's interface to LIBSVM: ``write.svm(model, svm.file, scale.file, yscale.file)``.
 
 Each line has the center and the scale of a scaled column: R's `scale` subtracts the center and divides by the scale.
-The file does not name the columns, so it must have a line for every column. R writes 15 digits.
+The file does not name the columns, and must therefore have a line for every column. R writes 15 digits.
 """
 
 import os

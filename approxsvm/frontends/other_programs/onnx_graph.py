@@ -39,7 +39,7 @@ def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
     name, content = os.fspath(path), Path(path).read_bytes()
     try:
         loaded = onnx.load_model_from_string(content)
-    except Exception as error:  # from protobuf
+    except Exception as error:  # raised by protobuf
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
     try:
         return _read(_Graph(onnx, loaded.graph, len(content)))

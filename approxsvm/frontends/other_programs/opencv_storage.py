@@ -155,7 +155,7 @@ def _describe(value: Any) -> str:
 
 
 class _Yaml:
-    """Parser of YAML: indented mappings and sequences, flow collections in brackets, and scalars; tags are skipped."""
+    """Parser of YAML with indented mappings and sequences, flow collections in brackets, and scalars; skips tags."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name

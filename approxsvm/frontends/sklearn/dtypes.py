@@ -111,7 +111,7 @@ class _Findings:
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
     def effect(self, kind: str, noted: _Noted) -> Effect:
-        """Convert a record to an Effect, with column numbers if the effect depends on columns."""
+        """Convert a record to an Effect, with column positions if the effect depends on columns."""
         words, columns = noted
         matter = self.by_column or kind in (NO_NUMBER, NOT_NONE)
         return Effect(words, tuple(np.unique(np.concatenate(columns)).tolist()) if matter else None)
@@ -274,7 +274,7 @@ def _steps(pipeline: Any) -> list[tuple[str, Any]]:
     return [(name, step) for name, step in pipeline.steps if not (is_sampling and hasattr(step, "fit_resample"))]
 
 
-# Classes that convert a data frame to an array first.
+# Classes that first convert a data frame to an array.
 _CONVERTING_FRAMES: Final = frozenset(
     (
         *("BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),
@@ -301,7 +301,7 @@ def _weighted(weight: int | float) -> Rule:
     def rule(step: Any, dtype: DType) -> Behaviour:
         try:
             gives = np.dtype((np.ones(1, dtype) * weight).dtype)
-        except OverflowError:  # the source fails, because the dtype cannot hold the weight
+        except OverflowError:  # the source fails, because the dtype cannot represent the weight
             return Behaviour(dtype, dtype)
         if gives.kind not in "iu":
             return Behaviour(gives, gives)

@@ -47,7 +47,7 @@ def own_map(step: Any) -> InputMap | None:
 def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
     """Read n random Fourier features, sqrt(2 / n) cos(z @ random_weights_ + random_offset_).
 
-    z is x, or log(x + skewedness).
+    Here z is x, or log(x + skewedness).
     """
     frequencies = np.ascontiguousarray(np.asarray(step.random_weights_, dtype=np.float64).T)
     phases = np.asarray(step.random_offset_, dtype=np.float64)

@@ -67,7 +67,7 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
         raise ModelFormatError(f"y_train_ of this {name} holds other numbers than 0 and 1")
     weights = [fraction(y) - fraction(p) for y, p in zip(targets, pi, strict=True)]
     first, second = ascending_classes(inner.classes_, name)
-    labels = np.where([True, False], second, first)  # as `predict` does, so objects become strings
+    labels = np.where([True, False], second, first)  # `predict` does the same, so objects become strings
     kernels = _Kernels.of(estimator, inner, name)
     return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=Outputs(SignAlone()))
 

@@ -70,7 +70,7 @@ _OF_TEXTS: Final = (
     "preprocessor tokenizer input"
 )
 # Entries are in the order of docs/sources.md: role and module, then names, attributes on which predictions depend, and
-# limits. The line "steps" is replaced by the records in steps/.
+# limits. The records in steps/ replace the line "steps".
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
     SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
@@ -247,7 +247,7 @@ _HARMLESS: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)  # most names occur in many estimators
+@lru_cache(maxsize=4096)  # cached, because most names occur in many estimators
 def _is_harmless(name: str) -> bool:
     return _HARMLESS.fullmatch(name) is not None
 

@@ -49,7 +49,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_
     coef, intercept = np.atleast_2d(given), np.asarray(constants, dtype=np.float64).ravel()
     if len(coef) > 1 and intercept.tolist() == [0.0]:
-        intercept = np.zeros(len(coef))  # fitted with fit_intercept=False
+        intercept = np.zeros(len(coef))  # the model was fitted with fit_intercept=False
     if len(intercept) != len(coef):
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
     if name in _ONE_CLASS:  # a value of 0 is also an inlier
@@ -135,7 +135,7 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Label by the largest value; compute probabilities by the softmax, or by normalizing one-vs-rest probabilities."""
+    """Choose the label with the largest value; compute probabilities by softmax or by normalizing one-vs-rest ones."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None

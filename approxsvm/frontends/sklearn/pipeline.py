@@ -32,7 +32,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     After a feature map that approximates a kernel, the last step is a linear model or a wrapper of one. The functions
     in `around` read these wrappers.
 
-    The reference is the reference of the last step at the transformed rows. The steps before transform rows in float64,
+    The reference is the last step's reference at the transformed rows. The steps before transform rows in float64,
     operation by operation, and in exact arithmetic from the first projection or logarithm on (input_map.py).
     """
     steps = _flat(pipeline)
@@ -76,7 +76,7 @@ def _checks_columns_alone(steps: Sequence[Any]) -> bool:
 
 @contextmanager
 def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[None]:
-    """Add a remedy if the first of these steps is rejected: how to compile the steps after the last rejected step."""
+    """If the first of these steps is rejected, add a remedy: how to compile the steps after the last rejected step."""
     try:
         yield
     except UnsupportedModelError as error:
@@ -125,7 +125,7 @@ def _read_after_map(
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
             with _step_named(final_name):
-                read(estimator)  # raises another error for an unknown estimator
+                read(estimator)  # this call raises another error for an unknown estimator
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)

@@ -53,7 +53,7 @@ REMEDIES: Final = {
 
 
 def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
-    """Reject a class, or a container of estimators, whose name in code is `name`.
+    """Reject a class, or a container of estimators that has the name `name` in code.
 
     Raises UnsupportedModelError, whose message explains how to extract the estimators.
     """

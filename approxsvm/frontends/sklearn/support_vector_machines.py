@@ -141,7 +141,7 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
         dual_coef=host_array(estimator.dual_coef_),
         intercept=np.ravel(host_array(estimator.intercept_)),
         gamma=float(estimator._gamma),
-        # With two labels, a positive value means the first label, and a value of 0 the second.
+        # With two labels, a positive value means the first label, and a value of 0 means the second label.
         labels=ascending_classes(host_array(estimator.classes_), name)[::-1]
         if task == "classification"
         else np.empty(0),
@@ -260,7 +260,7 @@ def _probability_number(estimator: Any, name: str) -> Any:
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:
     """Return the number of support vectors of each class; check these numbers, because a pickle may be tampered with.
 
-    Classes whose training rows all had weight 0, as in bagging, are missing.
+    The numbers omit classes whose training rows all had weight 0, as in bagging.
     """
     if n_classes == 0:
         return np.empty(0, np.int64)

@@ -1,4 +1,4 @@
-"""Replacement of compiling estimators (approxsvm/compiling.py) by the trained estimators inside."""
+"""Replacement of compiling estimators (approxsvm/compiling.py) with the trained estimators inside."""
 
 from copy import copy
 from typing import Any, Final
@@ -15,7 +15,7 @@ def trained_inside(source: Any) -> Any:
     the source itself is a compiling estimator that has not been fitted.
     """
     if _is_compiling(source) and "estimator_" not in vars(source):
-        from sklearn.utils.validation import check_is_fitted  # already loaded with the estimator
+        from sklearn.utils.validation import check_is_fitted  # this module has been loaded with the estimator
 
         check_is_fitted(source)
     return _replaced(source, {})

@@ -113,7 +113,7 @@ class _Places:
         return rest
 
     def _inside(self, one: Any) -> Any | None:
-        if isinstance(one, tuple) and len(one) == 2:  # a name and a transformer
+        if isinstance(one, tuple) and len(one) == 2:  # a pair of a name and a transformer
             rest = self._inside(one[1])
             return None if rest is None else (one[0], rest)
         return one if _is_dropped(one) else self.without_texts(one)

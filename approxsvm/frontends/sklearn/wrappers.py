@@ -23,12 +23,12 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.single_model import SingleModel
 
-# Selectors that predict by an inner estimator on the selected features.
+# Selectors that predict with an inner estimator on the selected features.
 SELECTED: Final = ("RFE", "RFECV")
 
 
 def read_search(estimator: Any, read: Read) -> Model:
-    """Read a fitted parameter search, which predicts by best_estimator_."""
+    """Read a fitted parameter search, which predicts with `best_estimator_`."""
     if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
         raise UnsupportedModelError(
             f"this {class_name(estimator)} has no best_estimator_: it was fitted with refit=False; "
@@ -43,7 +43,7 @@ def read_search(estimator: Any, read: Read) -> Model:
 
 
 def read_selected(estimator: Any, read: Read) -> Model:
-    """Read a fitted RFE or RFECV, which predicts by an inner estimator on the selected features."""
+    """Read a fitted RFE or RFECV, which predicts with an inner estimator on the selected features."""
     support = np.asarray(estimator.support_)
     rows = InputMap.identity(len(support), feature_names(estimator))
     rows = rows if allows_nan(estimator) else rows.looked_at(takes_nan=False)

@@ -27,7 +27,7 @@ KEEPS_EACH: Final = 2
 
 
 class Before(NamedTuple):
-    """Known properties of the inputs of an op."""
+    """Known properties of an op's inputs."""
 
     is_source: bool  # whether the inputs equal the source's numbers bit for bit
     is_exact: bool  # whether the inputs are free of rounding errors and have no radii

@@ -65,7 +65,7 @@ class DeviceRows:
         self.is_whole = self.has_map and (wholly or not only_scales)
         self.folded = codes.folded(artifact, self.scalers) if codes and not self.is_whole else None
         self.moved = codes.moved(artifact, self.scalers, self.folded) if codes else 0.0
-        # Whether some rows of finite numbers map to NaN
+        # Whether some rows of finite numbers are mapped to NaN
         self.has_domain = any(on_device(op).refuses(op) for op in self.ops)
         also = "" if self.lookup is None else ", or has a value that a lookup rejects"
         # Description of the rows that cannot be mapped

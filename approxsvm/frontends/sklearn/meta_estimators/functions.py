@@ -111,7 +111,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
     elif isinstance(probability, ClassProbability):
         raise UnsupportedModelError(f"a member of this {name} ({member.source}) has its labels in descending order")
     changed = replace(outputs, probability=probability)
-    if outputs.label_rule == "votes":  # a value above 0 then means the second label, which was the first
+    if outputs.label_rule == "votes":  # a value above 0 then means the second label, which was the first label
         changed = replace(changed, label_rule="value_threshold", threshold=0.0)
     elif outputs.threshold is not None:
         changed = replace(changed, threshold_label=1 - outputs.threshold_label)

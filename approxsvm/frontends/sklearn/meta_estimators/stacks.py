@@ -100,7 +100,7 @@ def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], cl
 def _columns(
     estimator: Any, model: Model, method: str, classes: Any
 ) -> tuple[int, list[tuple[SingleModel, list[int], Fraction]], Fraction]:
-    """Return the number of final-model columns that a member provides, and their composition.
+    """Return the number of the final model's columns that a member provides, and the composition of these columns.
 
     The composition is a list of models, each with the columns of its outputs and a weight, followed by an addend.
     """

@@ -501,7 +501,7 @@ def _plain_numbers(values: Sequence[Any]) -> list[float]:
 
 
 def _holds(dtype: DType, number: float) -> bool:
-    """Return whether a dtype can hold a number exactly."""
+    """Return whether a dtype can represent a number exactly."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return float(dtype.type(number)) == number

@@ -150,7 +150,7 @@ def _rounded(number: Fraction) -> float:
 
 
 def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
-    """Compute basis splines on a span as polynomials in the distance from its first knot, by Cox and de Boor."""
+    """Compute basis splines on a span by Cox and de Boor, as polynomials in the distance from the span's first knot."""
     n = len(t) - 1
     splines: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
     for p in range(1, degree + 1):
@@ -217,7 +217,7 @@ def _bounds(quantiles: FloatArray) -> tuple[float, float]:
 
 def _least_float(holds: Callable[[float], bool]) -> float:
     """Return the smallest float64 for which a monotone condition holds."""
-    # The bits of a float as an integer increase with a positive float, and decrease with a negative float.
+    # If the bits are interpreted as an integer, they increase with a positive float and decrease with a negative float.
     low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
     while low < high:
         middle = (low + high) // 2
@@ -254,7 +254,7 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
     points, low = np.unique(quantiles, return_index=True)
     high = np.append(low[1:], len(quantiles)) - 1
     edges: list[float] = []
-    pieces: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]  # origin, value there, slope
+    pieces: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]  # origin, value at the origin, slope
 
     def add(edge: float, piece: tuple[float, float, float]) -> None:
         edges.append(edge)

@@ -1,4 +1,4 @@
-"""Record of a class of steps: how objects of the class become part of an input map, and their dtypes."""
+"""Record of a class of steps: how objects of the class become part of an input map, and dtypes of their rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
