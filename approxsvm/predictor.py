@@ -1,4 +1,4 @@
-"""A compiled model for programs that only predict."""
+"""Compiled model for programs that only predict."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from approxsvm.runtime.evaluator import Evaluator, read_artifact, with_one_index
 
 
 class Predictor(Predicting):
-    """A compiled model for programs that only predict; needs NumPy, and SciPy for batches of documents.
+    """Compiled model for programs that only predict; needs NumPy, and SciPy for batches of documents.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Predictor(Predicting):
     Raises
     ------
     ArtifactError
-        The bytes break a rule of models/FORMAT.md, or the check rows have other values on this machine.
+        The bytes violate models/FORMAT.md, or the check rows have other values on this machine.
     InputError
         `n_jobs` is not a valid number of threads.
     OSError
@@ -100,7 +100,7 @@ class Predictor(Predicting):
         return self._evaluator.decision_function(self._rows(X)) + self.artifact.offset
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes), with columns as in `classes`.
+        """Return class probabilities, shape (n_rows, n_classes), with columns in the order of `classes`.
 
         The columns of a one-class model are inlier and outlier, as in LIBSVM.
 
@@ -142,7 +142,7 @@ class Predictor(Predicting):
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):
-            return numpy_rows(X, self.artifact.raw_columns, stacklevel=5)  # the caller of a method
+            return numpy_rows(X, self.artifact.raw_columns, stacklevel=5)  # refers to the caller of a method
         rows = check_sparse(X, self.artifact.raw_columns)
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")

@@ -35,7 +35,7 @@ _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Compute decision values by definition in float64, shape (n_rows, n_decisions); Gaussians without cancellation.
+    """Compute decision values by definition in float64, (n_rows, n_decisions); no digits cancel in Gaussians.
 
     `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains mapped rows, shape (n_rows, n_features);
     by default, the model's input map computes the mapped rows.
@@ -379,7 +379,7 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
         components = getattr(steps[-2], "components_", None)
         if components is None or np.shape(components)[1] != model.n_features:
             return False
-        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # no -0.0
+        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # removes -0.0
         if not model.has_pairs:
             return np.array_equal(landmarks, vectors)
         return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}

@@ -430,7 +430,7 @@ class Artifact(SealedBytes):
 
     @property
     def offset(self) -> float | None:
-        """Scores of a one-class model minus its decision values; None if the model has no scores."""
+        """Offset between the scores and decision values of a one-class model; None if the model has no scores."""
         if self.task != "one_class" or self.is_constant:  # for gamma = 0, the offset is lost
             return None
         return -float(self.decision_numbers()["intercept"][0])
@@ -474,7 +474,7 @@ class Artifact(SealedBytes):
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def decision_coef(self) -> npt.NDArray[np.float64]:
-        """Return coefficients per decision function, (n_decisions, n_sv), 0 for support vectors not in the function."""
+        """Return coefficients per decision function, (n_decisions, n_sv), 0 for support vectors outside a function."""
         block = self.dual_coef()
         if not self.has_pairs:
             return block

@@ -184,7 +184,7 @@ class Lists:
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Return whether the coefficients of each list have one sign; sums then also give sums of absolute values."""
+        """Return whether the coefficients of each list have the same sign; sums then give sums of absolute values."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 

@@ -214,7 +214,7 @@ class TaylorFeatures(FeatureMap):
         return self._bound(*_norms(left), *_norms(right), rounded=sum(r.dtype == np.float32 for r in (left, right)))
 
     def _bound(self, x: FloatArray, x_depth: int, y: FloatArray, y_depth: int, rounded: int) -> FloatArray:
-        """Compute the bound from norms with relative errors depth * u; `rounded` of the two matrices are float32."""
+        """Compute the bound from norms with relative errors depth * u; `rounded` is the number of float32 matrices."""
         degree, gamma = self.degree_, self.gamma_
         x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_depth, y_depth) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):

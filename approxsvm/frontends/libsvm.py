@@ -267,7 +267,7 @@ def read_libsvm_data(
 
 
 def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
-    """Return `wanted`, or by default the number of columns that the file uses; raise `error` if `wanted` is smaller."""
+    """Return `wanted`, or the file's number of columns if `wanted` is None; raise `error` if `wanted` is smaller."""
     needed = max(1, max_index + 1 - first_index)
     if wanted is None:
         return needed

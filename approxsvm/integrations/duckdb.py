@@ -36,8 +36,8 @@ def register(
     string; models of documents take one VARCHAR. Features that the model does not use, such as columns that a
     ColumnTransformer drops, may have any type and value. The function returns the label, in the type of the source
     model's labels, or a STRUCT if several columns are requested. A NULL in a used feature gives NULL, as usual in SQL,
-    unless a pipeline step accepts missing values. Every cursor of the connection can call the function; only the cursor
-    that registered the function can replace it.
+    unless a pipeline step accepts missing values. Every cursor of the connection can call the function, but only the
+    cursor that registered the function can replace it.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def register(
         answers = [column.cast(_STORED.get(column.type, column.type)) for column in scored.columns]
         if len(answers) == 1:
             return answers[0]
-        # Either all outputs of a row are null, or none is.
+        # Either all outputs of a row are null, or no output is.
         return pa.StructArray.from_arrays(answers, scored.schema.names, mask=answers[0].is_null())
 
     # DuckDB reads the parameters from the signature; a parameter without an annotation accepts any type.

@@ -134,8 +134,8 @@ def predict_udf(
     Raises
     ------
     InputError
-        The model lacks a requested output, or `on_error` is invalid. A bad row makes the job fail, and so does a call
-        with a wrong number of columns.
+        The model lacks a requested output, or `on_error` is invalid. A bad row, or a call with a wrong number of
+        columns, makes the job fail.
     """
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
@@ -306,7 +306,7 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:
-        _bound_scorers.clear()  # one entry suffices, because column types are constant during a query
+        _bound_scorers.clear()  # one entry is sufficient, because column types are constant during a query
         _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
     answers = _for_spark(
         _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch

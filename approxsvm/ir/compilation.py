@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TriedPlan:
-    """A candidate plan."""
+    """Candidate plan."""
 
     name: str  # name of the plan, for display
     # Predicted cost per row in calls of the requested size, relative to the exact engine; None if not predicted.
@@ -18,9 +18,8 @@ class TriedPlan:
     # Estimated seconds on one core, from counts of multiply-adds, for the sums that only this plan needed: for the
     # trial of the plan and, if the plan was chosen, for building it.
     work: float = 0.0
-    # Smallest number of seconds per row in the timed comparison of compile(measure=True), in calls of the requested
-    # size and in calls of one row; None if there was no comparison, or if this plan was not timed in calls of that
-    # size.
+    # Smallest measured time per row of compile(measure=True), in seconds, in calls of the requested size and in calls
+    # of one row; None if there was no timed comparison, or if this plan was not timed in calls of that size.
     raced: float | None = None
     raced_alone: float | None = None
 

@@ -12,7 +12,7 @@ UNIT32: Final = float(_CORE["unit32"])
 UNIT64: Final = float(_CORE["unit64"])
 # Exceeds the relative rounding error of a number that is computed once in float64.
 ROUNDED_UP: Final = 1.0 + 1e-9
-# Values of theta in expansion/certificate.py, starting at 1; each value is half of the previous one.
+# Values of theta in expansion/certificate.py, starting at 1; each value is half of the previous value.
 CONTRACTIONS: Final = tuple(map(float, _CORE["contractions"]))
 # Cells of s / 2 in tables of bounds: one cell below these octaves, the cells of the octaves, and one cell above.
 FIRST_OCTAVE: Final = int(_CORE["first_octave"])

@@ -56,8 +56,8 @@ class CosineModel(FeatureModel):
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """Return twice the bound of backends/onnx/exact_graph.py: (n_features + 8) u S ||z|| + (n_terms + 40) u A1.
 
-        The phase is added last to the argument, so it is rounded once: an error of at most 8 u A1, included in the 40 u
-        A1.
+        The phase is added last to the argument, so it is rounded only once, with an error of at most 8 u A1, which 40 u
+        A1 includes.
         """
         angle_error = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
         sum_error = (self.n_terms + 40) * self.scale + np.abs(values)

@@ -41,8 +41,8 @@ class InputMap:
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
     by_column: bool = False  # whether the source checks raw columns separately (raw_columns.py)
     texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain codes
-    # Raw columns that a step of the source validates, used or not: the step rejects infinity in the column, and also
-    # NaN unless the mapped value is True. A finished map keeps only the checks that its features do not imply
+    # Raw columns that a step of the source validates, even if they are unused: the step rejects infinity in the column,
+    # and also NaN unless the mapped value is True. A finished map keeps only the checks that its features do not imply
     # (`with_few_checks`).
     checked: Mapping[int, bool] = field(default_factory=dict)
     # Only while a pipeline is read: whether the source's rows are sparse at this step, for dense and sparse raw rows.
@@ -233,7 +233,7 @@ class InputMap:
         return np.flatnonzero(np.bincount(looked_at))  # np.union1d would import numpy.ma
 
     def columns_of_nan(self) -> IntArray:
-        """Return the raw columns that accept NaN, because the map replaces NaN wherever it uses them."""
+        """Return the raw columns that accept NaN, because the map replaces NaN in all uses of these columns."""
         refused = {int(self.columns[k]) for k in range(len(self.columns)) if not self._takes_nan(k)}
         refused |= {j for j, takes_nan in self.checked.items() if not takes_nan}
         return np.array([j for j in self.columns_looked_at.tolist() if j not in refused], np.intp)
@@ -342,7 +342,7 @@ class InputMap:
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
     def _checked(self, rows: Any, mapped: "_Mapped") -> FloatArray:
-        """Return the mapped rows; raise InputError if a row has left float64 or the domain of an op."""
+        """Return the mapped rows; raise InputError if a number overflowed or is outside an op's domain."""
         self._check_domain(mapped)
         if not mapped.has_left.any():
             return mapped.values
@@ -365,7 +365,7 @@ class _Mapped(NamedTuple):
 
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
-    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that could hide this
+    has_left: npt.NDArray[np.bool_]  # whether a number overflowed, at the end or before an op that could hide this
     outside: npt.NDArray[np.bool_]  # whether an op rejects a number of the row
     refused: tuple[int, int, float, float] | None  # first rejected row: position, kind of op, number, limit
 

@@ -45,8 +45,8 @@ class KernelModel:
         stored as a float64 ndarray or csr_array.
     dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
         Layout of LIBSVM's `sv_coef`: for the pair (i, j), the support vectors of class i use row j - 1, and the support
-        vectors of class j use row i. With at most two classes, one row; if each function uses all support vectors, one
-        row for each function.
+        vectors of class j use row i. With at most two classes, there is one row; if each function uses all support
+        vectors, there is one row for each function.
     intercept : array of shape (n_decisions,), or a number
         One number for each pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or for each class or
         target.
@@ -285,7 +285,8 @@ class KernelModel:
     def negated(self) -> KernelModel:
         """Return the two-class model with swapped labels, whose values have the opposite signs.
 
-        A value of exactly 0 then votes for the other class, so this is only for models that do not predict by votes.
+        A value of exactly 0 then votes for the other class, so the method is only for models that do not predict by
+        votes.
         """
         return replace(
             self,

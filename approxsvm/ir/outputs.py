@@ -1,7 +1,7 @@
 """Outputs of a source: the rule for labels and the parameters of probabilities.
 
 Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ..., (1,
-2), ... A positive value is a vote for the first class of the pair, any other value is a vote for the second class.
+2), ... A positive value is a vote for the first class of the pair, and any other value is a vote for the second class.
 Classes are positions in the model's order of labels. The core evaluates outputs (runtime.evaluator.native_outputs); the
 tests' oracle in extended precision is tests/zoo/class_numbers.py.
 """
@@ -44,7 +44,7 @@ def count_classes(n_pairs: int) -> int:
 
 
 class Probability:
-    """A kind of probabilities: the task of its models, and the format in which it is stored."""
+    """Kind of probabilities: the task of models with these probabilities, and the format of the parameters."""
 
     kind: ClassVar[str]  # name of the kind in schema.inc
     task: ClassVar[Task]  # task of the models that may have these probabilities
@@ -174,7 +174,7 @@ class SigmoidCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibrator:
-    """A monotone piecewise linear function, constant outside the knots: scikit-learn's method="isotonic"."""
+    """Monotone piecewise linear function, constant outside the knots: scikit-learn's method="isotonic"."""
 
     # shape (n_knots,); `knots` are strictly increasing, `heights` are non-decreasing; the heights are probabilities, up
     # to scikit-learn's rounding
@@ -220,7 +220,7 @@ class OneVsRestCalibration(ClassProbability):
     # probabilities replace them; if `positive` is 0, they stay 0, as in OneVsRestClassifier.
     positive: int = 1
     # Input of the calibrators if there are several classes: one-vs-rest scores, or the values of the first n_classes
-    # pairs (as in scikit-learn, although these values mean little)
+    # pairs (as in scikit-learn, although these values have little meaning)
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 

@@ -130,7 +130,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """Read a plan from JSON; for text that is not a plan, raise InputError, which names the field."""
+        """Read a plan from JSON; raise InputError, which names the field, if the string is not a plan."""
         try:
             record = json.loads(text, object_pairs_hook=_without_repetition)
         except (ValueError, RecursionError) as error:  # ValueError also for bytes that are not UTF-8

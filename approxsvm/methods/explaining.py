@@ -119,8 +119,8 @@ class Explaining:
         """Return whether each row passes the validity test at run time of Claesen et al. 2014, Eq. 3.11.
 
         For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and the relative error of each expanded
-        exponential is at most 3.05 %. This does not bound the relative error of the sum, because terms of opposite sign
-        may cancel. With linear and polynomial kernels no term is approximated, and every row passes.
+        exponential is at most 3.05 %. The test does not bound the relative error of the sum, because terms of opposite
+        sign may cancel. With linear and polynomial kernels no term is approximated, and every row passes.
 
         Parameters
         ----------

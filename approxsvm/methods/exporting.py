@@ -45,7 +45,7 @@ class Exporting:
             The source. Without the source, the report lacks errors, label differences and the speedup, and states the
             reason.
         max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: as many as can be compared in about a second.
+            Maximum number of rows to compare with the source. Default: the number that takes about a second.
         title : str, optional
 
         Returns
@@ -92,9 +92,9 @@ class Exporting:
         The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
         "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
         for a one-class model and for a Gaussian process classifier (its latent values), and "variable" for a
-        regression. In mode "certified", the graph predicts the same labels as `predict`: by the expansions if they
-        prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as the label.
-        Without a tolerance, scores and probabilities may differ from the results of `decision_function` and
+        regression. In mode "certified", the graph predicts the same labels as `predict`: by the expansions if the
+        expansions prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as
+        the label. Without a tolerance, scores and probabilities may differ from the results of `decision_function` and
         `predict_proba` by the error of the expansions.
 
         Parameters
@@ -180,7 +180,7 @@ class Exporting:
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
             Type of the coefficients. Integer coefficients take half or a quarter of the memory, and slightly more time.
-            All bounds include the rounding of the coefficients, so fewer rows are certain, and no certain label is
+            All bounds include the rounding of the coefficients, so fewer rows are certain, but no certain label is
             wrong. Integer coefficients are allowed only for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
@@ -194,7 +194,7 @@ class Exporting:
         Returns
         -------
         CExport
-            ``flash_bytes`` for constants, ``ram_bytes`` for the stack, and the ``multiply_adds`` for a row.
+            The needed ``flash_bytes`` for constants, ``ram_bytes`` for the stack, and ``multiply_adds`` for each row.
 
         Raises
         ------

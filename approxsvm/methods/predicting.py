@@ -103,7 +103,7 @@ class Predicting:
                 raise
             except (TypeError, OverflowError) as error:
                 raise error_of_cells(known, raw, f"X is not a matrix of real numbers: {error}") from None
-            except ValueError as error:  # raised by scikit-learn, also for wrong names and shapes
+            except ValueError as error:  # scikit-learn raises this error also for wrong names and shapes
                 is_of_cells = "could not convert" in str(error) or "array element" in str(error)
                 raise error_of_cells(known, raw, str(error)) if is_of_cells else InputError(str(error)) from None
             frames.learn(X, rows)

@@ -89,8 +89,9 @@ def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], reque
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n_functions: int = 1) -> Artifact:
     """Build only the exact engine, which computes each kernel value once for all functions.
 
-    With `by_sign`, only the signs of values matter, because they are labels. Then no tolerance is promised, so that the
-    cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an ensemble.
+    With `by_sign`, only the signs of values matter, because the signs are the labels. Then no tolerance is promised, so
+    that the cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an
+    ensemble.
     """
     request.check_plan(model, "exact")
     reason = "the exact engine alone"

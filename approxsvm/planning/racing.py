@@ -93,7 +93,7 @@ def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds
     """Choose at most four plans for a race; return their positions in ascending order.
 
     Plans whose field `always` is True take part. Another plan takes part if its estimated cost is at most 1.5 times the
-    least, if building it does not exceed the seconds of the search, and, without `rows_per_call`, if a single row does
+    least, if building the plan takes no more time than the search, and, without `rows_per_call`, if a single row does
     not cost far more than with the best plan.
     """
     costs = {k: cost for k, rival in enumerate(rivals) if (cost := rival.tried.share_of_exact) is not None}
@@ -139,7 +139,7 @@ def _least_seconds(
     call_rows: int,
     progress: Callable[[float], None],
 ) -> list[float]:
-    """Return the least seconds per row in calls of the given size; plans that cannot win are timed in one round."""
+    """Return the least times per row in calls of the given size; plans that cannot win are timed in only one round."""
     calls = _calls(rows, call_rows)
     n_rows = len(calls) * (calls[0].shape[0] if calls[0].ndim > 1 else 1)
     runs = [partial(_answer_all, Evaluator(artifact), calls) for artifact in racers]

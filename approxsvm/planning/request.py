@@ -19,7 +19,7 @@ Effort = Literal["low", "normal", "high"]
 Progress = Callable[[str, float], None]
 # Function that calls another function for an artifact, and returns the seconds that the call took.
 Stopwatch = Callable[[Artifact, Callable[[], object]], float]
-# Artifact, with the plans that were tried for it.
+# Artifact, with the plans that were tried.
 Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 

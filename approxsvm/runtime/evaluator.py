@@ -51,7 +51,7 @@ _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may 
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file or its bytes; raise ArtifactError if a rule of models/FORMAT.md is broken."""
+    """Read and validate an .asvm file or its bytes; raise ArtifactError if the bytes violate models/FORMAT.md."""
     if isinstance(source, bytes):
         return Artifact(source)
     return Artifact.read(source)
@@ -106,7 +106,7 @@ class Evaluator:
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
         """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
 
-        With `as_part`, the results are bit for bit the same as in a large batch.
+        With `as_part`, the results are identical to the results in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)
@@ -186,7 +186,7 @@ class Evaluator:
         return rows if rows.dtype.kind in "fiub" else numpy_rows(rows, self.artifact.raw_columns, stacklevel=4)
 
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
-        """Predict a single row in any container; `outputs` requests a dict of results, `rows_of` converts frames."""
+        """Predict a single row in any container; `outputs` requests a dict of results; `rows_of` converts frames."""
         if self.artifact.takes_texts and isinstance(row, (str, bytes)):
             rows = self.artifact.text_rows.row(row)
         elif type(row) in _PYTHON_ROWS and not self.artifact.takes_texts:
@@ -259,7 +259,7 @@ class Evaluator:
         return pairs_in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
-        """Return bounds on decision values, with pairs in the order of the model's labels, or on probabilities."""
+        """Return error bounds of decision values (pairs in the order of the model's labels) or of probabilities."""
         if self.artifact.averages:
             return self.probability_bound(rows)
         if self.artifact.has_labels_alone:
@@ -267,7 +267,7 @@ class Evaluator:
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
-        """Return whether the first stage's bound proves each row; with several targets, each label of each row."""
+        """Return whether the first stage's bound proves each row's result; with several targets, each label."""
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
@@ -307,7 +307,7 @@ class Evaluator:
 
     @property
     def exact_count(self) -> int:
-        """Number of rows in `rows_per_stage` that went to the exact engine because exact values were requested."""
+        """Number of rows in `rows_per_stage` with results of the exact engine because exact values were requested."""
         return int(self.native.exact_count)
 
 
@@ -338,7 +338,7 @@ def check_output(artifact: Artifact, output: str) -> None:
 
 
 def labels_of(artifact: Artifact) -> npt.NDArray[Any]:
-    """Return the labels by position: the model's labels, or 1 and -1 for inliers and outliers."""
+    """Return labels in the order of their positions: the model's labels, or 1 and -1 for inliers and outliers."""
     return np.array([1, -1]) if artifact.task == "one_class" else artifact.labels
 
 

@@ -12,7 +12,7 @@ from approxsvm.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be removed anyway
+except ImportError:  # missing on Windows, where an open file cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
 
@@ -74,8 +74,8 @@ def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for writing; `path` gets the new content if the block succeeds, and otherwise keeps the old content.
 
-    Only a regular file is replaced, and its mode is kept; a link remains, and the target of the link is replaced.
-    Anything else (a device, a pipe, standard output as /dev/fd/1) is written to directly.
+    Only a regular file is replaced, and its mode is kept. A link remains; the target of the link is replaced. Anything
+    else (a device, a pipe, standard output as /dev/fd/1) is written to directly.
     """
     temporary = None
     try:
@@ -101,7 +101,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         if error.filename not in (None, os.fspath(path), None if temporary is None else str(temporary)):
             raise  # an error about another file, raised in the block
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # name `path`, not the temporary file
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # the error must name `path`
 
 
 def remove_unfinished(path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""A progress bar of the compiler, shown in terminals and notebooks."""
+"""Progress bar of the compiler, shown in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progre
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     class Lines(Progress):
-        """A progress bar for terminals that cannot redraw a line."""
+        """Progress bar for terminals that cannot redraw a line."""
 
         start_time = time.monotonic()
         wait = 1.0

@@ -1,4 +1,4 @@
-"""Gaussian models whose features take few values on a common grid: integers replace float vectors and exp.
+"""Gaussian models whose features take few values on a common grid: integers replace floats and exp.
 
 Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; the differences, of b = 1, 2 or 4 bits each, are
 packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance

@@ -118,6 +118,6 @@ def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
         raise InputError("X holds NaN, infinity or numbers beyond float32")
     offsets = (low + 0.5 * (high - low)).astype(np.float32)
     reach = np.maximum(high - offsets, offsets - low) * (1.0 + 1e-6)
-    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # positive also for constant features
+    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # positive even for constant features
     steps = np.nextafter((reach / (LARGEST[kind] - 1)).astype(np.float32), np.float32(np.inf))
     return InputCodes(kind, offsets, steps)

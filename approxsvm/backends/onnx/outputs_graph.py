@@ -131,7 +131,7 @@ class ClassOutputs:
         return g.op("Add", g.op("MatMul", for_first, self.first), g.op("MatMul", against, self.second))
 
     def _outcomes(self) -> tuple[str, str]:
-        """Return which pairs certainly vote for their first class, and which for their second, as 0 and 1."""
+        """Return the pairs that certainly vote for their first class, and for their second class, as 0 and 1."""
         g, bounds = self.g, self.known.bounds
         assert bounds is not None
         first = g.op("Greater", self.known.values, bounds)

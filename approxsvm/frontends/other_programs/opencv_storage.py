@@ -61,7 +61,7 @@ def parse_storage(content: bytes, name: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return a dict of fields; reject duplicate names, because OpenCV would take the first, other readers the last."""
+    """Return a dict of fields; reject duplicate names, because OpenCV takes the first, and other readers the last."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]

@@ -135,7 +135,7 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Choose the label with the largest value; compute probabilities by softmax or by normalizing one-vs-rest ones."""
+    """Return outputs with the label of the largest value; probabilities by softmax, or normalized one-vs-rest."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None

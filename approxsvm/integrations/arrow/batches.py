@@ -202,7 +202,7 @@ class BoundScorer:
         features: Columns | None,
         faults: dict[int, str],
     ) -> list[Any]:
-        """Return one model's columns, null where a prediction is missing; add the reasons to `faults`."""
+        """Return one model's columns, with null for missing predictions; add the reasons to `faults`."""
         reasons_by_row: dict[int, str] = dict(block.unreadable)
         if not reasons_by_row:
             try:
@@ -249,7 +249,7 @@ def predict_stream(
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """Return a table of predictions for batches of one schema, and the rows in it; `place` names rows in errors."""
+    """Return a table of predictions for batches of one schema, and the rows in the table; `place` names bad rows."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):

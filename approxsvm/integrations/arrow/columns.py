@@ -217,7 +217,7 @@ class _CodeColumn:
         return codes
 
     def fault(self, text: str | None) -> str:
-        """Describe why a string is rejected; return an empty string for an accepted one."""
+        """Describe the reason why a string is rejected; return an empty string for an accepted string."""
         if text is None and self._is_open:
             return "is empty, which may be missing or the text '': write the text in quotes, and NA for a missing value"
         if text is None or text in self._missing.to_pylist():
@@ -270,7 +270,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    """Return whether an Arrow type is one of the string types."""
+    """Return whether an Arrow type is a string type."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 

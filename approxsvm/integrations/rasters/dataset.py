@@ -72,7 +72,7 @@ def score_raster(
         A band is missing, an output does not exist, two files have different grids (the message names both files), or
         the output is the same file as an input or the model.
     DataFormatError
-        A file is not a raster, or is damaged.
+        A file is damaged or is not a raster.
     OSError
         A file cannot be read or written. Output files under their final names are complete.
     MissingPackageError

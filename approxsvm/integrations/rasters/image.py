@@ -157,7 +157,7 @@ def _indices(pixels: PixelModel, image: Any) -> Generator[Index, None, None]:
 
 
 def _divided(shape: tuple[int, ...], most: int) -> Iterator[Index]:
-    """Divide an array into pieces of at most `most` consecutive elements, or of one row along the last axis."""
+    """Divide an array into pieces of at most `most` consecutive elements."""
     if not shape:
         yield (...,)
         return

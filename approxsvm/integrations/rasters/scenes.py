@@ -152,7 +152,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
         results = overlapped(work.pieces(stack, tiling, scoring), partial(_answer, work), work.n_workers)
         # The output is opened first, and closed after the threads have ended.
         with (
-            rasterio.Env(GDAL_CACHEMAX=_cache_bytes(stack, tiling)),  # an int means bytes
+            rasterio.Env(GDAL_CACHEMAX=_cache_bytes(stack, tiling)),  # rasterio takes an int as a number of bytes
             open_raster(path, stack.grid, stack.ground_points, work.layout, tiling, overviews=work.overviews) as write,
             closing(results),
         ):
@@ -162,7 +162,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
                 if rows.start == 0:
                     whole = np.empty((len(result.bands), window.height, window.width), result.bands.dtype)
                 whole[:, rows] = result.bands
-                if rows.stop == window.height:  # GDAL takes twenty times as long for parts of blocks
+                if rows.stop == window.height:  # GDAL takes twenty times as long to write parts of blocks
                     start = time.perf_counter()
                     write(whole, window)
                     scoring.seconds_writing += time.perf_counter() - start

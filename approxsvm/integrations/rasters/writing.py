@@ -40,7 +40,7 @@ def open_raster(
     """
     remove_unfinished(path)
     with whole_file(path) as file:
-        name = file.name  # GDAL writes into the locked file
+        name = file.name  # GDAL writes to the locked file
         with _naming(path), open_quietly(name, "w", **_profile(grid, layout, tiling)) as dataset:
             if ground_points[0] and dataset.transform.is_identity:
                 dataset.gcps = ground_points

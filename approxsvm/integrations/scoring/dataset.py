@@ -52,7 +52,7 @@ def score_dataset(
     columns : sequence of str, optional
         The feature columns, in the models' order.
     on_error : {"fail", "null", "skip"}
-        How to treat rows that contain a null, NaN, infinity, a string that is not a number, or a number beyond the
+        Treatment of rows that contain a null, NaN, infinity, a string that is not a number, or a number beyond the
         model's range.
     input_format : {"csv", "parquet", "arrow", "libsvm", "numpy"}, optional
         Default: the format that the name of each file implies, CSV for standard input, and LIBSVM text for other names

@@ -37,9 +37,9 @@ TARGET = "target"  # name of the column with the first number in each line of LI
 class Reading:
     """Options for reading files; an invalid `batch_rows` or `delimiter` raises InputError."""
 
-    batch_rows: int | None = None  # number of rows in a batch; None means as `rows_of` chooses
+    batch_rows: int | None = None  # number of rows in a batch; None: chosen by `rows_of`
     delimiter: str | None = None  # character between columns of CSV files; None means a comma
-    header: bool | None = None  # whether the first line of a CSV file has names; None means as `has_names` detects
+    header: bool | None = None  # whether the first line of a CSV file has names; None: detected by `has_names`
     tell: Tell | None = None  # function called with a sentence if columns are matched by position
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Search for the files to score, which lists the files and formats of names, folders, patterns and standard input."""
+"""Search for the files to score: file names, folders, patterns and standard input become a list of files."""
 
 import glob
 import os

@@ -1,4 +1,4 @@
-"""Combinations: the rule by which the columns of an ensemble's members become the ensemble's values."""
+"""Combination rules, by which the columns of an ensemble's members become the ensemble's values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Combination:
         return 1 if self.columns == "labels" else len(member.labels)
 
     def parts(self, members: Sequence[Any]) -> list[FloatArray]:
-        """Return the weights of each member's columns, (n_values, number of columns of the member)."""
+        """Return the weights of each member's columns, shape (n_values, number of columns of the member)."""
         assert self.weights is not None
         ends = np.cumsum([self.n_columns_of(member) for member in members])
         return np.split(self.weights, ends[:-1], axis=1)

@@ -41,7 +41,7 @@ class Ensemble:
         Default for regressions: their values side by side. Default for classifiers: the mean of their probabilities.
     classes : array of labels, optional
         For decision functions of classes, the labels in the order of the functions; for targets, all labels of any
-        member; for one sum, the two labels; for votes and means, all labels if some members do not know all of them.
+        member; for one sum, the two labels; for votes and means, all labels if some members do not know all labels.
     real_weights : tuple of Fraction, optional
         For a mean or a sum, the exact weights and addend before rounding; needed if the ensemble is nested in another
         ensemble.

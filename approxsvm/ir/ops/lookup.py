@@ -22,7 +22,7 @@ GIVES_NAN = -np.inf
 
 
 class Steps(NamedTuple):
-    """A step function: values[k] for edges[k - 1] <= x < edges[k], and a value for NaN."""
+    """Step function: values[k] for edges[k - 1] <= x < edges[k], and a value for NaN."""
 
     edges: FloatArray
     values: FloatArray
@@ -40,7 +40,7 @@ class Steps(NamedTuple):
         """Return values[k] if x equals numbers[k], which must be increasing, and `otherwise` for any other x."""
         if len(numbers) == 0:
             return cls.of([], [otherwise], nan)
-        numbers = np.asarray(numbers, np.float64) + 0.0  # replaces -0 by 0
+        numbers = np.asarray(numbers, np.float64) + 0.0  # replaces -0 with 0
         edges = np.stack([numbers, np.nextafter(numbers, np.inf)], axis=1).ravel()
         between = np.stack([values, np.full(len(numbers), otherwise)], axis=1).ravel()
         fresh = np.append(edges[1:] > edges[:-1], True)  # False between two adjacent floats
@@ -119,7 +119,7 @@ class Lookup(PerOutput):
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
 
     def refusing_nan(self) -> "Lookup":
-        """Return this lookup with NaN rejected, for maps without a later lookup that replaces NaN."""
+        """Return the same lookup with NaN rejected, for maps without a later lookup that replaces NaN."""
         kept = (one._replace(values=np.where(one.values == GIVES_NAN, REFUSED, one.values)) for one in self.steps)
         return replace(self, steps=tuple(kept))
 
@@ -188,7 +188,7 @@ class Lookup(PerOutput):
 
     @classmethod
     def covering(cls, ops: "Sequence[Lookup]", first: int, end: int) -> "Lookup":
-        """Return one lookup on the features from `first` to `end` that equals `ops` on separate features of a row."""
+        """Return one lookup on the features from `first` to `end` that has the effect of `ops` on separate features."""
         columns, at = [], first
         for op in ops:
             columns += [(j - first, _ITSELF) for j in range(at, op.first)]

@@ -83,7 +83,7 @@ class Op(ABC):
     def select(self, features: IntArray) -> "tuple[Op, IntArray | None] | None":
         """Return the op restricted to some outputs, and the features that it then takes (None: the same as before).
 
-        Returns a single None if every output depends on the other outputs.
+        Returns only None if every output depends on the other outputs.
         """
 
     def merged(self, before: "Op") -> "Op | None":

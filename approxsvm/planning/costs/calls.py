@@ -85,7 +85,7 @@ def _mean(ratios: FloatArray) -> float:
 
 
 def ratios(costs: Iterable[FloatArray]) -> FloatArray:
-    """Return the largest ratio of each cost to the least cost, over all profiles."""
+    """Return the largest ratio, over all profiles, of each cost to the least cost."""
     table = np.array([np.atleast_1d(cost) for cost in costs])
     largest: FloatArray = (table / table.min(axis=0)).max(axis=1)
     return largest

@@ -149,7 +149,7 @@ class Expansions:
         return self._work_of_trial(size, self._degrees(size)[0], placing)
 
     def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
-        """Try the first degree about `n_centers` centers; about a single center, also higher degrees that are quick."""
+        """Try the first degree about `n_centers` centers; for a single center, also try quick higher degrees."""
         if n_centers == 1:
             further = [n for n in self.numbers_of_centers if n > 1]
             self._sum_ahead(further, part_of(progress, 0.0, 0.5))
@@ -250,7 +250,7 @@ class Expansions:
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate may be chosen at the cost `hopeful`; a better degree may cost more."""
+        """Return whether a candidate of cost `hopeful` may be chosen; if it halves undecided rows, it may cost more."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
@@ -513,7 +513,7 @@ class Expansions:
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
 
     def _probe(self, points: Points, most: int) -> tuple[Any, Points]:
-        """Choose at most `most` centers, with a router among these centers and the held-out rows nearest to them."""
+        """Choose at most `most` centers; also return a router to these centers and the held-out rows near them."""
         rows, centers = self.sample.held_out, points.centers
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points

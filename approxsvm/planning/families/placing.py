@@ -84,7 +84,7 @@ class Placement:
         self.sample = _draw_sample(problem)
 
     def points(self, n_centers: int, varying: npt.NDArray[np.intp] | None) -> Points:
-        """Place centers; `varying` lists the columns in which rows may differ from their center (None for all)."""
+        """Place centers; `varying` lists the columns in which rows may differ from their center (None: all columns)."""
         gamma = self._model.gamma
         if n_centers > 1:
             min_rows = _ROWS_BEHIND_A_CENTER if self._problem.mode == "approximate" else 1

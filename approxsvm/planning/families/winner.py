@@ -1,7 +1,7 @@
 """Small network that speculates on the winner of several classes, so that the exact engine starts with its pairs.
 
 Class scores are a linear function of the row and of its kernel values at a few support vectors, the landmarks. The
-scores are fitted by least squares to the winners of sample rows. Wrong speculation only costs time, because the
+scores are fitted by least squares to the winners of sample rows. A wrong speculation costs only time, because the
 speculated winner must win its pairs by more than their error bounds.
 """
 
@@ -35,7 +35,7 @@ def speculate(
 ) -> tuple[int | None, dict[str, bytes]]:
     """Fit networks with increasing numbers of landmarks; return the cheapest number and the section "speculation".
 
-    The result is None and an empty dict if rows use all pairs, as on a grid of few values, if evaluating all pairs is
+    The result is None and an empty dict if rows use all pairs (on a grid of few values), if evaluating all pairs is
     cheaper, or if no fit succeeds.
     """
     model = problem.model

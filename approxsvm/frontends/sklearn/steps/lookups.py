@@ -471,7 +471,7 @@ def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
 
 def _imputer_dtypes(step: Any, dtype: DType) -> Behaviour:
     """Return the behaviour of SimpleImputer, which compares missing values and fills values in the rows' dtype."""
-    fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # missing before scikit-learn 1.0
+    fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # absent before scikit-learn 1.0
     takes_any = step.strategy in ("constant", "most_frequent")
     if dtype == OBJECT and (takes_any or fitted.kind == "O"):
         return Behaviour(OBJECT, OBJECT)
