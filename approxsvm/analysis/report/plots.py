@@ -235,7 +235,7 @@ class DecisionBandDisplay(_Display):
 
     @property
     def band(self) -> float:
-        """Half the width of the band: the median bound for rows predicted by expansions, or 0 if no row was."""
+        """Half the width of the band: the median bound for rows predicted by expansions; 0 without such rows."""
         bounds = self.bounds[self.by_expansion & np.isfinite(self.bounds)]
         return float(np.median(bounds)) if len(bounds) else 0.0
 

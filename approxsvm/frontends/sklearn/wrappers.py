@@ -195,7 +195,7 @@ def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 
 def _isotonic(calibrator: Any) -> IsotonicCalibrator:
-    """Read an isotonic calibrator from its thresholds; check that `f_`, which scikit-learn calls, has the same."""
+    """Read an isotonic calibrator from its thresholds; check that `f_`, which scikit-learn calls, gives them."""
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
         raise UnsupportedModelError(
