@@ -1,4 +1,4 @@
-"""The native core. Private: functions take and return arrays and convert nothing."""
+"""The native core, a private module whose functions take and return arrays without conversions."""
 
 from collections.abc import Sequence
 from typing import Any, TypedDict
@@ -37,8 +37,8 @@ class LibsvmModelDict(TypedDict):
     ends_in_line_break: bool
 
 # The constants of models/FORMAT.md, from cpp/include/approxsvm/artifact/schema.inc. Fields of `records` have a name, a
-# code of Python's struct and a count. Arrays of `layouts` have a name and a code; the name "" means padding up to a
-# multiple. `domains` describes the numbers that kinds of ops need.
+# code of Python's struct and a count. Arrays of `layouts` have a name and a code; the name "" means padding with zero
+# bytes to a multiple of a number of bytes. `domains` describes the numbers that each kind of op accepts.
 class Schema(TypedDict):
     limits: dict[str, float]
     sections: dict[str, int]
@@ -50,15 +50,15 @@ class Schema(TypedDict):
 def schema() -> Schema: ...
 
 # Constants of bounds and costs that are shared with the core (cpp/python/register_constants.cpp), by their names in
-# C++. Functions of s take numbers, or arrays that broadcast.
+# C++. Functions of s take numbers or arrays that can be broadcast.
 def constants() -> dict[str, Any]: ...
 def are_few(n_values: int, n_sv: int, n_features: int) -> bool: ...
 def max_phi(k: int, low: Any, high: Any) -> Any: ...
 def remainder_factor(first: int, theta: float, s: Any) -> Any: ...
 
 # Bounds of expansions (cpp/include/approxsvm/bounds/certificate.hpp). `ends` holds the lowest and highest s of each
-# cell, (2, n_cells). There is a factor for each of N_0 ... N_8, for the remainder for each theta (infinite: W replaces
-# the remainder) and for W, (14, n_cells).
+# cell, (2, n_cells). The result, (14, n_cells), has factors of N_0 ... N_8, of the remainder for each theta (infinite
+# if W replaces the remainder) and of W.
 class ExpansionArithmetic:
     def __init__(self, unit: float, form: float, half_norm: float) -> None: ...
     unit: float
@@ -76,7 +76,7 @@ def term_moments(power: int, norms: _Array, moduli: _Array) -> tuple[float, Any]
 def term_limit(power: int, order: int, reach: Any) -> Any: ...
 def sum_error(power: int, of_arguments: float, of_terms: float, moduli: Any, a1: Any) -> Any: ...
 
-# Origin and step of a grid that few values are on; a step of 0 if there is none.
+# Origin and step of a grid that contains the few values; the step is 0 if there is no such grid.
 def common_grid(values: _Array) -> tuple[float, float]: ...
 
 # Validated bytes, as a read-only buffer. A source that is read-only and aligned to 64 bytes is used without a copy; any
@@ -86,7 +86,7 @@ class Artifact:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @property
     def n_terms(self) -> int: ...
-    # Maximum number of multiply-adds for labels of a single row, up to float64 and with the definition, or None.
+    # Maximum numbers of multiply-adds for the labels of a single row, without and with the definition, or None.
     @property
     def row_work(self) -> tuple[float, float] | None: ...
     # Names in cpp/include/approxsvm/parts.inc of the parts that approxsvm::ModelOf needs for this model.
@@ -95,9 +95,9 @@ class Artifact:
     # Name (empty for records), code, offset, count, smallest and largest value of each array in a section.
     def list_numbers(self, section: int) -> list[tuple[str, str, int, int, float, float]]: ...
 
-# Reads raw rows of Python values; their strings are looked up in the artifact. Each column is (name, role, code of a
-# missing value or None if it is rejected, codes that the source rejects). Methods return None or False if a value must
-# take the general path (cpp/python/row_reader.hpp).
+# Reads raw rows of Python values; strings in the rows are looked up in the artifact. Each column is (name, role, code
+# of a missing value or None if it is rejected, codes that the source rejects). Methods return None or False if a value
+# must take the general path (cpp/python/row_reader.hpp).
 class RowReader:
     def __init__(
         self,
@@ -124,11 +124,11 @@ class Predictor:
     # Number of rows sent straight to the float64 engine because of the option `values`; included in `counts`.
     @property
     def exact_count(self) -> int: ...
-    # Multiply-adds per support vector if rows are evaluated by the few values of their columns, otherwise 0.
+    # Number of multiply-adds per support vector if rows are evaluated on a grid of few values, otherwise 0.
     @property
     def few_values_work(self) -> float: ...
-    # `want` is a sum of bits, one for each output for raw rows: 1 labels (uint32 positions), 2 decision values, 4
-    # bounds, 8 stages (uint8), 16 whether the first stage proves the label or value, 32 probabilities, 64 bounds of the
+    # `want` is a sum of bits, one for each requested output: 1 labels (uint32 positions), 2 decision values, 4 bounds,
+    # 8 stages (uint8), 16 whether the first stage proves the label or value, 32 probabilities, 64 bounds on the
     # probabilities. Several outputs are returned as a tuple, in this order. `values`: "promised" (exact values, or
     # values within the model's tolerance if it has one), "settled" (values of the cheapest stage that determines the
     # label and meets the tolerance) or "exact". `as_part`: the results are identical to the results for the same rows
@@ -148,15 +148,16 @@ class Predictor:
     ) -> Any: ...
     # Returns the position of the row's label, or the value of a regression.
     def one(self, row: _Array) -> float | int: ...
-    # Predicts a dict, list or tuple as `one` does; None if the reader cannot convert the row, or the row is invalid.
+    # Predicts a dict, list or tuple as `one` does; returns None for an invalid row, or for a row that the reader cannot
+    # convert.
     def one_of(self, reader: RowReader, row: Any) -> Any: ...
 
-# Transforms rows by a section input_map (models/FORMAT.md), in float64, for the columns that the map selects.
+# Transforms rows by a section "input_map" (models/FORMAT.md), in float64, for the columns that the map selects.
 class InputMap:
     def __init__(self, section: bytes, n_raw_features: int, n_features: int) -> None: ...
-    # Returns values and errors, both (n_rows, n_features); bounds on the Euclidean distance for each row; whether a
-    # number of the row left the range of float64; whether a step rejects the row; and, for the first rejected row:
-    # position, kind of step, number, and limit of the step.
+    # Returns values and errors, both (n_rows, n_features); a bound on each row's Euclidean distance from the exact row;
+    # whether a number of the row left the range of float64; whether a step rejects the row; and, for the first rejected
+    # row, the position, kind of step, number, and limit of the step.
     def map(
         self,
         rows: _Floats,
@@ -168,9 +169,10 @@ class InputMap:
         in_float32: bool = False,
     ) -> tuple[_Floats, _Floats, _Floats, _Bools, _Bools, tuple[int, int, float, float] | None]: ...
 
-# Outputs computed from decision values, float64 of shape (n_rows, n_decisions), by a section outputs (models/FORMAT.md;
-# None: no section). task: 0 classification, 1 regression, 2 one-class, whose classes are normal and outlier; n_labels
-# as in the header. Results have the shape (n_rows, n_classes) or (n_rows,); bounds have the shape of the values.
+# Outputs computed from decision values, float64 of shape (n_rows, n_decisions), by a section "outputs"
+# (models/FORMAT.md), or by the default outputs if the section is None. `task`: 0 for classification, 1 for regression,
+# 2 for one-class models, whose classes are normal and outlier; `n_labels` is the number in the header. Results have the
+# shape (n_rows, n_classes) or (n_rows,); bounds have the shape of the values.
 class Outputs:
     def __init__(self, section: bytes | None, task: int, n_labels: int) -> None: ...
     def probabilities(self, values: _Floats) -> _Floats: ...
@@ -183,9 +185,9 @@ class Outputs:
 
 def runnable_targets() -> list[str]: ...
 
-# Computes sum_ij left_i gram_ij^k right_j for k = 0, 1, ..., one for each number of `series`. The given matrices are
-# filled: the matrix `powers[k]` with the elementwise power gram^k; `sum_of_series` with sum_k
-# series_k gram^k. All arrays are float64 in C order.
+# Computes sum_ij left_i gram_ij^k right_j for k = 0, 1, ..., one sum for each number in `series`. The function stores
+# the elementwise power gram^k in the matrix `powers[k]`, and sum_k series_k gram^k in `sum_of_series`. All arrays are
+# float64 in C order.
 def gram_powers(
     gram: _Floats,
     left: _Floats,
@@ -226,8 +228,8 @@ def described_file(data: bytes) -> str: ...
 def parse_libsvm_data(text: bytes) -> tuple[_Floats, _Integers, npt.NDArray[np.int32], _Floats, int, int]: ...
 
 # Counts the terms of strings as scikit-learn's vectorizers do (frames/ngrams.py): the columns are positions in `terms`,
-# or hashes if `n_hashes` is positive. Words are runs of at least `min_token_size` word characters. ArtifactError: a
-# term is listed twice, or too many terms have the same hash.
+# or hashes if `n_hashes` is positive. Words are runs of at least `min_token_size` word characters. Raises ArtifactError
+# if a term is listed twice, or if too many terms have the same hash.
 class TermCounter:
     def __init__(
         self,
@@ -240,7 +242,7 @@ class TermCounter:
         n_hashes: int,
         alternate_sign: bool,
     ) -> None: ...
-    # Returns the counts, columns and indptr of CSR rows. A document may also be a list of its tokens.
+    # Returns the counts, columns and indptr of CSR rows. A document may also be a list of tokens.
     def count(
         self, texts: list[str] | list[list[str]]
     ) -> tuple[_Floats, npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...

@@ -40,7 +40,7 @@ from approxsvm.system.options import one_of
 from approxsvm.system.progress_bar import compiling
 from approxsvm.system.threads import n_threads
 
-# Functions that lower a model to an artifact, by the kind of model.
+# Functions that lower a model to an artifact, one for each kind of model.
 _LOWERINGS: Final = gaussian.LOWERINGS | polynomial.LOWERINGS | features.LOWERINGS
 
 
@@ -80,18 +80,18 @@ def compile(
     to equal the pipeline's labels over the real numbers.
 
     A pipeline of scikit-learn's `RBFSampler` or `SkewedChi2Sampler` and a linear model is evaluated without an
-    expansion, in float32 if this determines the label or meets the tolerance. Without a tolerance, values are exact up
-    to float64 rounding.
+    expansion, in float32 if float32 determines the label or meets the tolerance. Without a tolerance, values are exact
+    up to float64 rounding.
 
     Parameters
     ----------
     model : fitted estimator, KernelModel, Ensemble, or path
         scikit-learn's SVC, NuSVC, SVR, NuSVR, OneClassSVM, KernelRidge or GaussianProcessRegressor, a pipeline that
         ends in one of these, a CalibratedClassifierCV around one of these, and more (`read_any`); or the path of a
-        LIBSVM model file. Unpickling can run code: load pickles yourself, or with ``read_model(path, trust=True)``.
+        LIBSVM model file. Unpickling can run code, so load a pickle yourself, or with ``read_model(path, trust=True)``.
     X : array-like or sparse matrix of shape (n_rows, n_features), optional
-        Sample rows like the rows to predict, without labels; for example, the training rows. The compiler places
-        centers and tests plans with the sample rows. Default: the support vectors, which lead to slower plans.
+        Sample rows that resemble the rows to predict, without labels; for example, the training rows. The compiler
+        places centers and tests plans with the sample rows. Default: the support vectors, which lead to slower plans.
     n_features : int, optional
         Number of columns of the rows to predict. A LIBSVM model file does not store this number, and the last features
         may be zero in all support vectors. Default: taken from `X`, or else from the support vectors.
@@ -100,14 +100,14 @@ def compile(
         includes the support vectors. "approximate": only the expansion, with bounds but without support vectors; labels
         near the decision boundary may differ from the exact model's. "exact": only the exact model, on a faster engine.
     degree : "auto" or int from 1 to 6
-        Degree of the expansions (Cotter et al. 2011). "auto" tries several degrees and takes the fastest.
+        Degree of the expansions (Cotter et al. 2011). "auto" tries several degrees and takes the fastest degree.
     n_centers : "auto" or int
-        Number of expansion points; each row uses a nearby point. "auto" tries several numbers and takes the fastest, or
-        the exact model if no expansion is faster; in mode "approximate" the number is 1 unless `target_error` requires
-        more.
+        Number of expansion points; each row uses a nearby point. "auto" tries several numbers and takes the fastest
+        plan, or the exact model if no expansion is faster; in mode "approximate" the number is 1 unless `target_error`
+        requires a larger number.
     center : {"mean", "origin"}
-        The expansion point if there is only one. An expansion about the mean of the support vectors is more accurate;
-        the expansion about the origin is exactly the expansion of Claesen et al. 2014.
+        The expansion point if there is only one expansion point. An expansion about the mean of the support vectors is
+        more accurate; the expansion about the origin is exactly the expansion of Claesen et al. 2014.
     tolerance : float, optional
         In the modes "certified" and "exact", every decision value (or value of a regression) differs from the exact
         value by at most `tolerance`, in the units of the target, rounding included. Default: no tolerance for
@@ -115,18 +115,18 @@ def compile(
         support vectors ("exact": float64 accuracy).
     labels : {"source", "probability"}
         "source": the labels of the source's ``predict``. "probability": the class with the largest probability in the
-        source's ``predict_proba``; SVC(probability=True) predicts another label for some rows. A model with labels by
-        probability has no decision function.
+        source's ``predict_proba``, which differs from the label of SVC(probability=True) for some rows. A model with
+        labels by probability has no decision function.
     target_error : float, optional
         In mode "approximate", take the smallest expansion whose labels differ from the exact model's labels on at most
         this fraction of held-out rows.
     max_bytes : int, optional
         Limit on the size of the artifact.
     effort : {"low", "normal", "high"}
-        Limit on compile time: up to 64, 256 or 4,096 centers are tried. "low" gives each trial a fifth of the normal
-        work, and "high" ten times the normal work.
+        Limit on compile time: up to 64, 256 or 4,096 centers are tried. With "low", a trial may take a fifth of the
+        normal work, and with "high" ten times the normal work.
     random_state : int
-        Seed for the choice of rows and centers. For a given target, the same input gives an identical artifact, bit for
+        Seed for the choice of rows and centers. On a given target, the same input gives an identical artifact, bit for
         bit.
     rows_per_call : int, optional
         Call size to optimize for: 1 for programs that predict one row at a time. Default: large batches, but no plan is
@@ -136,15 +136,15 @@ def compile(
         than the trial takes: with more rows, the compiler searches longer for a faster plan. Default: a million.
     plan : Plan, optional
         Plan to build without a search, such as the `plan` of a model that was compiled earlier. For the same model,
-        rows and other options, the artifact equals the earlier artifact. Bounds are always computed anew, so a plan
-        may be used again after the model was retrained. Options that guide a search must then be left out.
+        rows and other options, the artifact is identical to the earlier artifact. Bounds are always computed anew, so a
+        plan may be used again for a retrained model. With a plan, options that guide a search are not allowed.
     measure : bool
-        Whether to time the best plans on this machine: up to four plans, the exact engine among them, whose estimated
-        cost is at most 1.5 times the smallest. The plans predict the same rows in turn, and the fastest is kept (among
-        plans within 5 % of the fastest, the smallest). The rows are a quarter of `X`, at most 10,000 rows, from which
-        no centers are chosen. The plan then depends on the machine and its load, but labels and bounds do not. The
-        timing takes about as long as the search, and `summary.race` holds the times. Ignored if the options or the
-        model leave no choice of plans.
+        Whether to time the best plans on this machine: up to four plans, including the exact engine, whose estimated
+        cost is at most 1.5 times the smallest cost. The plans predict the same rows in turn, and the fastest plan is
+        kept (among plans within 5 % of the fastest time, the smallest plan). The rows are a quarter of `X`, at most
+        10,000 rows, from which no centers are chosen. The plan then depends on the machine and its load, but labels and
+        bounds do not. The timing takes about as long as the search, and `summary.race` contains the times. The option
+        is ignored if only one plan is possible.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 uses all processors.
     verbose : bool, optional
@@ -203,17 +203,17 @@ def compile(
 def _compiled(
     model: Any, X: Any, n_features: int | None, request: Request, labels: str, n_jobs: int | None
 ) -> tuple[CompiledModel, str | None]:
-    """Return the predictor, and any doubt about the source's predictions."""
+    """Return the predictor, and a warning about the source's predictions, if any."""
     start = time.perf_counter()
     texts, model = split(model)
     X = known_rows(X)
     if texts is not None and X is not None and are_texts(X):
         X = texts.rows(X)
-    source = read_any(model, n_features=n_features)  # before X, whose errors may follow from the model's errors
+    source = read_any(model, n_features=n_features)  # before X, because errors in the model may cause errors in X
     if X is not None:
         rows = _sample_rows(X, RawColumns.of(source))
         if isinstance(model, (str, os.PathLike)) and n_features is None and rows.shape[1] > source.n_raw_features:
-            source = read_any(model, n_features=int(rows.shape[1]))  # the file lacks this number
+            source = read_any(model, n_features=int(rows.shape[1]))  # the file does not contain this number
         columns = RawColumns.of(source)
         _check_columns(X, columns, int(rows.shape[1]))
         rows = zero_unused(rows, columns)
@@ -259,7 +259,7 @@ def _compiled(
 
 
 def _stopwatch(measure: Any, X: Any) -> Stopwatch | None:
-    """Return the stopwatch for the timed comparison that `measure` requests."""
+    """Return the function that times plans if `measure` is True."""
     if not isinstance(measure, (bool, np.bool_)):
         raise InputError(f"measure is {measure!r}, but must be True or False")
     if measure and X is None:
@@ -268,7 +268,7 @@ def _stopwatch(measure: Any, X: Any) -> Stopwatch | None:
 
 
 def _by_probability(model: SingleModel | Ensemble) -> SingleModel | Ensemble:
-    """Make a model predict the label with the largest probability, as ensembles do."""
+    """Return a model that predicts the label with the largest probability, as ensembles do."""
     if not isinstance(model.outputs.probability, ClassProbability):
         raise UnsupportedModelError(
             f"labels='probability' needs a model with class probabilities, but this {model.source} has none"
@@ -312,7 +312,7 @@ def _sample_rows(X: Any, columns: RawColumns) -> Any:
 
 
 def _check_columns(X: Any, columns: RawColumns, n_columns: int) -> None:
-    """Check the number of columns of X and, if the model and X have names, the names and the order of the names."""
+    """Check the number of columns of X and, if both the model and X have names, the names and their order."""
     if n_columns != columns.n_columns:
         raise InputError(f"X has {n_columns} features, but the model has {columns.n_columns}")
     if columns.names is None or columns.by_column:

@@ -39,7 +39,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
     """Base class of estimators that train another estimator and compile it.
 
     scikit-learn's tools accept this object in place of the estimator: pipelines, searches over ``estimator__C``,
-    cross-validation, votes, stacks and calibration. All these tools predict with the compiled model. The function
+    cross-validation, voting, stacking and calibration. All these tools predict with the compiled model. The function
     `compile` accepts this object, and pipelines, searches or ensembles that contain such objects, and compiles the
     trained estimators.
 
@@ -62,11 +62,11 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
         The compiled model, which can be saved; see the methods `certified` and `error_bound`, and the property
         `summary`.
     n_features_in_, feature_names_in_
-        Same values as in the trained estimator, if present there.
+        Values of the trained estimator's attributes, if it has these attributes.
     """
 
     _default: ClassVar[type[BaseEstimator]]
-    # The inner estimator determines the routing of weights, as it does without this wrapper.
+    # The inner estimator determines the routing of weights, as without this wrapper.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": UNUSED}
 
     def __init__(
@@ -147,7 +147,7 @@ class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mis
             if hasattr(estimator, name):
                 setattr(self, name, getattr(estimator, name))
             else:
-                self.__dict__.pop(name, None)  # set by an earlier fit
+                self.__dict__.pop(name, None)  # set by an earlier call of `fit`
         return self
 
     def predict(self, X: Any) -> Any:

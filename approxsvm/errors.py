@@ -1,15 +1,15 @@
 """Exception classes, one for each kind of failure, and warning classes, one for each kind of doubt.
 
-Error messages are in lower case; they name the offending item, the found and the expected number.
+Error messages are in lower case; a message names the offending item, the found and the expected number.
 """
 
 
 class ApproxSVMError(Exception):
-    """Base class of every error that approxsvm raises on purpose."""
+    """Base class of every error that approxsvm raises intentionally."""
 
 
 class ModelFormatError(ApproxSVMError, ValueError):
-    """A model file breaks the rules of its format, or the parts of a model contradict each other."""
+    """A model file violates its format, or the parts of a model contradict each other."""
 
 
 class DataFormatError(ApproxSVMError, ValueError):
@@ -21,7 +21,7 @@ class UnsupportedModelError(ApproxSVMError, ValueError):
 
 
 class ArtifactError(ApproxSVMError, ValueError):
-    """The bytes of an artifact break a rule of models/FORMAT.md."""
+    """The bytes of an artifact violate models/FORMAT.md."""
 
 
 class InputError(ApproxSVMError, ValueError):

@@ -34,11 +34,11 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     """Base class of the compiled estimators.
 
     Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
-    in a small and in a large batch may differ within the bounds, which hold for both batches.
+    in a small and in a large batch may differ, but the bounds hold for both values.
 
-    scikit-learn's steps compute in the dtype of their rows. If the source predicts other results for float32 rows than
-    for the same rows in float64, float32 rows are rejected (InputError), or the bounds include the source's rounding in
-    float32.
+    scikit-learn's steps compute in the dtype of their rows. If the source's results for float32 rows differ from its
+    results for the same rows in float64, float32 rows are rejected (InputError), or the bounds include the source's
+    rounding in float32.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         Number of columns that rows must have.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Column names, if the source model was fitted on a data frame. If the first step of the source is a
-        ColumnTransformer, the columns of a data frame are matched by name, in any order and among further columns;
-        columns that the ColumnTransformer drops may hold anything or be missing. Otherwise a data frame must have the
-        same columns in the same order.
+        ColumnTransformer, the columns of a data frame are matched by name, in any order, and further columns are
+        ignored; columns that the ColumnTransformer drops may have any content or be missing. Otherwise a data frame
+        must have the same columns in the same order.
     compilation : Compilation or None
         The plans that were tried, and the compile time; None if the model was loaded from a file, unpickled or cloned.
     """
@@ -94,7 +94,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_evaluator_cache", None)
-        state.pop("compilation", None)  # only for the user who compiled; skops would ask to trust its classes
+        state.pop("compilation", None)  # not pickled, because skops would ask the user to trust the classes
         return state
 
     def __sklearn_tags__(self) -> Any:
@@ -122,14 +122,14 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         return cached
 
     def _rows(self, X: Any) -> Any:
-        """Return rows of real numbers, dense or CSR; plain arrays keep their dtype, which the evaluator checks."""
+        """Return rows as real numbers, dense or CSR; plain arrays keep their dtype, which the evaluator checks."""
         width = self.artifact.n_raw_features
         plain = type(X) is np.ndarray and X.dtype in NATIVE_DTYPES and X.shape[1:] == (width,)
         plain = plain or is_plain_matrix(X, width)
         if plain and self.artifact.raw_columns.looked_up:
             check_exact(X, self.artifact.raw_columns)
         if plain and self.artifact.feature_names is None:
-            return X  # the usual case, ten times cheaper; the core checks the values
+            return X  # the usual case takes a tenth of the time; the core checks the values
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns about missing names
             return X
@@ -143,7 +143,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         raw = self.artifact.raw_columns
         if (raw.by_column or raw.has_categories) and not hasattr(X, "tocsr"):
             rows, is_named = rows_by_column(X, raw, _as_numbers), frame_names(X) is not None
-            if not (is_named and raw.names and raw.by_column):  # if names are missing, scikit-learn warns, as above
+            if not (is_named and raw.names and raw.by_column):  # scikit-learn warns about missing names, as above
                 validate_data(self, X if is_named else rows, reset=False, skip_check_array=True)
             return rows
         given = check_sparse(X, raw)
@@ -202,7 +202,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
 
 
 class WithProbabilities(CompiledModel):
-    """Base class of the compiled models that may have probabilities; parameters as in CompiledModel."""
+    """Base class of the compiled models that may have probabilities, with the parameters of CompiledModel."""
 
     def _has_probabilities(self) -> bool:
         if not self._evaluator.has_probabilities:
@@ -247,7 +247,7 @@ class WithProbabilities(CompiledModel):
 
 
 class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
-    """Base class of the compiled classifiers; parameters as in CompiledModel."""
+    """Base class of the compiled classifiers, with the parameters of CompiledModel."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -261,7 +261,7 @@ class ClassifierModel(ClassifierMixin, WithProbabilities):  # type: ignore[misc]
 
 
 class CompiledSVC(ClassifierModel):
-    """Compiled support vector classifier, one-vs-one with several classes; parameters as in CompiledModel."""
+    """Compiled support vector classifier, one-vs-one for several classes, with the parameters of CompiledModel."""
 
     def _has_decision_function(self) -> bool:
         if not self.artifact.has_decision_function:
@@ -273,9 +273,9 @@ class CompiledSVC(ClassifierModel):
         """Return the decision values of the source; a CalibratedClassifierCV has no decision values.
 
         By default the values are exact and come from the float64 engine, for ranking, thresholds and calibration;
-        `predict` does not need these values and is faster. If the model was compiled with a tolerance, the values are
-        within the tolerance of the exact values, and their signs equal the exact model's signs. In mode "approximate"
-        the values come from the expansion. `error_bound` bounds the error of each value.
+        `predict` does not need these values, and is therefore faster. If the model was compiled with a tolerance, the
+        values are within the tolerance of the exact values, and their signs equal the exact model's signs. In mode
+        "approximate" the values come from the expansion. `error_bound` bounds the error of each value.
 
         Parameters
         ----------
@@ -284,28 +284,28 @@ class CompiledSVC(ClassifierModel):
         Returns
         -------
         ndarray of shape (n_rows,), (n_rows, n_classes) or (n_rows, n_pairs), float64
-            With two classes, a positive value is a vote for ``classes_[1]``, as in scikit-learn. With more classes, one
-            score for each class ("ovr": votes, with confidences that break ties); or, with
-            decision_function_shape="ovo" and for LIBSVM models, one value for each pair of ``classes_``, positive for
-            the first class of the pair.
+            With two classes, a positive value is a vote for ``classes_[1]``, as in scikit-learn. With more classes,
+            there is one score for each class ("ovr": votes, with confidences that break ties); or, with
+            decision_function_shape="ovo" and for LIBSVM models, one value for each pair of ``classes_``, which is
+            positive for the first class of the pair.
 
         Raises
         ------
         ValueError
-            X has the wrong shape, or holds NaN or infinity; in the latter case, an InputError names the position.
+            X has the wrong shape, or contains NaN or infinity; in the latter case, an InputError names the position.
         """
         return self._evaluator.decision_function(self._rows(X))
 
 
 class CompiledSVR(RegressorMixin, CompiledModel):  # type: ignore[misc]
-    """Compiled support vector regressor; parameters as in CompiledModel."""
+    """Compiled support vector regressor, with the parameters of CompiledModel."""
 
 
 class CompiledDensity(CompiledSVR):
-    """Compiled kernel density; parameters as in CompiledModel.
+    """Compiled kernel density, with the parameters of CompiledModel.
 
     `predict` returns the mean of the kernel, weighted by the samples' weights: the density up to a constant factor. The
-    artifact holds this mean, and all other interfaces return it.
+    artifact contains this mean, and all other interfaces return the mean.
     """
 
     def score_samples(self, X: Any, *, return_bound: bool = False) -> Any:
@@ -315,16 +315,16 @@ class CompiledDensity(CompiledSVR):
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         return_bound : bool
-            Whether to return bounds as well.
+            Whether to return bounds, too.
 
         Returns
         -------
         log_density : ndarray of shape (n_rows,), float64
         bound : ndarray of shape (n_rows,), float64
-            Only with `return_bound`: upper bound on the distance from the log of the density over the real numbers. The
-            density is therefore wrong by a factor of at most ``exp(bound)``. The bound includes the source's rounding
-            in float32. The bound is infinite in the tails in mode "approximate", and for tail rows that the source
-            computes in float32.
+            Returned only with `return_bound`: upper bound on the distance from the log of the density over the real
+            numbers. The error of the density is therefore a factor of at most ``exp(bound)``. The bound includes the
+            source's rounding in float32. For rows in the tails, the bound is infinite in mode "approximate", and if the
+            source computes in float32.
 
         Examples
         --------
@@ -350,7 +350,7 @@ class CompiledDensity(CompiledSVR):
 
 
 class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc]
-    """Compiled one-class support vector machine; parameters as in CompiledModel.
+    """Compiled one-class support vector machine, with the parameters of CompiledModel.
 
     Models of LIBSVM's ``svm-train -s 2 -b 1`` have probabilities, with the columns inlier and outlier.
 
@@ -385,7 +385,7 @@ class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc
 
 
 class CompiledEnsemble(ClassifierModel):
-    """Compiled classifiers that vote or whose probabilities are averaged, as in CalibratedClassifierCV(ensemble=True).
+    """Compiled classifiers with combined votes or averaged probabilities, as in CalibratedClassifierCV(ensemble=True).
 
     An ensemble that averages probabilities has no decision function, and `error_bound` bounds its probabilities. Rows
     whose label the members' bounds cannot determine are evaluated exactly, except in mode "approximate". Parameters are
@@ -448,19 +448,20 @@ class CompiledEnsemble(ClassifierModel):
 class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     """Compiled classifiers for several labels of each row; every label has a certificate.
 
-    The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix; parameters as in
-    CompiledModel. ``predict_proba`` and ``decision_function`` return the members' results, if all members have these
-    methods.
+    The source is a MultiOutputClassifier, or a OneVsRestClassifier fitted with an indicator matrix. Parameters are the
+    same as for CompiledModel. ``predict_proba`` and ``decision_function`` return the members' results, if all members
+    have these methods.
 
     Attributes
     ----------
     classes_ : list of ndarray, or ndarray of shape (n_targets,)
-        Labels of each target; for a OneVsRestClassifier the classes 0, 1, ..., of which a row may have several or none.
+        Labels of each target; for a OneVsRestClassifier, the classes 0, 1, ...: a row may belong to several classes or
+        to none.
     """
 
     @property
     def multilabel_(self) -> bool:
-        """Whether each label states if a row belongs to one of several classes."""
+        """Whether each label states if the row belongs to one of several classes."""
         return bool(self.artifact.outputs.decision_shape == "ovr")
 
     @property
@@ -517,8 +518,8 @@ class CompiledMultiOutput(ClassifierMixin, CompiledModel):  # type: ignore[misc]
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values of each class, shape (n_rows, n_targets): exact, or within the tolerance.
 
-        If a step of the source transforms float32 rows in float32, the values of such rows are accurate up to its
-        rounding.
+        If a step of the source transforms float32 rows in float32, the values of such rows are accurate up to the
+        rounding of that step.
         """
         rows = self._rows(X)
         values = [
@@ -543,7 +544,7 @@ def estimator_for(artifact: Any, *, n_jobs: int | None = None) -> CompiledModel:
         "regression": CompiledDensity if artifact.is_density else CompiledSVR,
         "one_class": CompiledOneClassSVM,
     }
-    n_threads(n_jobs)  # rejects an invalid number; `set_params` accepts any number, as in scikit-learn
+    n_threads(n_jobs)  # this rejects an invalid number; `set_params` accepts any number, as in scikit-learn
     estimator = classes[artifact.task](artifact, n_jobs=n_jobs)
     estimator._evaluator  # noqa: B018  # built here, not at the first prediction
     return estimator
@@ -565,7 +566,7 @@ def load(path: str | os.PathLike[str], *, n_jobs: int | None = None) -> Compiled
     Raises
     ------
     ArtifactError
-        The file breaks a rule of models/FORMAT.md, or its check rows have other values on this machine.
+        The file violates models/FORMAT.md, or its check rows have other values on this machine.
     InputError
         `n_jobs` is not a valid number of threads.
     OSError

@@ -1,4 +1,4 @@
-"""A compiled model for programs that only predict."""
+"""Compiled model for programs that only predict."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from approxsvm.runtime.evaluator import Evaluator, read_artifact, with_one_index
 
 
 class Predictor(Predicting):
-    """A compiled model for programs that only predict; needs NumPy, and SciPy for batches of documents.
+    """Compiled model for programs that only predict; needs NumPy, and SciPy for batches of documents.
 
     Parameters
     ----------
     artifact : path, bytes, or artifact
-        Path of an .asvm file, its content, or the ``artifact`` of a compiled estimator.
+        Path or content of an .asvm file, or the ``artifact`` of a compiled estimator.
     n_jobs : int, optional
         Number of threads. Default: 1; -1 for all processors. Results do not depend on the number of threads.
 
@@ -41,7 +41,7 @@ class Predictor(Predicting):
     Raises
     ------
     ArtifactError
-        The bytes break a rule of models/FORMAT.md, or the check rows have other values on this machine.
+        The bytes violate models/FORMAT.md, or the check rows have other values on this machine.
     InputError
         `n_jobs` is not a valid number of threads.
     OSError
@@ -81,7 +81,7 @@ class Predictor(Predicting):
         Raises
         ------
         InputError
-            See `predict`; also if the source has no decision function, for example a CalibratedClassifierCV.
+            See `predict`; raised also if the source has no decision function, for example a CalibratedClassifierCV.
         """
         if not self.artifact.has_decision_function:
             raise InputError(self.artifact.why_no_decision_function)
@@ -93,21 +93,21 @@ class Predictor(Predicting):
         Raises
         ------
         InputError
-            See `predict`; also if the model is not a one-class model, or is constant (gamma=0).
+            See `predict`; raised also if the model is not a one-class model, or is constant (gamma=0).
         """
         if self.artifact.offset is None:
             raise InputError(self.artifact.why_no_scores)
         return self._evaluator.decision_function(self._rows(X)) + self.artifact.offset
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return class probabilities, shape (n_rows, n_classes), with columns as in `classes`.
+        """Return class probabilities, shape (n_rows, n_classes), with columns in the order of `classes`.
 
         The columns of a one-class model are inlier and outlier, as in LIBSVM.
 
         Raises
         ------
         InputError
-            See `predict`; also if the model has no probabilities.
+            See `predict`; raised also if the model has no probabilities.
         """
         if not self._evaluator.has_probabilities:
             raise InputError(self.artifact.why_no_probabilities)
@@ -128,7 +128,7 @@ class Predictor(Predicting):
         return self._evaluator.probability_bound(self._rows(X))
 
     def error_bound(self, X: Any) -> FloatArray:
-        """Return an upper bound on `|value - exact value|` for each row; for ensembles, of the probabilities."""
+        """Return an upper bound on `|value - exact value|` for each row; the values of ensembles are probabilities."""
         return self._evaluator.error_bound(self._rows(X))
 
     def _rows(self, X: Any) -> Any:
@@ -142,7 +142,7 @@ class Predictor(Predicting):
         if self.artifact.takes_texts and are_texts(X):
             return with_one_index_type(self.artifact.text_rows.rows(X))
         if not hasattr(X, "tocsr"):
-            return numpy_rows(X, self.artifact.raw_columns, stacklevel=5)  # the caller of a method
+            return numpy_rows(X, self.artifact.raw_columns, stacklevel=5)  # refers to the caller of a method
         rows = check_sparse(X, self.artifact.raw_columns)
         if rows.shape[1] != self.n_features:
             raise InputError(f"X has shape {rows.shape}, expected (n_rows, {self.n_features})")

@@ -1,4 +1,4 @@
-"""Import of the installed package if Python was started in the source folder and found the sources first."""
+"""Import of the installed package if Python, started in the source folder, has found the sources first."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Fold:
     compiled_r2: float | None
     differences: int | None  # number of labels that differ between the exact and the compiled model
     largest_difference: float | None  # largest difference between regression values of the two models
-    certified: float  # share of rows proven by the first stage's bound
+    certified: float  # share of rows whose results the first stage's bound proves
     speed_ratio: float  # time of the source's predictions, divided by the compiled model's time
     compile_seconds: float
 

@@ -8,8 +8,8 @@ Let z be the mapped row, and t_i the argument of term i. The gradient of f(z) = 
     cos          sum_i -a_i sin(t_i) w_i,                 t_i = w_i.z + shift_i
 
 If the input map scales or projects, the chain rule gives J' times this gradient for the raw row, where J is the
-derivative of the map. J is 0 beyond a clipping limit. At a limit, or within rounding errors of a limit, the function
-has two one-sided derivatives, and the bound covers both derivatives.
+derivative of the map. The derivative J is 0 beyond a clipping limit. At a limit, or within rounding errors of a limit,
+the function has two one-sided derivatives, and the bound covers both derivatives.
 
 Everything is computed in float64: u = 2^-53, m features, n terms. Each error is at most 1.01 times the following
 bound, plus underflow:
@@ -152,7 +152,7 @@ class _Function:
             if isinstance(op, Projection):
                 back.append((op, _back_through_projection(op)))
                 continue
-            assert isinstance(op, Affine)  # __init__ checked this
+            assert isinstance(op, Affine)  # the function `__init__` has checked this
             y, spread = after if unlimited is None else unlimited(*before)
             # An overflowing number is certainly beyond its limit if the error after clipping is 0.
             overflows_limit = np.isinf(y[0]) & (after[1][0] == 0.0)

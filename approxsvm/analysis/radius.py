@@ -1,7 +1,7 @@
-"""Certified radii: distances by which a row may move without changing its label.
+"""Certified radii, which are distances by which a row may move without a change of its label.
 
-With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where
-f(z) - b is the inner product of f - b and K(z, .). So the values at z and z', at a distance of d, differ by at most
+With the Gaussian kernel, f - b for f = sum_i a_i K(x_i, .) + b lies in a reproducing kernel Hilbert space, where f(z) -
+b is the inner product of f - b and K(z, .). So the values at two points z and z' with the distance d differ by at most
 
     W ||K(z, .) - K(z', .)|| = W sqrt(2 - 2 exp(-gamma d^2)),    W^2 = sum_ij a_i a_j K(x_i, x_j).
 
@@ -14,7 +14,7 @@ Let change(d) be the smaller of these two bounds. If the value computed at z has
 at z' is within e + v + change(d) of the computed value. Here v (`value_error`) bounds the difference between the model
 and its source at any row, because e only covers the difference at z. These intervals, one for each decision function,
 form a box. The label is constant if all values in the box give the same label. The core checks this condition for every
-label rule (`certified_class`), so pairs that cannot change the majority do not matter. Bisection searches for the
+label rule (`certified_class`), so pairs that cannot change the majority do not matter. A bisection approximates the
 largest d. Every d that passes the test is a valid radius, even if it is not the largest.
 
 The input map may scale, select, clip or project columns. Clipping never increases distances, and the other steps are
@@ -78,7 +78,8 @@ def certified_radius(evaluator: Evaluator, rows: Any) -> FloatArray:
 
     low = np.zeros(n_rows)
     certain = is_certain(low)
-    # At this distance, Gaussians are negligible relative to 1, so a label that is certain there is certain everywhere.
+    # At this distance, Gaussians are negligible relative to 1, so a label that is certain up to this distance is
+    # certain at any distance.
     end = 1.0 if gamma == 0.0 else math.sqrt(64.0 / gamma)
     everywhere = is_certain(np.full(n_rows, np.inf if gamma > 0.0 else end))
     high = np.full(n_rows, end)

@@ -35,7 +35,7 @@ _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Compute decision values by definition in float64, shape (n_rows, n_decisions); Gaussians without cancellation.
+    """Compute decision values by definition in float64, (n_rows, n_decisions); no digits cancel in Gaussians.
 
     `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains mapped rows, shape (n_rows, n_features);
     by default, the model's input map computes the mapped rows.
@@ -58,7 +58,7 @@ class SourceAnswers:
     slack: FloatArray  # (n_rows, n_decisions): float64 error of these values
     labels: npt.NDArray[Any] | None  # labels from the source's `predict`, else from the values; None for a regression
     certain: npt.NDArray[np.bool_]  # whether float64 determines the label, or has a small error for a regression
-    misread: npt.NDArray[np.bool_]  # whether the source's prediction contradicts the parameters that were read
+    misread: npt.NDArray[np.bool_]  # whether the source's prediction contradicts the parameters read from the source
     seconds: float  # time of the definition
 
 
@@ -117,7 +117,7 @@ def _answers_part(
 def _labels_in_float64(
     definition: Definition, model: SingleModel, values: FloatArray, noise: FloatArray
 ) -> tuple[npt.NDArray[Any] | None, npt.NDArray[np.bool_]]:
-    """Return labels by the values (None for a regression), and a mask of the rows that the noise cannot change."""
+    """Return labels by the values (None for a regression), and a mask of rows whose labels noise cannot change."""
     if model.task == "regression":
         return None, _is_close(definition, noise)
     near = NEAR_TIE * definition.scale + noise + np.zeros_like(values)
@@ -135,7 +135,7 @@ def _is_close(definition: Definition, noise: FloatArray) -> npt.NDArray[np.bool_
 
 
 def doubt(n_near_ties: int, n_rows: int) -> str | None:
-    """Return a warning with advice if the source's rounding leaves more than a few rows undecided, else None."""
+    """Return a warning with advice if the source's rounding makes more than a few rows uncertain, or None."""
     if n_near_ties <= _MANY_NEAR_TIES * n_rows:
         return None
     return (
@@ -146,7 +146,7 @@ def doubt(n_near_ties: int, n_rows: int) -> str | None:
 
 
 def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> str | None:
-    """Return the warning of `doubt` for some sample rows, which need not be predicted by the source.
+    """Return the warning of `doubt` for some sample rows, without predictions by the source.
 
     `model` is the model read from `source`; `rows` contains raw rows.
     """
@@ -168,7 +168,7 @@ def doubt_of_sample(source: Any, model: SingleModel | Ensemble, rows: Any) -> st
 def _count_undecided(
     model: SingleModel | Ensemble, members: Sequence[SingleModel], steps: Sequence[list[Any] | None], rows: FloatArray
 ) -> int:
-    """Count the rows that the source leaves undecided; a classifier is evaluated only if its noise is large."""
+    """Count rows whose results rounding in the source may change; evaluate classifiers only if the noise is large."""
     definitions = [definition_of(member) for member in members]
     all_mapped = [rows if one.input_map is None else one.input_map.apply(rows) for one in members]
     of_each = list(zip(definitions, members, steps, all_mapped, strict=True))
@@ -223,7 +223,7 @@ def classes_of(
 def _labels_of(
     member: SingleModel, values: FloatArray, slack: FloatArray
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """Return positions of a member's labels, or signs of several targets, and whether each result is certain."""
+    """Return positions of a member's labels, or the signs of several targets, and whether each result is certain."""
     if member.task == "regression":
         return (values > 0).astype(np.intp), np.abs(values) > slack
     outputs = native_outputs(member.outputs, member.task, len(member.labels))
@@ -256,7 +256,7 @@ def _columns(member: SingleModel, values: FloatArray, slack: FloatArray) -> tupl
 
 
 def _dense(rows: Any, dtype: Any = np.float64) -> Any:
-    """Copy rows to a dense array, because the source may overwrite its input; dtype None keeps the rows' dtype."""
+    """Copy rows to a dense array, because the source may overwrite its input; the dtype None keeps the rows' dtype."""
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=dtype)
 
 
@@ -307,7 +307,7 @@ def _answer(
 
 
 def _source_rows(source: Any, model: SingleModel, rows: Any, given: Any) -> FloatArray:
-    """Map rows as the source does, by the source's own transformers if there are any."""
+    """Map rows as the source does, by the source's transformers if there are any."""
     steps = source_steps(source)
     if steps is None:
         assert model.input_map is not None
@@ -352,7 +352,7 @@ def source_steps(source: Any, member: int = 0) -> list[Any] | None:
 
 
 def steps_that_round(source: Any, member: SingleModel, position: int = 0) -> list[Any] | None:
-    """List the steps that compute a member's values, in the inner estimator with the member's vectors if there is one.
+    """List the steps that compute a member's values, inside the inner estimator that has the member's vectors, if any.
 
     `position` is the member's index in the ensemble.
     """
@@ -379,7 +379,7 @@ def _has_vectors(steps: list[Any], model: KernelModel) -> bool:
         components = getattr(steps[-2], "components_", None)
         if components is None or np.shape(components)[1] != model.n_features:
             return False
-        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # no -0.0
+        landmarks, vectors = _dense(components) + 0.0, model.dense_support_vectors(0, model.n_sv) + 0.0  # removes -0.0
         if not model.has_pairs:
             return np.array_equal(landmarks, vectors)
         return {row.tobytes() for row in vectors} <= {row.tobytes() for row in landmarks}
@@ -391,11 +391,11 @@ def _named(estimator: Any, rows: Any, texts: Mapping[int, TextColumn] | None) ->
     """Return rows with strings instead of codes, and with the column names with which the estimator was fitted."""
     values = decoded(rows, texts) if texts else rows
     names = getattr(estimator, "feature_names_in_", None)
-    if names is None:  # a pipeline has the names of its first step, which may be "passthrough"
+    if names is None:  # a pipeline takes the names from its first step, which may be "passthrough"
         names = getattr((source_steps(estimator) or [None])[0], "feature_names_in_", None)
     if names is None:
         return values
-    from pandas import DataFrame  # installed, because the estimator was fitted on a data frame
+    from pandas import DataFrame  # pandas is installed, because the estimator was fitted on a data frame
 
     if not texts:
         return DataFrame(values, columns=names)

@@ -14,8 +14,8 @@ from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.ir.single_model import SingleModel
 from approxsvm.reference.definition import Definition, GaussianDefinition
 
-# A label is promised if the exact value, divided by sum |a_i|, is further than this number from 0, because of float64
-# rounding.
+# A label is promised only if the exact value, divided by sum |a_i|, is further than this number from 0, because float64
+# rounding may change the signs of smaller values.
 NEAR_TIE: Final = 1e-10
 # Maximum argument for which exp is computed.
 _MOST_EXPONENT: Final = 700.0
@@ -64,7 +64,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         # Of several targets, the target whose coefficients the model has is used.
         if kind in linear_models.NAMES:
             functions = linear_models.linear_parts(steps[-1], kind).coef
-        else:  # nested linear models: solve for the coefficients
+        else:  # a linear model around another one: solve for the coefficients
             own_coef = np.zeros((len(normalization), model.n_decisions))
             np.add.at(own_coef, where, np.transpose([model.coefficients(k) for k in range(model.n_decisions)]))
             functions = np.asarray(np.linalg.lstsq(normalization, own_coef, rcond=None)[0].T, np.float64)
@@ -78,7 +78,7 @@ def _in_gaussians(definition: GaussianDefinition, steps: Sequence[Any] | None, m
         absolute_coef[first] = unit * (np.abs(normalization) @ np.abs(coef))[where[first]]
     total, exponent = float(absolute_coef.sum()), model.gamma * 2.0 * (model.n_features + 8) * UNIT64 * reach**2
     lost = exponent * total
-    if (lost > NEAR_TIE * definition.scale).any():  # the error is relative, so small kernel values change less
+    if (lost > NEAR_TIE * definition.scale).any():  # relative error: small kernel values change less
         is_finite = exponent < _MOST_EXPONENT
         growth = np.expm1(np.where(is_finite, exponent, 0.0)) * definition.sums(mapped, absolute_coef[:, np.newaxis])
         lost = np.where(is_finite, np.minimum(growth, total), total)

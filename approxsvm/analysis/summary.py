@@ -24,7 +24,7 @@ class Summary:
     source: str
     task: str
     mode: str  # "certified", "approximate" or "exact"
-    tolerance: float  # largest promised error of decision values; infinite if only labels are promised
+    tolerance: float  # largest promised error of decision values; infinite if the model promises only labels
     kernel: str  # "Gaussian", "linear", "sigmoid, ...", "polynomial of degree ..." or a number of terms
     degree: int  # degree of the expansions; 0 without expansions
     n_centers: int  # number of centers; 0 without expansions
@@ -33,16 +33,16 @@ class Summary:
     n_mapped_features: int  # number of columns after these steps, for the kernels or the linear model
     n_support_vectors: int
     gamma: float  # kernel parameter of the source model
-    gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x||^2) for support vectors x, from the center
+    gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x - center||^2); x: support vectors
     n_bytes: int  # size of the artifact
-    # Maximum number of multiply-adds for the label of a single row, with all stages up to the float64 engine, and with
-    # the definition, which is evaluated for ties. An exp counts as twelve, and float64 operations count twice. None if
-    # unknown.
+    # Maximum numbers of multiply-adds for the label of a single row: with all stages up to the float64 engine, and with
+    # the definition, which is evaluated for ties. An exp counts as twelve multiply-adds, and float64 operations count
+    # twice. None if unknown.
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
-    plan: str  # why the compiler chose this plan
-    # Share of the rows predicted so far that expansions, or sums over few coordinates, certified. Rows whose exact
-    # values were requested do not count. None before the first row, and if the model has no such stages.
+    plan: str  # reason why the compiler chose this plan
+    # Share of the rows predicted so far that were certified by expansions or by sums over few coordinates. Rows whose
+    # exact values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
     rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result
     # Seconds per row of the plans that compile(measure=True) has timed; empty otherwise, and after loading.
@@ -50,11 +50,11 @@ class Summary:
 
     @property
     def made_of(self) -> str:
-        """Number of support vectors with a noun, or the name of the terms, as the function `made_of` returns it."""
+        """Number of support vectors with a noun, or the name of the terms, as returned by the function `made_of`."""
         return made_of(self.n_support_vectors, self.kernel)
 
     def rows(self) -> list[tuple[str, str]]:
-        """Return names and values to display, without those that do not apply to the model."""
+        """Return names and values to display, without items that do not apply to the model."""
         texts = {name: shown(value) for name, value in asdict(self).items()}
         texts["most_multiply_adds"] = ""
         if self.most_multiply_adds is not None:
@@ -96,7 +96,7 @@ class Summary:
 def summarize(
     artifact: Artifact, rows_per_stage: dict[str, int], exact_count: int, race: dict[str, float] | None = None
 ) -> Summary:
-    """Summarize an artifact and the predictions so far; `exact_count` rows were predicted with exact values."""
+    """Summarize an artifact and its predictions so far; for `exact_count` rows, exact values were requested."""
     header = artifact.header
     n_rows = sum(rows_per_stage.values()) - exact_count
     may_prove = artifact.mode == "certified" or bool(artifact.section("subspaces"))

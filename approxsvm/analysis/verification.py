@@ -28,7 +28,7 @@ from approxsvm.system.error_state import in_own_error_state
 from approxsvm.system.options import whole_number
 
 _QUANTILES = (0.5, 0.9, 0.99, 1.0)
-# Number of rows per call of `predict`, as in typical use; number of rows compared between progress reports; maximum
+# Number of rows per call of `predict`, as in typical use; number of rows compared between two progress reports; maximum
 # number of errors stored for quantiles.
 _PREDICTED_ROWS = 1 << 14
 _COMPARED_ROWS = 1 << 11
@@ -37,7 +37,7 @@ _LEAST_SECONDS = 1e-3  # of predictions whose speed is shown
 
 
 class Compiled(Protocol):
-    """Interface of compiled estimators for reports (`estimators.CompiledModel` is in a higher layer)."""
+    """Interface of compiled estimators for reports, because `estimators.CompiledModel` is in a higher layer."""
 
     artifact: Artifact
     n_jobs: int | None
@@ -72,16 +72,16 @@ class Verification:
         not count as differences. For a regression, number of rows whose value the source's rounding may change by a
         tenth of the range of values.
     bound_violations : int
-        Number of rows whose error exceeds the error bound. For a regression, also counts rows for which the source's
-        prediction is not the value of the function that was read.
+        Number of rows whose error exceeds the error bound. For a regression, the number includes rows for which the
+        source's prediction is not the value of the function that was read.
     tolerance, tolerance_violations : float, int
         Largest promised error of values, and number of rows with larger errors. If the source computes in float32,
-        errors may exceed the tolerance up to their bound.
+        errors may exceed the tolerance, but not their bounds.
     largest_error_to_bound : float
         Largest ratio of an error to its bound; at most 1 if the bounds hold.
     error_quantiles, bound_quantiles : dict
-        Quantiles of `|value - exact|` and of the bound on this error. If there are more than a million values, evenly
-        spaced ones are used; the maximum is always exact.
+        Quantiles of `|value - exact|` and of the bound on this error. If there are more than a million values, an
+        evenly spaced sample is used; the maximum is always exact.
     certified_fraction : float or None
         Share of the rows that the first stage's bound certifies; None in mode "exact", which has no such stage.
     rows_per_stage : dict
@@ -115,7 +115,7 @@ class Verification:
 
     @property
     def doubt(self) -> str | None:
-        """Warning with advice if more than a hundredth of the rows are near ties, else None."""
+        """Warning with advice if more than a hundredth of the rows are near ties, or None."""
         return doubt(self.near_ties, self.n_rows)
 
     def rows(self) -> list[tuple[str, str]]:
@@ -177,7 +177,7 @@ def verify(
     Raises
     ------
     InputError
-        There are no rows, `against` has a different task or labels, or one of the two is an ensemble.
+        There are no rows, `against` has a different task or labels, or one of the two models is an ensemble.
     UnsupportedModelError
         `against` has a different number of columns than `compiled`.
     """
@@ -186,7 +186,7 @@ def verify(
     rows = zero_unused(compiled._rows(drawn), compiled.artifact.raw_columns)
     given = (
         rows if compiled.artifact.takes_texts else as_source_rows(drawn)
-    )  # after vectorizers, the source takes vectorized rows
+    )  # if there are vectorizers, the source takes their rows
     for comparison in compare(compiled, against, rows, given=given, progress=progress):
         tally.add(comparison)
     return tally.verification(compiled)
@@ -197,14 +197,14 @@ class Settled:
     """Predictions of a compiled model, in which the cheapest sufficient stage determines the result of each row.
 
     Bounds are infinite for pairs of classes that were not evaluated. If expansions prove only labels, as for several
-    classes, values and bounds are the exact engine's.
+    classes, the exact engine computes values and bounds.
     """
 
     values: FloatArray  # (n_rows,) or (n_rows, n_decisions), like `bounds`
     bounds: FloatArray
     stages: npt.NDArray[np.uint8]  # (n_rows,): positions in ``evaluator.STAGES``
     certified: npt.NDArray[np.bool_]  # (n_rows,)
-    seconds: float  # prediction time, excluding values that no label needs
+    seconds: float  # prediction time, without the time for values that no label needs
 
     @classmethod
     def of(cls, evaluator: Evaluator, rows: Any) -> Settled:
@@ -224,7 +224,7 @@ class Settled:
 
 
 def proves_labels_alone(artifact: Artifact) -> bool:
-    """Return whether expansions determine only labels, and all values come from the exact engine."""
+    """Return whether expansions determine only labels, so that all values come from the exact engine."""
     return not artifact.members and artifact.header["majority_only"] == 1
 
 
@@ -258,7 +258,7 @@ class Comparison:
 
     @property
     def differ(self) -> npt.NDArray[np.bool_]:
-        """Mask of the labels that differ from the source's although float64 can determine the label."""
+        """Mask of the labels that differ from the source's labels although float64 can determine the label."""
         if self.reference.labels is None:
             return np.zeros(len(self.values), bool)
         return np.asarray((self.predicted != self.reference.labels) & self.reference.certain)
@@ -351,7 +351,7 @@ def drawn_positions(n_rows: int, max_rows: int | None) -> npt.NDArray[np.intp]:
 
 
 class _Quantiles:
-    """Quantiles of numbers that are added in parts; if there are too many, every 2nd, 4th, ... number is kept."""
+    """Quantiles of numbers that are added in parts; of too many numbers, every 2nd, 4th, ... number is kept."""
 
     def __init__(self) -> None:
         self._parts: list[FloatArray] = []
@@ -401,7 +401,7 @@ class Tally:
         self.label_differences += int(few.differ.sum())
         self.near_ties += int((~reference.certain).sum())
         violations = np.asarray((known & (errors > bounds + reference.slack)).any(axis=1))
-        if reference.labels is None:  # a misread classifier counts as a label difference
+        if reference.labels is None:  # a classifier that was misread counts as a label difference
             violations = np.asarray(violations | reference.misread)
         self.bound_violations += int(violations.sum())
         self.tolerance_violations += int((errors > few.promised + reference.slack).any(axis=1).sum())

@@ -1,4 +1,4 @@
-"""Section categories: the strings of raw columns, as fixed-width numbers and UTF-8."""
+"""Section "categories": the strings of raw columns, as fixed-width numbers and UTF-8."""
 
 import math
 from collections.abc import Mapping

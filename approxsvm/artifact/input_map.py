@@ -1,4 +1,4 @@
-"""Section input_map: the transformation of raw rows before the kernel, as fixed-width numbers."""
+"""Section "input_map": the transformation of raw rows before the kernel, as fixed-width numbers."""
 
 from typing import Any, Final
 

@@ -14,11 +14,11 @@ _DENSE, _CSR, _RELATIVE = map(names_of("storage").index, ("dense", "compressed",
 _FLOAT64, _FLOAT32, _CODES8, _CODES16 = map(names_of("value_kind").index, ("float64", "float32", "codes8", "codes16"))
 _VALUE_DTYPES: Final = ("<f8", "<f4", "<u1", "<u2")
 _INDEX_DTYPES: Final = {1: "<u1", 2: "<u2", 4: "<u4"}
-# Dense storage is shorter if the fraction of non-zeros is larger than this, unless all values are equal.
+# Dense storage is shorter if the fraction of non-zeros is larger than this number, unless all values are equal.
 _DENSE_SHARE: Final = 8 / 9
-# Support vectors are stored relative to a reference row under two conditions. At most this fraction of the values may
-# differ from the row, because the exact engine then reads only these values. For accuracy, the distance to the row may
-# be at most this multiple of the distance to the mean.
+# Support vectors are stored relative to a reference row under two conditions. At most the first fraction of the values
+# may differ from the row, because the exact engine then reads only these values. For accuracy, the distance to the row
+# may be at most the second number times the distance to the mean.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
 # Minimum number of sampled values for a column's most frequent value, and minimum fraction of samples with this value.
@@ -29,7 +29,8 @@ _FREQUENT: Final = 0.4
 def pack(model: KernelModel) -> bytes:
     """Encode the support vectors of a model: dense, compressed, or relative to a row, whichever is shortest.
 
-    Values are codes into a dictionary if there are few distinct values, otherwise float32 if exact, otherwise float64.
+    Values are stored as codes into a dictionary if there are few distinct values, else as float32 if exact, else as
+    float64.
     """
     vectors: Any = model.support_vectors
     if isinstance(vectors, np.ndarray):
@@ -42,7 +43,7 @@ def pack(model: KernelModel) -> bytes:
         sparse = _pack_csr(model.n_features, np.diff(canonical.indptr), canonical.indices, canonical.data)
         if model.n_sv * model.n_features > len(
             sparse
-        ):  # constants aside, dense storage takes at least a byte per value
+        ):  # dense storage takes at least a byte per value, unless all values are equal
             return sparse
         dense, others = vectors.toarray(), [sparse]
     reference = None if model.kernel != "gaussian" else reference_row(dense)

@@ -19,10 +19,10 @@ from approxsvm.reference.definition import ProductDefinition
 
 def build_polynomial(
     model: KernelModel,
-    mode: Mode,  # "approximate": the form; "exact": the support vectors; "certified": form and support vectors
+    mode: Mode,  # "approximate": only the form; "exact": only the support vectors; "certified": both
     form: PolynomialForm | None = None,  # None in mode "exact"
     *,
-    tolerance: float | None = None,  # promised error of values; rows with larger errors are rejected
+    tolerance: float | None = None,  # largest promised error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a model with a polynomial or sigmoid kernel, as `build` does for models with a Gaussian kernel.

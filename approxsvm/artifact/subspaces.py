@@ -1,4 +1,4 @@
-"""Section subspaces: kernel sums over a few coordinates (models/FORMAT.md, "subspaces")."""
+"""Section "subspaces": kernel sums over a few coordinates (models/FORMAT.md, "subspaces")."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from approxsvm.artifact.arrays import pack
 
-if TYPE_CHECKING:  # artifacts can be read without SciPy
+if TYPE_CHECKING:  # imported here so that artifacts can be read without SciPy
     from approxsvm.artifact.views import Artifact
     from approxsvm.expansion.subspace import SubspaceGroup
 

@@ -18,9 +18,9 @@ from approxsvm.ir.single_model import TermsModel
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The sums sum_i coef_ki function(vectors_i . z + shifts_i)."""
+    """Sums sum_i coef_ki function(vectors_i . z + shifts_i)."""
 
-    # "cos"; callers may assume that the value, slope and curvature of the function are at most 1 in absolute value.
+    # "cos"; callers may assume that the absolute values of the function, its slope and its curvature are at most 1.
     function: str
     coef: FloatArray  # shape (n_decisions, n_terms)
     shifts: FloatArray  # shape (n_terms,)
@@ -31,7 +31,7 @@ class Terms:
 def build_terms(
     model: TermsModel,
     *,
-    tolerance: float | None = None,  # promised error of values; rows with larger errors are rejected
+    tolerance: float | None = None,  # largest promised error of values; rows with larger errors are rejected
     plan: Plan | None = None,
 ) -> Artifact:
     """Lay out a linear model on random Fourier features, in mode "exact".

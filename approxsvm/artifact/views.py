@@ -37,21 +37,21 @@ _FILE_BYTES: Final = schema.offset_of("header", "file_bytes")
 # Names of the dtypes of numeric labels, and of the dtypes of strings.
 _NUMBERS: Final = re.compile("[<>|](b1|[iu][1248]|f[248])")
 _STRINGS: Final = re.compile(r"[<>](u8|U\d+)")
-_FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native error message for a wrong magic number
+_FOREIGN: Final = "not an approxsvm artifact: "  # prefix of the native reader's error message for a wrong magic number
 
 
 class RouterLists(NamedTuple):
-    """Content of the section router (models/FORMAT.md)."""
+    """Content of the section "router" (models/FORMAT.md)."""
 
     starts: npt.NDArray[np.int64]  # shape (n_groups + 1,); first panel of each group's list in `members`
     members: npt.NDArray[np.uint32]  # shape (ROUTER_WIDTH * n_panels,); center in each slot of the member panels
     # shape (n_group_panels + n_panels, ROUTER_WIDTH, 1 + n_features); half of x'Dx, and -Dx, for the point x in each
-    # slot; group panels first, then member panels
+    # slot (D is the router's metric); group panels come before member panels
     points: npt.NDArray[np.float32]
 
 
 class Artifact(SealedBytes):
-    """A compiled model as immutable bytes, with a decoded header.
+    """Compiled model as immutable bytes, with a decoded header.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def input_map(self) -> InputMap | None:
-        """Map from raw rows to the rows of the kernel; None if these are the same."""
+        """Map from raw rows to the rows of the kernel; None if the kernel takes raw rows."""
         content = self._sections.get("input_map")
         return None if content is None else replace(unpack_input_map(content), texts=self.texts)
 
@@ -194,7 +194,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def raw_columns(self) -> RawColumns:
-        """Columns of raw rows, with the columns that the model uses."""
+        """Columns of raw rows, including which columns the model uses."""
         return RawColumns.of(self)
 
     @property
@@ -232,7 +232,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def n_targets(self) -> int:
-        """Number of labels of a row, each of which has a certificate."""
+        """Number of labels of a row; every label has a certificate."""
         if not self.of_targets:
             return 1
         return sum(map(self.combination.n_columns_of, self.members))
@@ -309,7 +309,7 @@ class Artifact(SealedBytes):
 
     @property
     def n_values(self) -> int:
-        """Number of values from which predictions are computed; unlike n_decisions, also for means and votes."""
+        """Number of values from which predictions are computed; unlike `n_decisions`, not 0 for means and votes."""
         weights = self.combination.weights
         return self.n_decisions if weights is None else len(weights)
 
@@ -351,7 +351,7 @@ class Artifact(SealedBytes):
 
     @property
     def most_multiply_adds(self) -> tuple[int, int] | None:
-        """Maximum work for the labels of a single row, up to float64 and with the definition; None if unknown."""
+        """Maximum work for the labels of a single row, without and with the definition; None if unknown."""
         work = self.native.row_work
         return None if work is None else (round(work[0]), round(work[1]))
 
@@ -382,7 +382,7 @@ class Artifact(SealedBytes):
         return float(self.polynomial_numbers()[0]) if len(self.polynomial_numbers()) else 0.0
 
     def polynomial_numbers(self) -> npt.NDArray[np.float64]:
-        """Return the numbers of the section polynomial as stored; empty for other kernels."""
+        """Return the numbers of the section "polynomial" as stored; empty for other kernels."""
         return np.frombuffer(self._sections.get("polynomial", b""), "<f8")
 
     @property
@@ -392,7 +392,7 @@ class Artifact(SealedBytes):
 
     @property
     def n_varying(self) -> int:
-        """Number of features that vary in the expansions: all features, unless rows lie on slices of the space."""
+        """Number of features that vary in the expansions; less than all features only if rows lie on slices."""
         return len(self.numbers("varying")) or self.n_features
 
     @property
@@ -430,7 +430,7 @@ class Artifact(SealedBytes):
 
     @property
     def offset(self) -> float | None:
-        """Scores of a one-class model minus its decision values; None if the model has no scores."""
+        """Offset between the scores and decision values of a one-class model; None if the model has no scores."""
         if self.task != "one_class" or self.is_constant:  # for gamma = 0, the offset is lost
             return None
         return -float(self.decision_numbers()["intercept"][0])
@@ -449,7 +449,7 @@ class Artifact(SealedBytes):
         return tuple(found["coordinates"][0].tolist()) if found else ()
 
     def router(self) -> RouterLists:
-        """Return the lists that lead to a nearby center; only for artifacts with several centers."""
+        """Return the lists by which a nearby center is found; only for artifacts with several centers."""
         found = self.arrays("router")
         floats = np.concatenate([*found["groups"], *found["panels"]])
         points = floats.reshape(-1, 1 + self.n_features, schema.ROUTER_WIDTH).transpose(0, 2, 1)
@@ -474,7 +474,7 @@ class Artifact(SealedBytes):
         return np.frombuffer(self._sections.get("dual_coef", b""), "<f8").reshape(n_rows, -1)
 
     def decision_coef(self) -> npt.NDArray[np.float64]:
-        """Return coefficients per decision function, (n_decisions, n_sv), 0 for support vectors not in the function."""
+        """Return coefficients per decision function, (n_decisions, n_sv), 0 for support vectors outside a function."""
         block = self.dual_coef()
         if not self.has_pairs:
             return block
@@ -520,7 +520,7 @@ def _members(content: memoryview) -> Iterator[Artifact]:
 
 
 def _holds(dtype: str, label: Any, longest: int) -> bool:
-    """Return whether NumPy's name of a label dtype fits a label exactly; `longest` is the length of any string."""
+    """Return whether a label dtype can store `label` exactly; `longest` is the length of the longest string label."""
     kind, size = dtype[1:2], dtype[2:]
     if not isinstance(label, str):
         is_known = _NUMBERS.fullmatch(dtype) and isinstance(label, float) == (kind == "f")
@@ -551,6 +551,6 @@ def _read_aligned(path: str | os.PathLike[str]) -> Any:
         n = 0
         while n < size and (n_more := file.readinto(memory[n:])):
             n += n_more
-        rest = file.readall()  # for a pipe, whose size is unknown, or a file that has grown
+        rest = file.readall()  # needed for a pipe, whose size is unknown, or a file that has grown
     memory.flags.writeable = False
     return memory if n == size and not rest else memory[:n].tobytes() + rest

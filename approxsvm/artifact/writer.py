@@ -108,9 +108,9 @@ def build(
 ) -> Artifact:
     """Lay out a compiled model.
 
-    `frame` has the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` holds optional
-    sections by name; `exact` holds the sections of the exact model, if an artifact of the same model and frame exists
-    (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
+    `frame` contains the origin of a single center's expansion; `expanded` is None in mode "exact"; `others` contains
+    optional sections by name; `exact` contains the sections of the exact model, if an artifact of the same model and
+    frame exists (`exact_sections_of`). `tolerance` is the promised error of values, infinite if only labels count; with
     `tolerance_asked`, rows with larger errors are rejected. `plan` is the plan that was built, with its reason.
 
     Raises UnsupportedModelError if gamma, the coefficients or the labels exceed the limits of the format.
@@ -118,7 +118,7 @@ def build(
     assert (expanded is None) == (mode == "exact")
     header = start_header(model, mode, frame, tolerance, tolerance_asked)
     decisions = decisions_of(model)
-    if model.gamma == 0.0:  # f is constant, also for rows whose norm overflows
+    if model.gamma == 0.0:  # the function is constant, even for rows whose norm overflows
         decisions["intercept"] = [_constant_decision(model, k) for k in range(model.n_decisions)]
     sections = {"center": frame.center.astype("<f4").tobytes()}
     if expanded is not None:
@@ -159,7 +159,7 @@ def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
 
 
 def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
-    """Encode the decision numbers; raise UnsupportedModelError if sums exceed the limits of the format."""
+    """Encode the numbers of the decision functions; raise UnsupportedModelError if sums exceed the format's limits."""
     finite = (np.isfinite(decisions["intercept"]) & np.isfinite(decisions["total"])).all()
     if not finite or not (decisions["sum_moduli"] < schema.MAX_OUTPUT_SCALE).all():
         largest = float(decisions["sum_moduli"].max())
@@ -168,7 +168,7 @@ def pack_decisions(decisions: npt.NDArray[np.void]) -> bytes:
 
 
 def _constant_decision(model: KernelModel, decision: int) -> float:
-    """Return the decision value of a model with gamma = 0, rounded once, as the error bound includes no rounding."""
+    """Return the decision value of a model with gamma = 0, rounded only once, because no bound covers rounding."""
     try:
         return math.fsum((*model.coefficients(decision).tolist(), float(model.intercept[decision])))
     except OverflowError:
@@ -215,7 +215,7 @@ def start_header(
     }
 
 
-# Sections that hold the exact model.
+# Sections that contain the exact model.
 _OF_EXACT_MODEL: Final = ("dual_coef", "support_vectors", "class_counts", "exact_check_rows")
 # Sections that an ensemble has in common with its members.
 _OF_ALL_MEMBERS: Final = ("feature_names", "categories", "dtypes")
@@ -345,7 +345,7 @@ def _by_center(places: list[npt.NDArray[np.intp]], of_decisions: list[FloatArray
 
 
 def _known_norms(certificates: Certificates, first_remainder_degree: int) -> FloatArray:
-    """Return the norms of all degrees below `first_remainder_degree`, the first in the remainders of all functions.
+    """Return the norms of all degrees below `first_remainder_degree`, the lowest degree in all remainders.
 
     If the remainder of a function starts at a lower degree, the remainder also bounds each degree in between: T_theta
     >= theta^(k/2) N_k.
@@ -389,7 +389,7 @@ def _pack_directions(certificates: Certificates, n_features: int, records: npt.N
 
 
 def _monomials(u: FloatArray, degree: int) -> list[FloatArray]:
-    """Return the monomials of degrees 1 to `degree` in the coordinates u, each degree in lexicographic order."""
+    """Return the monomials of degrees 1 to `degree` in the coordinates u, in lexicographic order within each degree."""
     n = len(u)
     by_degree = [u]
     for k in range(2, degree + 1):
@@ -466,7 +466,7 @@ def _expansion_check_rows(
 def _exact_sections(
     model: KernelModel, header: dict[str, Any], center: npt.NDArray[np.float32], intercepts: FloatArray
 ) -> dict[str, bytes]:
-    """Return support vectors and coefficients, or nothing if gamma is 0: the intercept then holds the constant."""
+    """Return support vectors and coefficients, or nothing if gamma is 0, because the value is then the intercept."""
     if model.gamma == 0.0:
         model = replace(
             model,
@@ -480,7 +480,7 @@ def _exact_sections(
 
 
 def exact_sections_of(artifact: Artifact) -> dict[str, bytes]:
-    """Return the sections of an artifact that hold its exact model."""
+    """Return the sections of an artifact that contain its exact model."""
     return {name: bytes(artifact._sections[name]) for name in _OF_EXACT_MODEL if name in artifact._sections}
 
 
@@ -530,7 +530,7 @@ def _lay_out(header: dict[str, Any], sections: dict[str, bytes]) -> bytes:
     header = {**header, "n_sections": len(sections), "file_bytes": schema.aligned(offset), "checksum": 0}
     head = bytearray(schema.HEADER.pack(*(header[name] for name in schema.fields_of("header"))) + table)
     checksum = zlib.crc32(head)
-    for piece in body:  # pieces may be large, so only the final join copies them
+    for piece in body:  # pieces may be large, so only the final join copies the pieces
         checksum = zlib.crc32(piece, checksum)
     struct.pack_into("<I", head, schema.offset_of("header", "checksum"), checksum)
     return b"".join([head, *body])

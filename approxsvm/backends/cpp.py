@@ -67,7 +67,7 @@ def export_cpp(
     `name` is the namespace of the array and the type; `include` is the library header to include, with brackets or
     quotes.
     """
-    guard = f"{check_name(name)}_APPROXSVM_HPP"  # case is preserved: model and Model are different headers
+    guard = f"{check_name(name)}_APPROXSVM_HPP"  # the case of letters matters: model and Model are different headers
     rows = (artifact.data[i : i + _BYTES_PER_LINE] for i in range(0, artifact.n_bytes, _BYTES_PER_LINE))
     lines = "\n".join("    " + "".join(f"{byte}," for byte in row) for row in rows)
     numbers = {"n_bytes": artifact.n_bytes, "lines": lines}

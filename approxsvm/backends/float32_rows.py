@@ -10,7 +10,7 @@ from approxsvm.ir.ops import Lookup
 
 
 def leading_lookup(artifact: Artifact) -> Lookup | None:
-    """Return the first op as a lookup of whole rows if it is a lookup, else None."""
+    """Return the first op as a lookup of whole rows, or None if the first op is not a lookup."""
     map_ = artifact.input_map
     if map_ is None or not map_.ops or not isinstance(map_.ops[0], Lookup):
         return None
@@ -34,8 +34,8 @@ def check_float32_rows(artifact: Artifact, instead: str) -> None:
 def _lost_numbers(artifact: Artifact) -> Iterator[tuple[int, float]]:
     """Yield raw columns and looked-up numbers that float32 cannot represent.
 
-    These are the intervals with a single number. Intervals of several float64 numbers are bins or gaps between numbers;
-    bins contain float32 numbers, and gaps need none.
+    Only intervals with a single number matter. Intervals of several float64 numbers are bins or gaps between numbers;
+    bins contain float32 numbers, and gaps need not contain any.
     """
     lookup = leading_lookup(artifact)
     if lookup is None or artifact.input_map is None:

@@ -19,8 +19,8 @@ unsigned using virtual void volatile wchar_t while xor xor_eq
 _RESERVED: Final = (
     "approxsvm main posix std linux unix assert errno offsetof setjmp stdin stdout stderr EOF INFINITY NAN NULL"
 )
-# Functions that C and C++ headers declare in the global namespace; those in the first list also exist with suffix f or
-# l.
+# Functions that C and C++ headers declare in the global namespace; the functions in the first list also exist with the
+# suffix f or l.
 _OF_NUMBERS: Final = """
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh drem erf erfc exp exp10 exp2 expm1 fabs fdim finite
 floor fma fmax fmin fmod frexp gamma hypot ilogb isinf isnan j0 j1 jn ldexp lgamma llrint llround log log10 log1p log2
@@ -48,7 +48,7 @@ _TAKEN: Final = {
 
 
 def check_name(name: str) -> str:
-    """Return a name that is valid in C and C++; raise InputError for a reserved name or an invalid one."""
+    """Return a name that is valid in C and C++; raise InputError for a reserved or invalid name."""
     if not isinstance(name, str) or not _FORM.fullmatch(name):
         raise InputError(f"name must be letters, digits and single _, beginning with a letter, got {name!r}")
     if name in _TAKEN or name.endswith("_t"):

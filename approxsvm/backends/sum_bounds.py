@@ -75,7 +75,7 @@ def bounds_of_terms(
 
 
 def form_of(artifact: Artifact) -> Form:
-    """Return the polynomial forms of an artifact. Off-diagonal entries are doubled, so the norms are too large."""
+    """Return the polynomial forms of an artifact. Off-diagonal entries are doubled, so the norms are upper bounds."""
     numbers = artifact.polynomial_numbers()[len(POLYNOMIAL_HEADER) :].reshape(artifact.n_decisions, -1)
     constants, *errors = numbers[:, : len(FORM_HEADER)].T
     packed = np.ascontiguousarray(numbers[:, len(FORM_HEADER) :])

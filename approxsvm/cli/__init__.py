@@ -1,4 +1,4 @@
-"""The ``approxsvm`` command, with a module for each subcommand, which only handles arguments and output."""
+"""The ``approxsvm`` command; the module of each subcommand only handles arguments and output."""
 
 import click
 

@@ -172,7 +172,7 @@ def convert_model(
 
 
 def read_plan(path: Path) -> approxsvm.Plan:
-    """Read a plan from JSON or from an artifact."""
+    """Read a plan from a JSON file or from an artifact."""
     content = path.read_bytes()
     try:
         if not content.startswith(IDENTITY["magic"].to_bytes(8, "little")):

@@ -1,4 +1,4 @@
-"""Behaviour of all commands: file names are checked first, and each warning or error is one line on stderr."""
+"""Behaviour of all commands: file names are checked first, and each warning or error is printed as one line."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ from approxsvm.system.output_files import refuse_shared_files
 
 _ARGUMENTS = "approxsvm.arguments"  # key of the original arguments in click's context
 _INTERRUPTED = 130  # exit status after Ctrl-C, as in shells
-# Names of the Python API in error messages, and the command's options that replace these names.
+# Names of the Python API in error messages, and the options that replace these names in the messages of commands.
 _SHELL_WORDS = {
     r"\bpass (joblib|skops\.io)\.load\(.*\)": "add --trust",
     r"pass X\.astype\(.*\)": "store them as float64",
@@ -33,12 +33,12 @@ _SHELL_WORDS = {
     r"\bchoose columns\b": "choose --columns",
     r"\bkeep the others\b": "--keep the others",
 }
-# Names of the Python API for the rows in a parameter, unless quoted or part of an expression.
+# Names of the Python API for the parameter with the rows, unless the name is quoted or part of an expression.
 _DATA = {"data": r"(?:\bInput )?(?<![\w'\".])X(?![\w'\".(])", "test_data": r"\bX_test\b"}
 
 
 class _FileName(click.Path):
-    """File name, which must not be empty, because click would take an empty name for the current folder."""
+    """File name, which must not be empty, because click would interpret an empty name as the current folder."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(readable=False, **options)
@@ -71,7 +71,7 @@ class Command(click.Command):
     def _files(self, ctx: click.Context, kind: type[_FileName]) -> Iterator[tuple[str, Path]]:
         for param in self.params:
             path = ctx.params.get(param.name or "")
-            # `score_dataset` gets file names as strings, and checks these names itself.
+            # The function `score_dataset` gets file names as strings, and checks these names itself.
             if isinstance(param.type, kind) and isinstance(path, Path):
                 yield f"{_label(param)} {path}", path
 
@@ -85,7 +85,7 @@ class Group(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; print each of our warnings, and an error, as one line."""
+        """Run a command; print each of our warnings, and the error if there is one, on a single line."""
         show = warnings.showwarning
 
         def show_ours(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
@@ -115,7 +115,7 @@ class Group(click.Group):
 
 
 def _in_shell_words(text: str, command: click.Command | None) -> str:
-    """Replace names of the Python API in an error message by the options and arguments of a command."""
+    """Replace names of the Python API in an error message with the options and arguments of a command."""
     words = dict(_SHELL_WORDS)
     for param in () if command is None else command.params:
         if param.name in _DATA:

@@ -16,7 +16,7 @@ from approxsvm.cli.group import INPUT
 from approxsvm.errors import InputError, ModelFormatError, UnsupportedModelError
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-# Suffixes of files that have no labels, except in a column.
+# Suffixes of files in which only a column can contain labels.
 _TABLES = (".npy", ".npz", ".csv", ".parquet")
 
 
@@ -66,7 +66,8 @@ class RowsFormat:
         if hasattr(rows, "tocsr") and any("sparse" in kind for kind in refused):
             rows = rows.toarray()
         if path.suffix.lower() == ".csv" and refused and hasattr(rows, "dtypes"):
-            # Numbers in a text file have no dtype; pandas reads some as integers, in which the source might compute.
+            # Numbers in a text file have no dtype; pandas reads some columns as integers, and the source might compute
+            # in integers.
             rows = rows.astype({name: float for name, dtype in rows.dtypes.items() if dtype.kind in "iu"})
         if names is None and hasattr(rows, "to_numpy"):
             # Columns are matched by position. With string columns, the array has dtype object, because numbers in a
@@ -111,7 +112,7 @@ class RowsFormat:
 
 
 def _as_record(options: Sequence[_Decorator], name: str, record: Callable[..., Any]) -> _Decorator:
-    """Return a decorator that adds options to a command, which gets their values as a record in the argument `name`."""
+    """Return a decorator that adds options to a command; their values become a record in the argument `name`."""
 
     def add(command: Any) -> Any:
         @wraps(command)
@@ -174,7 +175,7 @@ class SourceFormat:
     def read(self, path: Path, n_features: int | None) -> tuple[Any, Any]:
         """Return a model and its source, which is an estimator or the path of the model.
 
-        With a range file, the source is the model itself.
+        If there is a range file, the source is the model itself.
         """
         from approxsvm.frontends import read_estimator_file  # imported here because the module needs NumPy
         from approxsvm.frontends.sklearn.vectorizers import split
@@ -233,7 +234,7 @@ def check_rows(rows: Any, path: Path) -> Any:
 
 
 def character(delimiter: str | None) -> str | None:
-    """Return the delimiter as a character; the user may write a tab as \\t."""
+    """Return the delimiter as one character; the user may write a tab as \\t."""
     return {"\\t": "\t"}.get(delimiter, delimiter) if delimiter is not None else None
 
 

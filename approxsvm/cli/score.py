@@ -110,7 +110,7 @@ def score(
     INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL reads, a folder or a quoted pattern of such
     files, or - for standard input. Columns and bands are matched by the names with which the model was fitted. Output
     files appear when they are complete. If a run was killed, the same command continues with the first file that is
-    missing in the output folder.
+    missing from the output folder.
 
     \b
     Example:

@@ -14,22 +14,22 @@ can replace N_k. With
 
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
-N_k may be replaced by the square root of the largest eigenvalue of G_k. A still smaller bound replaces N_k sqrt(s) by
-the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the direction of the row
-and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G = sum_k 2^(3-k)
-G_k, Cauchy-Schwarz gives
+N_k may be replaced by the square root of the largest eigenvalue of G_k. In a still smaller bound, N_k sqrt(s) is
+replaced by the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the direction
+of the row and costs one more quadratic form. A single form serves all degrees that have norms, k = 3 ... m: with G =
+sum_k 2^(3-k) G_k, Cauchy-Schwarz gives
 
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
 
-The second inequality is nearly an equality if the absolute values of the parts halve from degree to degree, which is
-roughly the case at the distance at which the first rows remain undecided. The predictor's table uses the eigenvalues;
-at degree 2, rows that remain undecided by the table are tested with the form. For a huge model with many features, a
-single pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G >= 2^(3-k)
-G_k, and 2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
+The second inequality is nearly an equality if the absolute values of the parts halve from degree to degree. This is
+roughly the case at the distance beyond which rows begin to remain undecided. The predictor's table uses the
+eigenvalues; at degree 2, rows that the table leaves undecided are tested with the form. For a huge model with many
+features, a single pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G
+>= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
 
 Support vectors far from the center contribute mostly to parts of high degree. Near the center these parts are small,
-but T includes them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
+but T includes these parts at full weight. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
 
     sum_{k>m} |part k| <= T_theta exp((1 / theta - 1) s / 2) sqrt(P(m+1, s / theta)),
     T_theta^2 = sum_{k>m} theta^k N_k^2 = W_theta^2 - sum_{k<=m} theta^k N_k^2,
@@ -38,9 +38,9 @@ but T includes them in full. For 0 < theta <= 1, Cauchy-Schwarz with weights the
     at_i = a_i exp(-(1 - theta) gamma ||xt_i||^2).
 
 The contracted norm W_theta is thus also the norm of a kernel sum, with coefficients that decay with the distance of the
-support vectors from the center (kernel_sums.py). For each center, the computed theta with the smallest bound at the
-distances of the center's rows is used. The triangle inequality over the support vectors bounds T_theta without a pass
-over the kernel matrix:
+support vectors from the center (kernel_sums.py). For each center, theta is chosen to give the smallest bound at the
+distances of the center's rows. The triangle inequality over the support vectors bounds T_theta without a pass over the
+kernel matrix:
 
     T_theta <= sum_i |w_i| sqrt(sum_{k>m} (theta r_i)^k / k!) = sum_i |at_i| sqrt(P(m+1, theta r_i)),
     r_i = 2 gamma ||xt_i||^2.
@@ -52,7 +52,7 @@ The norms are computed from powers of the Gram matrix (gram.py) or, for many cen
 the moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
 M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with its transpose.
 
-With one-hot encoded categories, all rows lie on a few slices: planes on which all features except the varying ones are
+With one-hot encoded categories, all rows lie on a few slices: planes on which only the varying features are not
 constant. On the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
     sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
@@ -67,17 +67,17 @@ sum is at most n u64 (1 + small) times the sum of absolute values. For a double 
 the path P is two blocks plus the number of pairs of blocks.
 
 * Weights w_i: exp turns the absolute error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative
-  error. Beyond an argument of 745, exp is 0, and the true w_i is negligible, even times ||xt_i||^8. With g = max(1,
-  min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64 for every gamma.
-  On a slice, a weight is the product of two such factors, with an error of (n_features + 8) g u64, and R^2 is the sum
-  of the largest squared norms of the varying and of the fixed part.
+  error. Beyond an argument of 745, exp is 0, and the true w_i is negligible, even after multiplication by ||xt_i||^8.
+  With g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64
+  for every gamma. On a slice, a weight is the product of two such factors, with an error of (n_features + 8) g u64, and
+  R^2 is the sum of the largest squared norms of the varying and of the fixed part.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, and the double sum
   give an error of kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of absolute values, which is at
-  most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of the G_k; the product and six additions that
-  form G are included in the 60.
+  most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of the G_k; the number 60 includes the product
+  and six additions that form G.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv operations, a weight and k factors, and
-  squaring doubles its error. The result is kappa with P = 2 n_sv + 2, times the same sum of absolute values. Summing
-  the squares of the C moments adds C u64 N_k^2 to the error.
+  squaring doubles its error. The error is kappa with P = 2 n_sv + 2, times the same sum of absolute values. Summing the
+  squares of the C moments adds C u64 N_k^2 to the error.
 * Moments of dropped degrees, which are needed only for norms, may be computed in float32, in blocks of at most 512
   rows; the sums of the blocks are added in float64. With two roundings for each of k factors, one for the weight, and
   the rounding of the sum, a moment's error is at most (520 + 2 k) u32 times the sum of absolute values, plus the
@@ -88,9 +88,9 @@ the path P is two blocks plus the number of pairs of blocks.
   matrix of norm N_k, so 2 N_k E + E^2 is added to the errors of N_k^2 and G_k.
 * W^2: a kernel value is computed from a distance with cancellation; the error of the argument of exp is at most e =
   (n_features + 4) max(1, 4 gamma R^2) u64. If e is at most 2^-10, the error of the sum is at most (P + 60) u64 + 1.001
-  e times sum_ij |a_i a_j| K_ij. If e is larger, the sum is useless (two equal support vectors may get K = 0), and A1 =
-  sum |a_i| >= W replaces W. K is its eighth root squared three times, which has a relative error of at most 23 u64
-  (part of the 60); exp(-708), the smallest root, is negligible.
+  e times sum_ij |a_i a_j| K_ij. If e is larger, the computed sum is useless (the computed K of two equal support
+  vectors may be 0), and A1 = sum |a_i| >= W replaces W. K is its eighth root squared three times, which has a relative
+  error of at most 23 u64 (included in the number 60); exp(-708), the smallest root, is negligible.
 * W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
   (n_features + 4) g u64. The error of W_theta^2 is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is
   itself an upper bound on W_theta^2. kernel_sums.py has already added the float32 errors, except the errors from
@@ -100,10 +100,10 @@ the path P is two blocks plus the number of pairs of blocks.
   relative error below (n_sv + 2000 (n_features + 8)) u64. The underflow error is at most A1 2^-480.
 * T^2 is a difference: an upper bound on W^2 minus lower bounds on the N_k^2, and at least 0.
 * T_theta is multiplied by a factor that grows with s, so the underflow of squares must be included: A1 2^-480 is added.
-* The coefficients of the expansion have float64 errors, at most kappa (with P = n_sv and k their degree) relative to
-  the part of each support vector. The sum of the parts of one support vector up to any degree is at most |a_i| in
-  absolute value, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1
-  is added to every bound.
+* The coefficients of the expansion have float64 errors of at most kappa (P = n_sv, k is the degree), relative to the
+  part of each support vector. The sum of the parts of one support vector up to any degree is at most |a_i| in absolute
+  value, because exp(-(r + s)/2) (1 + sqrt(r s) + r s / 2 + ...) <= exp(-(sqrt r - sqrt s)^2 / 2). So kappa A1 is added
+  to every bound.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT32, UNIT64, gaussian_slope
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.reference.definition import GaussianDefinition
 
-# Maximum number of features with matrices G_k; with more features, the matrices are too large, and norms are not
-# sharpened.
+# Maximum number of features with matrices G_k; with more features, the matrices would be too large, and the norms are
+# not sharpened.
 MAX_FEATURES_SHARPENED: Final = 2048
 
 
@@ -143,7 +143,7 @@ class Certificates:
     """
 
     norms: FloatArray  # (n_centers, 9): N_0 ... N_8, sharpened for dropped degrees; 0 for degrees of the remainder
-    remainders: FloatArray  # T_theta, the contracted norm of the degrees in the remainder
+    remainders: FloatArray  # T_theta: contracted norm of the degrees in the remainder
     first_remainder_degree: int  # lowest degree in the remainder
     contractions: FloatArray  # theta
     coefficient_errors: FloatArray  # bound on the change of any value by the coefficients' float64 rounding
@@ -166,7 +166,7 @@ class CenterSums:
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_k 2^(3-k) G_k, k from 3 to the last degree of `degree_sq`
     path: int  # longest path of additions in these sums
-    terms: FloatArray  # (first_remainder_degree,): number of squares in `degree_sq`; 0 if counted in `path`
+    terms: FloatArray  # (first_remainder_degree,): number of squares in each sum; 0 if counted in `path`
     moduli_sq: FloatArray  # (9,): (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k!, rounded up
     float32_errors: FloatArray  # (first_remainder_degree,): E, 0 for sums in float64
     tails: FloatArray  # (len(CONTRACTIONS),): sum_i |at_i| sqrt(P(first_remainder_degree, theta r_i)), unrounded
@@ -192,7 +192,8 @@ def certificates(
     """Round all sums up, compute the remainders, and choose a contraction for each center.
 
     `degree` is the highest kept degree; `typical_s` (n_centers,) is 2 gamma ||z - center||^2 of a typical row; and the
-    expansions are in `n_varying` features. With `directions`, G is kept, and the sums of every center must include G.
+    expansions are in `n_varying` features. With `directions`, the result includes G, and the sums of every center must
+    include G.
     """
     # On a slice, each coefficient is multiplied by one more exp, which adds at most four operations to the operations
     # of the features.
@@ -213,7 +214,7 @@ def certificates(
                 for k in range(known)
             ]
             direction_slack = sum(DIRECTION_CONTRACTION ** (k - 3) * slacks[k] for k in range(3, known))
-            largest = math.inf  # largest eigenvalue of G, if it must bound the G_k: G >= 2^(3-k) G_k
+            largest = math.inf  # largest eigenvalue of G, if G must bound the G_k: G >= 2^(3-k) G_k
             if sums.direction is not None and not sums.spectra:
                 largest = _largest_eigenvalue(sums.direction) + direction_slack
             for k, slack in enumerate(slacks):
@@ -332,7 +333,7 @@ def _direction_numbers(form: FloatArray, spectrum: FloatArray, slack: float, uni
 
 
 def least_tolerance(model: KernelModel, row_error: float = 0.0) -> float:
-    """Return the smallest tolerance that float64 arithmetic can guarantee for decision values, with a rounding margin.
+    """Return the smallest tolerance that float64 arithmetic can guarantee for decision values, with a safety margin.
 
     `row_error` is the largest Euclidean distance between a transformed row and the exact row.
     """

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 
-# Sparse support vectors with at most this many elements are converted to dense rows once, not in every pass.
+# Sparse support vectors with at most this many elements are converted to dense rows only once instead of in every pass.
 _DENSE_ELEMENTS = 1 << 25
 # Maximum number of elements in a dense block of larger matrices.
 _BLOCK_ELEMENTS = 1 << 21
@@ -22,7 +22,7 @@ _ROWS = 512
 
 
 class DecisionFunction:
-    """The sum of a_i K(x_i, z) over the support vectors with a_i != 0, in an order with at most one change of sign."""
+    """Sum of a_i K(x_i, z) over the support vectors with a_i != 0, in an order with at most one change of sign."""
 
     half_sq_offset = 0.0  # gamma times the largest squared distance from a support vector to the slice, if any
 
@@ -33,7 +33,7 @@ class DecisionFunction:
             used = np.flatnonzero(coef)
             coef, vectors = coef[used], vectors[used]
         is_positive = coef > 0.0
-        if np.count_nonzero(np.diff(is_positive)) > 1:  # trained classifiers have at most one change
+        if np.count_nonzero(np.diff(is_positive)) > 1:  # trained classifiers have at most one change of sign
             order = np.argsort(~is_positive, kind="stable")
             coef, vectors, is_positive = coef[order], vectors[order], is_positive[order]
         # Number of support vectors before the change of sign
@@ -41,9 +41,9 @@ class DecisionFunction:
         if not isinstance(vectors, np.ndarray) and vectors.shape[0] * vectors.shape[1] <= _DENSE_ELEMENTS:
             vectors = vectors.toarray()
         self._vectors = vectors
-        # Whether an inner product of sparse rows is cheaper than one of dense rows. The flag is the same for slices,
-        # because dense rows are shifted by their mean, and distances in a slice must not exceed distances of the whole
-        # function (certificate.py).
+        # Whether an inner product of sparse rows is cheaper than an inner product of dense rows. Slices use the same
+        # flag, because dense rows are shifted by their mean, and the distances computed for a slice must not exceed
+        # those computed for the whole function (certificate.py).
         n_dense = vectors.shape[0] * vectors.shape[1]
         self.is_sparse = not isinstance(vectors, np.ndarray) and vectors.nnz <= _SPARSE_SHARE * n_dense
         self._varying: Any = None
@@ -55,7 +55,7 @@ class DecisionFunction:
         self.n_sv, self.n_features = int(vectors.shape[0]), model.n_features
 
     def on_slice(self, center: npt.NDArray[np.float32], varying: npt.NDArray[np.intp]) -> DecisionFunction:
-        """Restrict the function to the slice through the center on which only the columns `varying`, increasing, vary.
+        """Restrict the function to the slice through the center on which only the (increasing) columns `varying` vary.
 
         The restriction is again a sum of RBF kernels: the distance from a support vector to the slice becomes a factor
         of its coefficient.
@@ -64,7 +64,7 @@ class DecisionFunction:
         half_sq_offset = np.empty(self.n_sv)
         found = copy(self)
         found._vectors = self._columns(varying)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: rejected by the writer
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # the writer rejects infinity and NaN
             for first, block in self.blocks_about(center, _ROWS):
                 off = block[:, fixed]
                 half_sq_offset[first : first + len(block)] = self.gamma * np.einsum("ij,ij->i", off, off)
@@ -80,7 +80,7 @@ class DecisionFunction:
         return self._varying
 
     def sparse_rows(self, first: int, last: int) -> Any:
-        """Return support vectors first, ..., last - 1 as sparse rows; only if `is_sparse`."""
+        """Return support vectors first, ..., last - 1 as sparse rows; requires that `is_sparse` is True."""
         return self._vectors[first:last]
 
     def rows(self, first: int, last: int) -> FloatArray:
@@ -89,7 +89,7 @@ class DecisionFunction:
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
     def blocks_about(self, center: npt.NDArray[np.float32], n_rows: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield blocks of at most `n_rows` support vectors minus the center, with the position of each block."""
+        """Yield blocks of at most `n_rows` support vectors relative to the center, with the position of each block."""
         point = center.astype(np.float64)
         if not isinstance(self._vectors, np.ndarray):
             n_rows = max(1, min(n_rows, _BLOCK_ELEMENTS // self.n_features))

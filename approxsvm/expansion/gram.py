@@ -16,7 +16,7 @@ from approxsvm.expansion.decision_function import DecisionFunction
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import LAST_NORM_DEGREE
 
-# Highest degree for which a separate norm is computed.
+# Highest degree with a separate norm.
 LAST_DEGREE: Final = LAST_NORM_DEGREE
 # Ratio between the weights of successive degrees in G, which is the weighted sum of the G_k from degree 3 on.
 DIRECTION_CONTRACTION: Final = 0.5
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 
 class InOrder(Protocol):
-    """Protocol of functions that map a function over arguments, in parallel or not, in the order of the arguments."""
+    """Protocol of functions that apply a function to each argument, in parallel or not, in the given order."""
 
     def __call__(
         self, function: Callable[[Argument], Result], arguments: Iterable[Argument], /
@@ -44,11 +44,11 @@ class InOrder(Protocol):
 def one_by_one(
     function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterable[tuple[Argument, Result]]:
-    """Map a function over arguments without threads."""
+    """Apply a function to each argument, without threads."""
     return ((argument, function(argument)) for argument in arguments)
 
 
-# From this number of multiply-adds on, only one pass is made over the Gram matrix.
+# Number of multiply-adds from which on only one pass over the Gram matrix is made.
 _MANY_PRODUCTS: Final = 4e11
 
 
@@ -59,7 +59,7 @@ def is_huge(n_sv: int, n_features: int) -> bool:
 
 def _block_side(n_features: int) -> int:
     """Return the side of the square blocks of the Gram matrix, small enough for a cache."""
-    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # wide rows benefit from larger products
+    return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # larger products are faster for wide rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class GramSums:
     degree_sq: FloatArray  # (9,): N_k^2
     spectra: dict[int, FloatArray]  # G_k of the degrees whose norms are sharpened
     direction: FloatArray | None  # G = sum_{k=3}^8 2^(3-k) G_k
-    kernel_sq: float  # sum_ij a_i a_j K_ij; if not requested, this sum and the next are NaN
+    kernel_sq: float  # sum_ij a_i a_j K_ij; this sum and the next sum are NaN unless requested
     kernel_moduli_sq: float  # sum_ij |a_i a_j| K_ij
     half_sq_radius: float  # gamma max ||x_i - center||^2
 
@@ -92,8 +92,8 @@ def gram_sums(
 ) -> GramSums:
     """Compute the sums in one pass over the Gram matrix; the results do not depend on `in_order`.
 
-    `sharpened` holds the degrees whose G_k is computed, `directed` requests G, and `with_kernel` requests the sums over
-    the kernel. `progress` is called with the completed fraction of the work.
+    The matrices G_k are computed for the degrees in `sharpened`; `directed` requests G, and `with_kernel` requests the
+    sums over the kernel. `progress` is called with the completed fraction of the work.
     """
     n_sv, d = function.n_sv, function.n_features
     degree_sq, kernel_sq, kernel_moduli_sq, radius = np.zeros(LAST_DEGREE + 1), 0.0, 0.0, 0.0

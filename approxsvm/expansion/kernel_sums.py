@@ -48,11 +48,11 @@ from approxsvm.ir.constants import CONTRACTIONS, KERNEL_BLOCK_COLUMNS, UNIT32, U
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.system.threads import all_threads
 
-# Number of rows of the kernel matrix that are computed at a time.
+# Number of rows of the kernel matrix that are computed at the same time.
 ROWS: Final = 256
 # Above this number of support vectors, energies are computed only for theta = 1/2. For most centers, 1/2 is best or
 # nearly best: for nine in ten centers, the remainder is at most 1.06 times the smallest remainder (measured). For a few
-# centers theta = 1 is best, which needs no energies.
+# centers theta = 1 is best, for which no energies are needed.
 _MOST_FOR_ALL_CONTRACTIONS: Final = 1 << 13
 # Maximum size of the coefficients at_i of a group of centers.
 _GROUP_BYTES: Final = 384 << 20
@@ -85,7 +85,7 @@ class KernelSums:
 def mapped_in_order(
     pool: ThreadPoolExecutor, function: Callable[[Argument], Result], arguments: Iterable[Argument]
 ) -> Iterator[tuple[Argument, Result]]:
-    """Map a function over arguments with threads, in order; only few results wait, because a result may be large."""
+    """Apply a function to arguments with threads, in order; few results are in memory, because they may be large."""
     waiting: deque[tuple[Argument, Future[Result]]] = deque()
     most = 2 * all_threads()
     for argument in arguments:
@@ -99,7 +99,7 @@ def mapped_in_order(
 
 @dataclass(frozen=True, eq=False)
 class ExpansionPoint:
-    """A center and the function to expand about it: the whole function, or a restriction to a slice."""
+    """Center, and the function to expand about the center: the whole function, or a restriction to a slice."""
 
     function: DecisionFunction
     center: npt.NDArray[np.float32]
@@ -115,17 +115,17 @@ def kernel_sums(
 ) -> KernelSums:
     """Iterate over the upper triangle of the kernel matrix of `function`, once for each group of centers.
 
-    `point_of` returns the expansion point of a center, given its number. All points share the support vectors of
+    `point_of` returns the expansion point of the center with a given index. All points share the support vectors of
     `function`, but each point has its own coefficients. Without `contracted`, the energies for contractions below 1
-    stay infinite; with very many support vectors, the energies for contractions below 1/2 do. `progress` is called with
-    the completed fraction of the work.
+    stay infinite; with very many support vectors, only the energies for contractions below 1/2 stay infinite.
+    `progress` is called with the completed fraction of the work.
     """
     shape = n_centers, len(CONTRACTIONS)
     roots = CONTRACTIONS[1 : 2 if is_large(function.n_sv) else None]
     contractions = roots if contracted else ()
     contracted_sq, faded_moduli = np.full(shape, np.inf), np.full(shape, np.inf)
     group = max(1, _GROUP_BYTES // (4 * len(contractions) * max(function.n_sv, 1)) if contracted else n_centers)
-    starts = range(0, max(1, n_centers), group)  # one pass even without centers, for `values`
+    starts = range(0, max(1, n_centers), group)  # without centers, one pass is made for `values`
     with ThreadPoolExecutor(all_threads()) as pool, np.errstate(all="ignore"):
         rows = _Rows(function)
         for step, first in enumerate(starts):
@@ -211,8 +211,7 @@ class _Rows:
 class _Faded:
     """Coefficients at_i of `_CENTERS_TOGETHER` centers for one theta, in float32 and in the unit of each center.
 
-    `first` is the number of the first center, and `column` the position of theta. Coefficients of missing centers are
-    0.
+    `first` is the index of the first center, and `column` the position of theta. Coefficients of missing centers are 0.
     """
 
     def __init__(self, theta: float, column: int, first: int, n_padded: int) -> None:
@@ -269,9 +268,9 @@ def _faded(
 def _walk(
     pool: ThreadPoolExecutor, rows: _Rows, faded: list[_Faded], n_roots: int, progress: Callable[[float], None]
 ) -> tuple[float, float, FloatArray, list[FloatArray]]:
-    """Add up the strips of rows, each from its diagonal block on, in an order that does not depend on the threads.
+    """Add up strips of rows, which begin at the diagonal, in an order that does not depend on the threads.
 
-    Kernel values are computed from the same root with and without centers, so that W is bit for bit the same.
+    Kernel values are computed from the same root with and without centers, so that W is identical in both cases.
     """
     moduli_sq = 0.0
     values = np.zeros(rows.n_padded)
@@ -288,7 +287,7 @@ def _walk(
             own, others = np.zeros(n_left), np.zeros(rows.n_padded - first)
             row_sums = np.empty(n_left)
             modulus = 0.0
-            # Products with the two halves of the matrix, before and after the change of sign
+            # Products with the two parts of the matrix, before and after the change of sign
             products = [np.zeros((2, _CENTERS_TOGETHER, n_left)) for _ in faded]
             for second in range(first, rows.n_padded, ROWS):
                 right = left if first == second else rows.scaled(second)

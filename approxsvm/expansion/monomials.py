@@ -1,7 +1,7 @@
 """Monomials of several variables in lexicographic order, and weighted sums of monomials over support vectors.
 
 The monomials of degree k in x_1 ... x_d are in the order of itertools.combinations_with_replacement. In this order, the
-monomials that begin with x_i are x_i times a suffix of the monomials of degree k - 1, namely those that begin with x_i
+monomials that begin with x_i are x_i times a suffix of the monomials of degree k - 1: the monomials that begin with x_i
 or a later variable.
 """
 
@@ -24,8 +24,8 @@ _LEAST_ROWS, MOST_ROWS = 64, 512
 # number of heads in a matrix product.
 _MOST_TAILS = (1 << 11, 1 << 10)
 _MOST_HEADS = 128
-# Number of features in which the heads of a product may end: if the head is a single feature, and otherwise. With more
-# features, products would be computed in vain; with fewer features, the matrix products would be small.
+# Number of last features that the heads of a matrix product may have: for heads of one feature, and for longer heads.
+# With a larger number, many products would be unnecessary; with a smaller number, the matrix products would be small.
 _FEATURES = 16
 _SHARE_OF_FEATURES, _LEAST_FEATURES, _MOST_FEATURES = 8, 4, 32
 
@@ -48,7 +48,7 @@ def suffix_start(n_features: int, degree: int, feature: int) -> int:
 @lru_cache(maxsize=16)
 def inverse_factorials(n_features: int, degree: int) -> FloatArray:
     """Return 1 / (alpha_1! alpha_2! ...) of every monomial; times degree!, this is the multiplicity of the monomial."""
-    # The array `run` holds the power of the first variable in each monomial.
+    # The array `run` contains the power of the first variable in each monomial.
     inverse, run = np.ones(n_features), np.ones(n_features)
     for k in range(2, degree + 1):
         starts = [suffix_start(n_features, k - 1, i) for i in range(n_features)]
@@ -65,7 +65,7 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """Return half of the degree, rounded up, or less, so that the monomials of some hundred rows fit into a cache."""
+    """Return half of the degree, rounded up, or less if a cache could not hold the monomials of some hundred rows."""
     half = (degree + 1) // 2
     return max((k for k in range(1, half + 1) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]), default=1)
 
@@ -88,8 +88,8 @@ def moments(
 
     `blocks` yields rows (n_rows, n_features) with their weights (n_rows,), at most :func:`rows_of_moments` rows at a
     time. The sums over a block are computed in `dtype` and added in float64. A monomial is a head times a tail that
-    begins with the last feature of the head or a later one. The tails of a block of rows are kept. Heads that end in
-    neighboring features are multiplied, in one matrix product, by the tails of the first of these features.
+    begins with the last feature of the head or with a later feature. The tails of a block of rows are kept. Heads that
+    end in neighboring features are multiplied, in one matrix product, by the tails of the first of these features.
     """
     d, last_tail = n_features, _tail_degree(n_features, degree)
     sums = {k: np.zeros(n_monomials(d, k)) for k in range(least, min(last_tail, degree) + 1)}
@@ -130,7 +130,7 @@ class _Heads:
             product += heads @ tails[len(tails) - product.shape[1] :].T
 
     def moments(self) -> FloatArray:
-        """Return the products of each head with the tails that may follow it, in the order of the heads."""
+        """Return the products of each head with the tails that may follow the head, in the order of the heads."""
         rows = {
             tuple(head): row[len(row) - self._n_tails(head[-1]) :]
             for group, product in zip(self.groups, self.products, strict=True)
@@ -139,7 +139,7 @@ class _Heads:
         return np.concatenate([rows[head] for head in sorted(rows)]) if rows else np.zeros(0)
 
     def _n_tails(self, feature: int) -> int:
-        """Return the number of tails that begin with this feature or a later one."""
+        """Return the number of tails that begin with this feature or with a later feature."""
         return n_monomials(self.d - feature, self.tail)
 
 
@@ -158,7 +158,7 @@ def _groups_of_heads(n_features: int, degree: int) -> tuple[npt.NDArray[np.intp]
 
 
 def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: FloatArray) -> FloatArray:
-    """Compute the monomials of one degree from the monomials of the degree below, one row per monomial."""
+    """Compute the monomials of one degree from the monomials of the next lower degree, one row per monomial."""
     d, at = len(columns), 0
     for i, column in enumerate(columns):
         section = lower[suffix_start(d, degree - 1, i) :]
@@ -169,10 +169,10 @@ def _times_columns(columns: FloatArray, lower: FloatArray, degree: int, out: Flo
 
 @lru_cache(maxsize=16)
 def _unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
-    """Return the positions, among the monomials of `degree`, of x_i times monomial j of the degree below."""
+    """Return the positions, among the monomials of `degree`, of x_i times monomial j of the next lower degree."""
     d = n_features
     lower = np.zeros((1, 0), np.int64)
-    for _ in range(degree - 1):  # all monomials of the degree below, as rows of sorted indices
+    for _ in range(degree - 1):  # all monomials of the next lower degree, as rows of sorted indices
         last = lower[:, -1] if lower.shape[1] else np.zeros(len(lower), np.int64)
         repeat = d - last
         first = np.repeat(last, repeat)
@@ -203,7 +203,7 @@ def storage_order(n_features: int, degree: int) -> npt.NDArray[np.intp]:
     """Return the lexicographic positions of the monomials, in the order of storage (models/FORMAT.md).
 
     Quadratic forms are stored in panels of eight rows, the triangle first. A part of higher degree is stored as a
-    sequence of parts of the degree below, one for each first variable.
+    sequence of parts of the next lower degree, one for each first variable.
     """
     if degree > 2:
         parts, first = [], 0

@@ -26,8 +26,8 @@ _BLOCK_ROWS: Final = 4096
 class PolynomialForm:
     """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
 
-    The errors are bounds on the rounding errors of float64 sums over support vectors, including the error bound of the
-    source's coefficients: for the constant, the linear term (Euclidean norm) and the quadratic term (Frobenius norm of
+    The errors bound the rounding of float64 sums over support vectors, and the errors of the source's coefficients.
+    There are errors of the constant, of the linear term (Euclidean norm) and of the quadratic term (Frobenius norm of
     the symmetric matrix).
     """
 
@@ -78,7 +78,8 @@ def sum_up(model: KernelModel) -> PolynomialForm:
             coefficients, quadratic = model.coefficients(k), np.zeros((d, d) if is_quadratic else (0, 0))
             for first in range(0, model.n_sv, _BLOCK_ROWS):
                 last = min(first + _BLOCK_ROWS, model.n_sv)
-                # gamma scales the vectors, because gamma^2 may overflow even if the products with the vectors do not.
+                # The vectors are multiplied by gamma, because gamma^2 may overflow even if the products with the
+                # vectors do not.
                 vectors: Any = model.support_vectors[first:last]  # sparse vectors stay sparse in a linear form
                 if is_quadratic:
                     vectors = model.dense_support_vectors(first, last)

@@ -1,7 +1,7 @@
 """Two-level search for a center near a row.
 
 A row may be expanded about any center, and the choice only affects the size of the row's bound. Therefore the search
-need not be exact, and rounding errors in it do no harm.
+need not be exact, and rounding errors in the search do no harm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLOCK_ELEMENTS: Final = 1 << 21
 class Router:
     """Two-level search for a nearby center: the nearest group, then the nearest center in the list of this group."""
 
-    reference: npt.NDArray[np.float32]  # (n_features,): a point amid the data, subtracted before computing distances
+    reference: npt.NDArray[np.float32]  # (n_features,): a point near the data, subtracted before distances are computed
     groups: npt.NDArray[np.float32]  # (n_groups, n_features): points of the first level
     members: tuple[npt.NDArray[np.uint32], ...]  # centers of each group, increasing, never empty; lists may overlap
     metric: FloatArray  # (n_features,): weight of each feature's squared difference

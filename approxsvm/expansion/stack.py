@@ -38,22 +38,22 @@ from approxsvm.ir.constants import CONTRACTIONS, UNIT64
 from approxsvm.ir.kernel_model import FloatArray, KernelModel
 from approxsvm.system.threads import all_threads
 
-# Limits on operations (about 4e10 per second and core) for norms beyond the degree: the usual limit, and a higher limit
-# for the first such norm if the usual limit is too low.
+# Limits on the number of operations (about 4e10 per second and core) for norms of degrees above the expansion's degree:
+# the usual limit, and a higher limit for the first of these norms if the usual limit is too low.
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
 # Work that one core does in a second.
 WORK_PER_SECOND: Final = 4e10
 # Moments replace affordable powers of the Gram matrix if these powers take at least this many times the moments' work.
 _CHEAPER: Final = 4.0
 # Energies are omitted if the bound from the triangle inequality is at most the first factor times the other parts'
-# bounds; for large models, on average over the second factor of the centers. Unknown norms are assumed to be smaller
-# than sums of absolute values by the third factor.
+# bounds; for large models, this must hold on average over a share of the centers, the second factor. Unknown norms are
+# assumed to be sums of absolute values times the third factor.
 _NEGLIGIBLE: Final = 0.03
 _USUAL: Final = 0.9
 _CANCELLED: Final = 0.1
 # Moments are recomputed in float64 if the error of the float32 moments exceeds this fraction of the largest norm.
 _IMPRECISE: Final = 0.002
-# Maximum number of moments of one center, because every thread holds the moments of one center in memory.
+# Maximum number of moments of one center, because every thread keeps the moments of one center in memory.
 _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 of a typical row near a center.
 _TYPICAL_S = 0.3
@@ -74,11 +74,11 @@ class KnownSums:
     def __init__(self) -> None:
         self._of: dict[tuple[int, bytes], _OfFunction] = {}
         self.wholes: dict[int, KernelSums] = {}  # sums over the kernel matrix of all features, by decision function
-        # Estimated work so far, in the unit of `Work`: for W, which all expansions need, and for other sums.
+        # Estimated work so far, in the unit of the class `Work`: for W, which all expansions need, and for other sums.
         self.work_of_all, self.work = 0.0, 0.0
 
     def of(self, decision: int, varying: npt.NDArray[np.intp] | None) -> _OfFunction:
-        """Return the cache of one decision function, on the slices on which these columns vary."""
+        """Return the cache of one decision function on the slices on which the given columns vary."""
         return self._of.setdefault((decision, b"" if varying is None else varying.tobytes()), _OfFunction())
 
 
@@ -132,14 +132,15 @@ def expand_and_certify(
 
     `decision` is the position of the function in ``model.intercept``. The caller must limit BLAS to one thread, because
     this function starts its own threads; the result does not depend on the number of threads. `centers`, (n_centers,
-    n_features) in float32, may be any points, but rows should be near one of them. The bounds are optimized for
+    n_features) in float32, may be any points, but every row should be near a center. The bounds are optimized for
     `typical_s`, (n_centers,), the 2 gamma ||z - center||^2 of typical rows. With `varying`, which are increasing
     columns, the expansions are for rows that agree with the center in all other features. `directions` requests the
     form G, which takes the direction of a row into account and exists only for degree 2. `progress` is called with the
-    completed fraction of the work, from 0 to 1. `known` holds the sums of other expansions of the model, and this call
-    adds new sums to it. If the centers are only some of a larger number, `of_centers` gives the larger number, and
-    norms are computed as for all centers. With less `most_work`, in the unit of `Work`, norms of fewer degrees are
-    computed, and bounds are larger. Raises UnsupportedModelError if an expansion would not fit in memory.
+    completed fraction of the work, from 0 to 1. `known` contains the sums of other expansions of the model, and this
+    call adds new sums to `known`. If the centers are only part of a larger number of centers, `of_centers` is the
+    larger number, and norms are computed as for all centers. The smaller `most_work` is, in the unit of the class
+    `Work`, the fewer norms are computed, and the larger the bounds are. Raises UnsupportedModelError if an expansion
+    would not fit in memory.
     """
     n_centers, d = len(centers), model.n_features if varying is None else len(varying)
     taylor.check_size(d, degree)
@@ -173,7 +174,7 @@ def expand_and_certify(
 
     def expand(c: int) -> tuple[ExpansionPoint, _Moments]:
         here = point_of(c)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # infinity and NaN: rejected by the writer
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # the writer rejects infinity and NaN
             moments = mine.moments.get((names[c], degree, last))
             if moments is None:
                 kept = taylor.moments_about(here.function, here.center, degree)
@@ -196,7 +197,7 @@ def expand_and_certify(
             return sums, moments
 
     def keep(c: int, found: CenterSums, moments: _Moments) -> None:
-        """Keep the sums for later expansions."""
+        """Store the sums in the cache for later expansions."""
         if last:
             if (names[c], degree, last) not in mine.moments:
                 known.work += of_center
@@ -222,7 +223,7 @@ def expand_and_certify(
             sums = [center_sums]
             known.work += _one_pass_work(function.n_sv, d)
         else:
-            if n_centers == 1:  # the threads share the work for this center
+            if n_centers == 1:  # the threads divide the work for this center
                 found, moments = about(0, side_by_side, lambda x: tell(0.7 * x))
                 keep(0, found, moments)
                 sums = [found]
@@ -339,7 +340,7 @@ def _ignore(share: float) -> None:
 
 
 def _sharpened(n_features: int, degree: int) -> tuple[int, ...]:
-    """Return the degrees whose norms are sharpened by the largest eigenvalue: the first two that are dropped."""
+    """Return the degrees whose norms are sharpened by the largest eigenvalue: the first two dropped degrees."""
     return (degree + 1, degree + 2) if n_features <= MAX_FEATURES_SHARPENED else ()
 
 
@@ -386,7 +387,7 @@ def _may_replace_energies(n_sv: int, d: int, last: int, n_more: int = 1) -> bool
 def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typical: FloatArray) -> list[int]:
     """Return the centers whose bounds the energies could reduce noticeably.
 
-    For a large model, a pass takes long, so energies are omitted if only few centers need them.
+    For a large model, a pass takes long, so energies are omitted if only few centers need energies.
     """
     shares = np.array(
         [_share_of_tail(of_center, degree, s) for of_center, s in zip(sums, typical.tolist(), strict=True)]
@@ -415,7 +416,7 @@ def _tail(tails: FloatArray, first: int, s: float) -> float:
 
 def _dropped(parts_sq: FloatArray, degree: int, s: float) -> float:
     """Return the bound at a distance s on the parts above `degree` that have these N_k^2."""
-    s = min(s, 700.0)  # greater distances make no difference, and powers could overflow
+    s = min(s, 700.0)  # greater distances do not change the result, and powers could overflow
     poisson = [math.exp(-s) * s**k / math.factorial(k) for k in range(len(parts_sq))]
     return sum(math.sqrt(max(float(parts_sq[k]), 0.0) * poisson[k]) for k in range(degree + 1, len(parts_sq)))
 
@@ -519,7 +520,7 @@ def _from_moments(point: ExpansionPoint, degree: int, directed: bool, moments: _
 def _moduli(point: ExpansionPoint, first: int) -> tuple[FloatArray, FloatArray, float]:
     """Return sums of absolute values and the largest ||xt_i||, rounded up, and the sums of `tails_of`, unrounded.
 
-    The first array holds (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
+    The first array contains (sum_i |w_i| (sqrt(2 gamma) ||xt_i||)^k)^2 / k! for k = 0, 1, ...
     """
     sums, tails, largest = np.zeros(LAST_DEGREE + 1), np.zeros(len(CONTRACTIONS)), 0.0
     function = point.function

@@ -22,8 +22,8 @@ of these parts is at most W sqrt(2 - 2 exp(-s / 2)), the norm W of the whole fun
 its projection in the kernel's space. The function on the subspace equals the whole function where v = 0, so its norm is
 also at most W.
 
-The basis determines the size of these bounds. It consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j) x_i
-x_j', added up over the functions that share the basis: the directions in which these functions vary most. For
+The basis, which determines the size of these bounds, consists of the leading eigenvectors of sum_ij a_i a_j K(x_i, x_j)
+x_i x_j', added up over the functions that share the basis: the directions in which these functions vary most. For
 handwritten digits, 32 such coordinates certify 71 to 92 % of the rows, while 32 principal components of the rows
 certify 2 to 42 %.
 
@@ -36,7 +36,7 @@ Every number is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqr
   Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| + e)^b, the error of
   H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its largest eigenvalue.
 * The error of r is at most 2 rho e. T^2 is W^2 minus four terms. The error of T^2 is the sum of sum_ij |a_i a_j| K(x_i,
-  x_j) and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g is above 2^-8, no norms are
+  x_j) and, for these terms, sum_b m_b^2 / b!, times g + 2 rho e + (n_sv + 100) u64. If g exceeds 2^-8, no norms are
   computed.
 * The largest eigenvalue of H is at most the eighth root of the trace of H^8, which is a few percent too large if many
   eigenvalues are similar. The error of the first of the two matrix products is at most (d + 8) u64 ||H||_F^2, and
@@ -69,14 +69,14 @@ _MOST_BASIS_VECTORS: Final = 3_000
 # Maximum number of support vectors for eigenvalues of H_3; with more vectors, or several functions, the trace of H_3
 # replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
-# Number of rows of a matrix over pairs of support vectors that are computed at a time.
+# Number of rows of a matrix over pairs of support vectors that are computed at the same time.
 _ROWS: Final = 512
 # Smaller entries of orthonormal vectors, and smaller coordinates, become zero, because subnormal numbers are slow to
 # multiply.
 _NOTHING: Final = 2.0**-64
 # Largest error of exp's argument that may be used as the relative error of the value of exp.
 _MOST_IN_ARGUMENT: Final = 2.0**-8
-# Value of a norm that overflows; the bound by W then applies.
+# Value that replaces a norm that overflows; the bound with W then applies.
 _UNKNOWN: Final = 1e300
 # Largest slope of exp(-r^2 / 2): gaussian_slope(0.5), rounded up.
 _SLOPE: Final = 0.6066
@@ -116,9 +116,9 @@ class SubspaceGroup:
 class Lists:
     """Support vectors and coefficients of the functions of a group.
 
-    `own` holds the positions of the support vectors that all functions share: the support vectors of a class, or those
-    with a positive coefficient. `others` holds, for each function, the positions of the function's other support
-    vectors.
+    `own` contains the positions of the support vectors that all functions share: the support vectors of a class, or the
+    support vectors with a positive coefficient. `others` contains, for each function, the positions of the function's
+    other support vectors.
     """
 
     own: npt.NDArray[np.intp]
@@ -172,7 +172,7 @@ class Lists:
         return places, np.concatenate([self.own_coef[f], self.others_coef[f]])
 
     def have_one_sign(self) -> bool:
-        """Return whether the coefficients of each list have one sign; sums then also give sums of absolute values."""
+        """Return whether the coefficients of each list have the same sign; sums then give sums of absolute values."""
         lists = [*self.own_coef, *self.others_coef]
         return all((coef >= 0.0).all() or (coef <= 0.0).all() for coef in lists)
 
@@ -233,10 +233,10 @@ class GroupInSubspace:
         return basis
 
     def stage(self, n_coordinates: int, input_scale: float, in_order: InOrder) -> SubspaceStage | None:
-        """Compute coefficients and norms for the first coordinates; the result does not depend on `in_order`.
+        """Compute coefficients and norms for the first coordinates of the basis; `in_order` does not affect the result.
 
-        Returns None if float32 cannot hold the coefficients, or if support vectors are so far from the center that
-        rounding errors exceed the distances between them.
+        Returns None if the coefficients exceed float32, or if support vectors are so far from the center that rounding
+        errors exceed the distances between support vectors.
         """
         lists, k = self.lists, n_coordinates
         y, v, fading = self._split(k)
@@ -307,7 +307,7 @@ class GroupInSubspace:
         return float(np.einsum("ij,ij->i", y, y).mean())
 
     def group(self, stages: Sequence[SubspaceStage], input_scale: float) -> SubspaceGroup:
-        """Return the group in the format of the artifact, with the coordinates of the last stage."""
+        """Return the group as the artifact stores it, with the coordinates of the last stage."""
         k = stages[-1].n_coordinates
         vectors = (self._y[:, :k] * (input_scale / self._scale)).astype(np.float32)
         return SubspaceGroup(self.stored[:k], self.skew, self.lists.counts, vectors, tuple(stages))
@@ -317,9 +317,9 @@ class GroupInSubspace:
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
         """Yield the values of each function, without the intercept, and approximate error bounds.
 
-        Rows are relative to the center. These bounds only estimate float32 rounding: they show which stages are
-        worthwhile, but are not proven. `expanded`, an expansion of the function on the subspace with its bounds, can
-        replace the sums.
+        Rows are relative to the center. The bounds only estimate float32 rounding. They are not proven, but show which
+        stages are worthwhile. `expanded`, an expansion of the function on the subspace with its bounds, can replace the
+        sums.
         """
         k = stage.n_coordinates
         z = rows * self._scale

@@ -5,8 +5,8 @@ With xt_i = x_i - center, u = z - center and w_i = a_i exp(-gamma ||xt_i||^2),
     sum_i a_i K(x_i, z) = exp(-gamma ||u||^2) sum_i w_i exp(2 gamma xt_i.u),
 
 where the exponential on the right is replaced by its Taylor polynomial 1 + x + x^2 / 2 + ... (Claesen et al. 2014, Eq.
-3.8, uses degree 2 and the origin as center). The kernel does not change if both arguments are shifted by the same
-vector, so the center may be any point; a center near the data is best.
+3.8, uses degree 2 and the origin as center). A shift of both arguments by the same vector does not change the kernel,
+so the center may be any point; a center near the data is best.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_FEATURES_DEGREE_2 = 11_585
 class Expansions:
     """One decision function about n_centers points: f(z) ~ intercept + exp(-gamma ||u||^2) sum_k part k (u).
 
-    ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), holds the coefficients of the monomials of
+    ``parts[k - 1]``, of shape (n_centers, n_monomials(n_features, k)), contains the coefficients of the monomials of
     degree k in u = z - center, in lexicographic order. For i < j, the coefficient of u_i u_j is twice an element of the
     matrix M of Claesen et al. 2014.
     """
@@ -75,7 +75,7 @@ def moments_about(
         for first, block in function.blocks_about(center, rows_of_moments(function.n_features, degree, dtype)):
             rows = block * function.scale
             weights = function.coef[first : first + len(rows)] * np.exp(-0.5 * np.einsum("ij,ij->i", rows, rows))
-            if not weights.all():  # weights underflow; powers of such rows could overflow
+            if not weights.all():  # the weights of such rows underflow, and powers of such rows could overflow
                 rows, weights = rows[weights != 0.0], weights[weights != 0.0]
             if len(rows):
                 yield rows, weights

@@ -1,16 +1,16 @@
 """Linear models on Taylor features, treated as expansions about the origin.
 
 The features of degree k have the norm phi_k(s) = exp(-s/2) sqrt(s^k / k!), where s = 2 gamma ||z||^2. With the weights
-w_k of degree k and N_k = ||w_k||, the absolute value of the part of degree k is at most N_k phi_k(s), and so is the sum
-of the absolute values of its terms. Rounding bounds of expansions (certificate.py) depend only on these norms. There is
-no truncation error.
+w_k of degree k and N_k = ||w_k||, the absolute value of the part of degree k is at most N_k phi_k(s), and the same
+bound holds for the sum of the absolute values of its terms. Rounding bounds of expansions (certificate.py) depend only
+on these norms. There is no truncation error.
 
 The features of all degrees are a projection of the kernel's feature map phi. With W^2 = sum_k N_k^2, the inequality
 
     |f(z) - f(z')| <= W ||phi(z) - phi(z')||
 
 bounds the effect of moving a row. For a sum of kernels with coefficients a_i, this bound is
-A1 min(sqrt(2 gamma / e) ||z - z'||, 1) with A1 = sum |a_i|; here the same bound holds with A1 = sqrt(e) W.
+A1 min(sqrt(2 gamma / e) ||z - z'||, 1) with A1 = sum |a_i|; for this model, the same bound holds with A1 = sqrt(e) W.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
         remainders=np.zeros(1),
         first_remainder_degree=model.degree + 1,
         contractions=np.ones(1),
-        # An underflow loses less than 2^-1074, or at most 2^600 times this in scaled coordinates.
+        # An underflow changes a coefficient by less than 2^-1074, or in scaled coordinates by at most 2^600 times this
+        # number.
         coefficient_errors=np.array([1.01 * rounding + 2.0**-400]),
         total=total,
         sum_moduli=model.scale,
     )
-    # There are no support vectors; an infinite norm disables the bound for distant rows.
+    # There are no support vectors; the infinite norm disables the bound for distant rows.
     return Expansions(parts[0], tuple(part[np.newaxis] for part in parts[1:]), np.array([math.inf])), certificates

@@ -54,7 +54,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
     Raises
     ------
     InputError
-        There are no rows, the numbers of features differ, or a value is not finite.
+        There are no rows, `X` and `X_test` have different numbers of features, or a value is not finite.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def gamma_max(X: Any, X_test: Any = None, *, center: str = "origin") -> float:
 
 
 def _used_columns(*matrices: Any) -> list[Any]:
-    """Remove the columns that are zero in all sparse rows, because a file may declare any number of columns."""
+    """Remove the columns that are zero in all sparse rows, because a file may have an arbitrary number of columns."""
     from scipy.sparse import csr_array
 
     used, places = np.unique(np.concatenate([rows.indices for rows in matrices]), return_inverse=True)

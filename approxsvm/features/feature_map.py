@@ -29,7 +29,7 @@ def is_number(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, (bool, np.timedelta64))
 
 
-# With a larger gamma, a row whose squares underflow could not be treated as the origin.
+# If gamma were larger, a row whose squares underflow could not be treated as the origin.
 _MOST_GAMMA: Final = 2.0**900
 
 

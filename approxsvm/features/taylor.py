@@ -7,8 +7,8 @@ the features
 
     phi_alpha(x) = exp(-gamma ||x||^2) sqrt((2 gamma)^|alpha| / alpha!) x^alpha,        |alpha| <= r,
 
-is the kernel without the degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x|| ||y|| >= 2
-gamma |x.y|, the absolute value of the sum of the terms of these degrees is at most
+is the kernel without the terms of degrees above r (Cotter, Keshet and Srebro 2011, Section 3). With t = 2 gamma ||x||
+||y|| >= 2 gamma |x.y|, the absolute value of the sum of the terms of these degrees is at most
 
     exp(-gamma (||x||^2 + ||y||^2)) sum_{k>r} t^k / k! = exp(-gamma (||x|| - ||y||)^2) P(r + 1, t)
 
@@ -47,8 +47,8 @@ class TaylorFeatures(FeatureMap):
     """Weighted monomials that approximate the Gaussian kernel exp(-gamma ||x - y||^2) by inner products.
 
     A linear model on these features is a Gaussian times a polynomial. Such a model has the same form as the expansion
-    of an SVM about the origin, but is trained directly. Sparse rows give sparse features; the features of a row with n
-    non-zeros have C(n + degree, degree) non-zeros and take time in proportion to this number. Features are computed in
+    of an SVM about the origin, but is trained directly. Sparse rows give sparse features; a row with n non-zeros has
+    C(n + degree, degree) non-zero features, and the time is proportional to this number. Features are computed in
     float64 and returned in the dtype of the rows.
 
     Parameters
@@ -56,7 +56,7 @@ class TaylorFeatures(FeatureMap):
     gamma : {"scale", "auto"} or float, default="scale"
         Kernel parameter, positive; "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features, as in SVC.
     degree : int, default=2
-        Highest degree, from 1 to 30.
+        Highest degree of the monomials, from 1 to 30.
 
     Attributes
     ----------
@@ -203,11 +203,10 @@ class TaylorFeatures(FeatureMap):
             returns for rows of the same dtype, and for the inner product over the real numbers. The bound depends only
             on the norms of the rows, so it holds for all rows with these norms.
 
-        Notes
-        -----
-        A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features + 2) u gamma
-        ||x||^2 to the feature. Inner products of the features' absolute values are at most 1. Below the normal range of
-        float64, rounding is not relative; because degrees are at most 30, this adds less than 2^-900 per feature.
+        Notes ----- A feature of degree k has at most 6 k + 2 roundings, and exp adds a relative error of (n_features +
+        2) u gamma ||x||^2 to the feature. Inner products of the features' absolute values are at most 1. Below the
+        normal range of float64, rounding is not relative; because degrees are at most 30, this rounding adds less than
+        2^-900 per feature.
         """
         check_is_fitted(self)
         left = self._rows(X)
@@ -215,7 +214,7 @@ class TaylorFeatures(FeatureMap):
         return self._bound(*_norms(left), *_norms(right), rounded=sum(r.dtype == np.float32 for r in (left, right)))
 
     def _bound(self, x: FloatArray, x_depth: int, y: FloatArray, y_depth: int, rounded: int) -> FloatArray:
-        """Compute the bound from norms with relative errors depth * u; `rounded` counts the sides with float32 rows."""
+        """Compute the bound from norms with relative errors depth * u; `rounded` is the number of float32 matrices."""
         degree, gamma = self.degree_, self.gamma_
         x, y, unit = x[:, np.newaxis], y[np.newaxis, :], UNIT64 * (max(x_depth, y_depth) + 8)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -253,12 +252,12 @@ class TaylorFeatures(FeatureMap):
 
 
 def _weighted_monomials(rows: npt.NDArray[Any], gamma: float, degree: int) -> FloatArray:
-    """Compute the features of dense rows; each block of degree k is x_i times a suffix of the block of degree k - 1."""
+    """Compute features of dense rows; each block of degree k is x_i times a suffix of the features of degree k - 1."""
     x = rows.astype(np.float64)
     n = x.shape[1]
     with np.errstate(over="ignore", under="ignore"):
         first = np.exp(-gamma * np.einsum("ij,ij->i", x, x))
-        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # powers could be infinite
+        x = np.where(first[:, np.newaxis] > 0.0, math.sqrt(2.0 * gamma) * x, 0.0)  # their powers could be infinite
         features, lower = np.empty((len(x), math.comb(n + degree, degree))), first[:, np.newaxis]
         features[:, 0], end = first, 1
         for k in range(1, degree + 1):
@@ -310,7 +309,7 @@ def _monomial_name(factors: tuple[int, ...], names: Any) -> str:
 
 
 def _norms(rows: Any) -> tuple[FloatArray, int]:
-    """Return computed Euclidean norms, and the summation depth of the squares."""
+    """Return the computed Euclidean norms, and the summation depth of the squares."""
     wide = rows.astype(np.float64)
     with np.errstate(over="ignore", under="ignore"):
         squares = wide.multiply(wide).sum(axis=1) if issparse(wide) else np.einsum("ij,ij->i", wide, wide)

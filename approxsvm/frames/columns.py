@@ -21,7 +21,7 @@ from approxsvm.frames.text_columns import NONE, is_nan
 Features = tuple[str | None, ...]
 Tell = Callable[[str], None]
 
-# Common names of numbered features.
+# Common prefixes of numbered features.
 _NUMBERED = re.compile(r"(f|x|features?|col(?:umn)?|)[ _.-]?([0-9]+)", re.IGNORECASE)
 # Names that pandas gives to an index column in a file.
 _INDEX = re.compile("Unnamed: 0|__index_level_0__")
@@ -34,7 +34,7 @@ _NAME_ATTRIBUTES = ("keys", "_fields", "__fields__")
 # All integers up to this number can be stored as float64.
 _LARGEST_EXACT = 1 << 53
 _MAX_NAME_SHOWN = 100
-# Values that NumPy converts to floats although they are not real numbers: counts of a unit, and complex numbers
+# Values that NumPy converts to floats although the values are not real numbers: durations, and complex numbers
 _NOT_REAL = (np.datetime64, np.timedelta64, complex, np.complexfloating)
 
 
@@ -50,10 +50,10 @@ def choose_columns(
     """Choose the feature columns of a table from its column names.
 
     `columns` is the user's choice, including unused columns; a single column is a column of lists, unless the model has
-    only one feature. `others` holds columns that are not features, unless the model's names include them. `generated`
-    states that the table has no column names and its reader made them up. `tell` is called with a sentence if columns
-    are taken by position. Raises InputError, which names the columns, if columns are missing, duplicated, too few or
-    too many, or if numbered columns are incomplete or out of order.
+    only one feature. `others` lists columns that are not features, unless the model's names include these columns.
+    `generated` states that the reader generated the column names, because the table has none. The function `tell` is
+    called with a sentence if columns are taken by position. Raises InputError, which names the columns, if columns are
+    missing, duplicated, too few or too many, or if numbered columns are incomplete or out of order.
     """
     n, sentence = model.n_columns, ""
     if columns is not None:
@@ -170,18 +170,18 @@ def frame_names(X: Any) -> list[str] | None:
 
 
 def _frame_labels(X: Any) -> list[Any] | None:
-    labels = getattr(X, "column_names", None)  # pyarrow, whose attribute `columns` holds arrays
+    labels = getattr(X, "column_names", None)  # in pyarrow, the attribute `columns` contains arrays
     labels = getattr(X, "columns", None) if labels is None else labels
     return None if labels is None else list(labels)
 
 
 def known_rows(X: Any, model: RawColumns | None = None) -> Any:
-    """Convert rows to a container that scikit-learn accepts: Arrow record batches to tables, other arrays to NumPy.
+    """Convert rows to a container that scikit-learn accepts: record batches to Arrow tables, arrays to NumPy arrays.
 
-    Raises InputError for structured arrays, and for arrays that NumPy cannot read, such as a tensor in GPU memory. A
-    `model` adds two checks. If the model has names, a list of rows with names is rejected, because its columns would be
-    matched by position. Frame columns that NumPy would convert to other numbers are rejected: dates, times, and Arrow
-    dictionaries with nulls.
+    Raises InputError for structured arrays, and for arrays that NumPy cannot read, such as a tensor in GPU memory. If
+    `model` is given, there are two more checks. If the model has names, a list of rows with names is rejected, because
+    its columns would be matched by position. Frame columns that NumPy would convert to other numbers are rejected:
+    dates, times, and Arrow dictionaries with nulls.
     """
     if model is not None and (labels := _frame_labels(X)) is not None:
         _check_kinds(X, labels, model)
@@ -227,8 +227,8 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
     """Return rows for a model whose source begins with a ColumnTransformer or takes strings; unused columns are zero.
 
     Unused columns are not read. Columns of a data frame are matched by name if the model has names. The function
-    `as_numbers` converts the used columns to an array; strings are replaced by their codes. Raises InputError for
-    missing or duplicate columns, for a wrong number of columns, and for an unknown string that the source rejects.
+    `as_numbers` converts the used columns to an array; strings are replaced by codes. Raises InputError for missing or
+    duplicate columns, for a wrong number of columns, and for an unknown string that the source rejects.
     """
     names = frame_names(X)
     if names is not None and model.names is not None:
@@ -246,8 +246,8 @@ def rows_by_column(X: Any, model: RawColumns, as_numbers: Callable[[Any], Any]) 
 def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype: Any) -> npt.NDArray[Any]:
     """Convert the values of one row to numbers, shape (1, n_columns); `places` are the positions of the used columns.
 
-    Numbers keep their common NumPy `dtype`, unless the model has string columns: codes in such an array would be
-    mistaken for numbers.
+    Numbers keep their common NumPy `dtype`, unless the model has string columns, because numbers in a numeric array
+    would be mistaken for codes.
     """
     are_numbers = isinstance(dtype, np.dtype) and dtype.kind in "fiub" and not model.texts
     table = np.empty((1, len(values)), dtype=dtype if are_numbers else object)
@@ -259,9 +259,9 @@ def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any
     """Convert an array-like or a data frame to rows, with only NumPy.
 
     A data frame must have the columns with which the model was fitted, in order, unless the source matches columns by
-    name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; its warning has this
-    `stacklevel`, counted from the caller. Raises InputError if values are not numbers or the columns differ from the
-    model's.
+    name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; the warning of
+    `choose_columns` has this `stacklevel`, counted from the caller. Raises InputError if values are not numbers or the
+    columns differ from the model's.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:
@@ -318,14 +318,14 @@ def real_rows(X: Any) -> Any:
 
 
 def error_of_cells(X: Any, model: RawColumns, otherwise: str) -> InputError:
-    """Return an error that names the first non-numeric cell, or has the message `otherwise` if none is found."""
+    """Return an error that names the first non-numeric cell, or has the message `otherwise` if all are numeric."""
     try:
         table = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
         if table.shape[1:] == (model.n_columns,) and not hasattr(table, "tocsr"):
             _check_values(table, [(column, column) for column in model.used.tolist()], model, _is_number)
     except InputError as error:
         return error
-    except (TypeError, ValueError):  # rows of different lengths
+    except (TypeError, ValueError):  # the rows have different lengths
         pass
     return InputError(otherwise)
 
@@ -350,7 +350,7 @@ def _as_table(X: Any) -> npt.NDArray[Any]:
 
 
 def _is_numeric(X: Any) -> bool:
-    """Return whether X is a numeric array, which holds codes for strings; other containers hold the strings."""
+    """Return whether X is a numeric array, which contains codes for strings; other containers contain strings."""
     return getattr(getattr(X, "dtype", None), "kind", "") in tuple("fiub")
 
 
@@ -407,7 +407,7 @@ def _check_values(table: Any, pairs: list[tuple[int, int]], model: RawColumns, i
 def _check_missing(table: Any, pairs: list[tuple[int, int]], model: RawColumns) -> None:
     """Raise InputError for a Python value that the source does not accept as the missing value of its column.
 
-    Columns of any dtype except object have only one missing value.
+    Columns of any dtype except object can have only one missing value.
     """
     told = [pair for pair in pairs if pair[0] in model.telling_nan or pair[0] in model.knowing_none]
     kinds = frame_dtypes(table) if told else None
@@ -463,7 +463,7 @@ def _may_round(dtype: np.dtype[Any]) -> bool:
 
 
 def _is_exact(value: Any) -> bool:
-    """Return whether a lookup finds a value as a float64: it is no string, date or array, and fits into float64."""
+    """Return whether a lookup can find a value as a float64: the value is no string, date or array, and fits."""
     if isinstance(value, (*_NOT_REAL, str, bytes, np.ndarray)):
         return False
     if isinstance(value, Integral):
@@ -494,7 +494,7 @@ def _values(table: Any, place: int, null: float) -> list[Any]:
     names = frame_names(table)
     if names is None:
         return list(np.asarray(table)[:, place])
-    if not hasattr(table, "column_names"):  # Polars, which scikit-learn reads itself: a null is None
+    if not hasattr(table, "column_names"):  # Polars frames, which scikit-learn reads without conversion: a null is None
         return list(table[names[place]].to_list())
     missing = None if null == NONE else np.nan
     return [missing if value is None else value for value in table.column(place).to_pylist()]

@@ -1,4 +1,4 @@
-"""Dtypes of rows that change the source's predictions, and the check that all functions with rows use.
+"""Dtypes of rows that change the source's predictions, and the check for all functions that take rows.
 
 scikit-learn computes in the dtype of the rows that it receives, and the compiled model reproduces the source for
 float64 rows. For rows of another dtype, predictions are the same, or are within a bound that includes float32
@@ -23,13 +23,13 @@ EXTENDED: Final = "extended"
 # steps accept other integers. All other rows are treated like dense float64 rows.
 SPARSE: Final = "sparse"
 WIDE_SPARSE: Final = "wide_sparse"
-# Kinds of values in object columns: values that are neither numbers nor NaN, such as None, which the source does not
-# treat as NaN; and values that are neither numbers nor None, in columns whose missing value is None.
+# Kinds of values in object columns: values other than numbers and NaN, such as None, if the source does not treat None
+# as NaN; and values other than numbers and None, if None is the missing value of the column.
 NO_NUMBER: Final = "no_number"
 NOT_NONE: Final = "not_none"
 _UNSIGNED: Final = ("bool", "small_unsigned", "unsigned")
 KINDS: Final = (FLOAT32, "float16", "small", "integer", EXTENDED, SPARSE, WIDE_SPARSE, *_UNSIGNED, NO_NUMBER, NOT_NONE)
-# Names that differ from NumPy's: Arrow's names, and Polars' names in lower case.
+# Names that differ from NumPy's names: Arrow's names, and Polars' names in lower case.
 _NAMES: Final = {"float": "float32", "double": "float64", "halffloat": "float16", "boolean": "bool"}
 _OBJECT: Final = np.dtype(object)
 _REMEDY: Final = "X.astype(np.float64)"
@@ -49,8 +49,8 @@ class Effect:
 class RowDtypes:
     """Effects of row dtypes other than float64 on the source.
 
-    The mapping `refused` holds, for each rejected kind of rows, the effect that is the reason. In the `rounded`
-    columns of float32 rows, the source rounds to float32, and the bounds include this rounding.
+    The mapping `refused` contains, for each rejected kind of rows, the effect that causes the rejection. In the
+    `rounded` columns of float32 rows, the source rounds to float32, and the bounds include this rounding.
     """
 
     refused: Mapping[str, Effect] = field(default_factory=dict)
@@ -162,7 +162,7 @@ SAME: Final = RowDtypes()
 def as_checked(rows: Any, narrow: bool, used: npt.NDArray[np.intp]) -> Any:
     """Convert rows that passed `check` for the core, to float32 if the source computes in float32.
 
-    Raises InputError if float32 cannot hold a number.
+    Raises InputError if float32 cannot represent a number.
     """
     if hasattr(rows, "tocsr") or rows.dtype.kind not in "fiub" or (narrow and rows.dtype == np.float32):
         return rows

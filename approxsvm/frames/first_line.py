@@ -15,11 +15,12 @@ def first_cells(path: str | os.PathLike[str], delimiter: str | None) -> tuple[li
 
 
 def has_names(first: Sequence[str], second: Sequence[str], header: bool | None = None) -> bool:
-    """Return whether the first line of delimited rows holds names, according to the cells of the first two lines.
+    """Return whether the first line of delimited rows contains names, according to the cells of the first two lines.
 
-    The first line holds names unless all its cells are numbers or missing. Consecutive integers that start at 0 or 1
+    The first line contains names unless all its cells are numbers or missing. Consecutive integers that start at 0 or 1
     are also names, because pandas writes such a line for an array. If there are fewer than three columns, or if the
-    second line holds only integers, consecutive integers may also be a row: InputError unless `header` is given.
+    second line contains only integers, consecutive integers may also be a row, and InputError is raised unless `header`
+    is given.
     """
     if header is not None:
         return header

@@ -1,8 +1,8 @@
 """Data frames with known columns and dtypes: the core reads their columns in place.
 
-The general path (frames/columns.py) has the rules for all values and converts the first frame with given columns and
-dtypes. The resulting plan is kept. Later frames with the same columns and dtypes are read column by column, and the
-core looks up strings. If a value is not plainly a number or a string, the frame takes the general path.
+The general path (frames/columns.py) can convert all values, and converts the first frame with given columns and dtypes.
+The resulting layout is kept. Later frames with the same columns and dtypes are read column by column, and the core
+looks up strings. If a value is not plainly a number or a string, the frame takes the general path.
 """
 
 import math
@@ -102,7 +102,7 @@ class KnownFrames:
         return out
 
     def _takes_na(self, column: int, dtype: Any) -> bool:
-        """Return whether pandas.NA means NaN in this column of the model if the column has this dtype."""
+        """Return whether pandas.NA means NaN in a column of the model if the column has the given dtype."""
         if column in self._columns.texts:
             return column in self._columns.taking_na
         return dtype.kind in _PLAIN_KINDS
@@ -193,7 +193,7 @@ def _first(array: Any) -> Any:
 
 
 class _ByTypes:
-    """Layout of a frame whose dtypes are described by a few objects."""
+    """Layout of a frame that is recognised by its column labels and a few dtype objects."""
 
     labels: Any
 

@@ -25,8 +25,8 @@ def is_one_row_frame(row: Any) -> bool:
 def row_by_name(row: Any, model: RawColumns) -> npt.NDArray[Any] | None:
     """Convert a row with names to numbers, shape (1, n_columns); None if the row has no names and is read by position.
 
-    The order of names does not matter. Additional names are ignored if the source matches columns by name, and rejected
-    otherwise, as in data frames. A mapping may lack columns that accept a missing value; a None in a mapping is a
+    The names may have any order. As in data frames, additional names are ignored if the source matches columns by name,
+    and rejected otherwise. In a mapping, columns that accept a missing value may be absent; a None in a mapping is a
     missing value.
     """
     if hasattr(row, "as_py"):  # an Arrow scalar

@@ -20,10 +20,10 @@ from approxsvm.errors import ArtifactError
 _RUNS: Final = {rf"{flag}\b{run}\b": size for flag in ("(?u)", "") for run, size in ((r"\w\w+", 2), (r"\w+", 1))}
 _FLOATS: Final = ("float64", "float32")
 _DTYPES: Final = (*_FLOATS, "int64", "int32")
-# On other processors, compilers fuse multiplications and additions in scikit-learn's sums of squares.
+# On all other processors, compilers fuse multiplications and additions in scikit-learn's sums of squares.
 _NORMS: Final = ("l1", "l2", None) if platform.machine().lower() in ("x86_64", "amd64") else ("l1", None)
 _MAX_INT32: Final = 2**31 - 1
-_MAX_IDF: Final = 1e20  # with a larger weight, weight * count may be infinite in float32
+_MAX_IDF: Final = 1e20  # if a weight is larger, weight * count may be infinite in float32
 
 
 # Conditions for parameter values that the core implements and scikit-learn accepts
@@ -79,7 +79,7 @@ class UsualVectorizer:
         self._weights = [
             (step["parameters"], np.array(step["idf"], np.float64) if "idf" in step else None) for step in steps
         ]
-        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # as in scikit-learn
+        self._dtype = options["dtype"] if options["dtype"] in _FLOATS else "float64"  # as scikit-learn does
         self._encoding = (options["encoding"], options["decode_error"])
         self._prepare: list[Callable[[str], str]] = [methodcaller("lower")] if options["lowercase"] else []
         if options["strip_accents"] is not None:
@@ -110,7 +110,7 @@ class UsualVectorizer:
             return None
 
     def rows(self, documents: Sequence[str | bytes]) -> CsrRows | None:
-        """Convert documents to rows; None if a document has a lone surrogate, which scikit-learn may not hash.
+        """Convert documents to rows; None if a document has a lone surrogate, which scikit-learn cannot always hash.
 
         Raises UnicodeDecodeError for bytes in another encoding than the vectorizer's encoding.
         """

@@ -22,16 +22,17 @@ class RawColumns:
     n_columns: int
     names: tuple[str, ...] | None  # column names with which the source was fitted
     # shape (n_used,), increasing; positions of the columns on which predictions depend, by the value or by whether the
-    # value is NaN. Other columns are ignored.
+    # value is NaN. All other columns are ignored.
     used: npt.NDArray[np.intp]
     # Whether the source's first step is a ColumnTransformer, which finds the columns of a data frame by name, in any
-    # order and among other columns. Columns that the ColumnTransformer drops need not be numeric, and may be missing.
+    # order, and ignores other columns. Columns that the ColumnTransformer drops need not be numeric, and may be
+    # missing.
     by_column: bool
     # shape (n_taking,); positions of used columns in which NaN is a valid value, such as the columns of an imputer
     takes_nan: npt.NDArray[np.intp]
-    # String columns by position. Numeric arrays hold the codes of the strings.
+    # String columns by position. Numeric arrays contain the codes of the strings.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # Codes of the values in string columns that are not known strings and that the source rejects
+    # Codes of values in string columns that are not known strings, if the source rejects such values
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     # String columns in which pandas.NA is a missing value; in other string columns, pandas.NA is unknown
     taking_na: frozenset[int] = frozenset()
@@ -39,14 +40,14 @@ class RawColumns:
     # Positions of numeric columns whose values are looked up without conversion: "1" is not 1
     looked_up: frozenset[int] = frozenset()
     # Numeric columns in which the source distinguishes None, Decimal("NaN"), NaT, pandas.NA and strings from NaN; and
-    # numeric columns in which None is the missing value, distinguished from NaN
+    # numeric columns in which the missing value is None, and NaN is a different value
     telling_nan: frozenset[int] = frozenset()
     knowing_none: frozenset[int] = frozenset()
     multiplies: bool = False  # whether the source forms products, which depend on the order of entries in sparse rows
 
     @classmethod
     def of(cls, model: Any) -> "RawColumns":
-        """Return the columns of a model, an ensemble, or an artifact."""
+        """Return the raw columns of a model, an ensemble, or an artifact."""
         n_columns = int(model.n_raw_features)
         maps = [part.input_map for part in getattr(model, "members", ()) or (model,)]
         chosen = np.concatenate([np.arange(n_columns) if one is None else one.columns_looked_at for one in maps])
@@ -54,7 +55,8 @@ class RawColumns:
         by_column = all(one is not None and one.by_column for one in maps)
         texts = {j: known for one in maps if one is not None for j, known in one.texts.items()}
         refused = {j: tuple(c for c in (UNKNOWN, NONE) if _rejects(maps, j, c)) for j in texts}
-        # A source that accepts pandas.NA finds missing values by pandas.isna, which treats None and NaN alike.
+        # A source that accepts pandas.NA finds missing values by pandas.isna, which treats None and NaN in the same
+        # way.
         na = frozenset(j for j in texts if all(m is None or m.reached(j, np.nan) == m.reached(j, NONE) for m in maps))
         nan = frozenset(j for j in texts if _differ(maps, j, np.nan, UNKNOWN))
         looked_up = frozenset(int(j) for one in maps if one is not None for j in one.columns_looked_up())
@@ -74,7 +76,7 @@ class RawColumns:
 
     @property
     def has_categories(self) -> bool:
-        """Whether values are inspected separately: strings, or numbers that are looked up or compared with NaN."""
+        """Whether single values must be inspected: strings, or numbers that are looked up or distinguished from NaN."""
         return bool(self.texts or self.looked_up or self.telling_nan or self.knowing_none)
 
     @property
@@ -84,7 +86,7 @@ class RawColumns:
 
     @property
     def takes_null(self) -> npt.NDArray[np.intp]:
-        """Positions of the columns that accept a null of a table."""
+        """Positions of the columns in which a null of a table is valid."""
         of_texts = [j for j, known in self.texts.items() if known.null == NONE]
         return np.union1d(self.takes_nan, np.array(of_texts, np.intp))
 
@@ -112,7 +114,7 @@ class RawColumns:
         return float(self.codes(place, [value])[0])
 
     def wrong_value(self, row: int, column: int, needed: str, value: Any) -> InputError:
-        """Return the error for a value of a wrong kind in a cell."""
+        """Return the error for a cell with a value of the wrong kind."""
         shown = repr(value)
         shown = shown if len(shown) <= _MAX_CHARACTERS_SHOWN else f"{shown[:_MAX_CHARACTERS_SHOWN]}..."
         return InputError(f"row {row}: {needed} is needed in {self.name_of(column)}, got {shown}")

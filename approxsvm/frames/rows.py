@@ -16,8 +16,8 @@ _CHUNK_NUMBERS = 1 << 22
 
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute ||x - point||^2 of sparse rows from their nonzeros; large norms cancel, and overflow gives NaN."""
-    rows = rows.astype(np.float64, copy=False)  # squares of integers would wrap
+    """Compute ||x - point||^2 of sparse rows from nonzeros; digits cancel if norms are large; overflow gives NaN."""
+    rows = rows.astype(np.float64, copy=False)  # squares of integers would overflow and wrap
     sq_norm = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
 
@@ -46,7 +46,7 @@ def as_row(row: Any) -> Any:
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Yield slices that cover the rows, each at most 32 MB of float64; if there are no rows, one empty slice."""
+    """Yield slices of at most 32 MB as float64 that cover the rows; if there are no rows, yield one empty slice."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))
     for first in range(0, max(n_rows, 1), step):
         yield slice(first, min(first + step, n_rows))
@@ -133,7 +133,7 @@ def _out_of_place(row: int, column: int, shape: tuple[int, ...]) -> str:
 
 
 def _in_order(X: Any, columns: RawColumns | None) -> Any:
-    """Sort the columns of CSR rows and reject duplicates; SciPy's flags for both properties are not trusted."""
+    """Sort the columns of CSR rows and reject duplicates; SciPy's flags for these properties are not trusted."""
     row = first_row_out_of_order(X)
     if row is None:
         return X
@@ -161,7 +161,7 @@ def _in_order(X: Any, columns: RawColumns | None) -> Any:
 
 
 def first_row_out_of_order(X: Any) -> int | None:
-    """Return the first row of a CSR matrix whose column indices are not strictly increasing; None if all are."""
+    """Return the first row of a CSR matrix with column indices that are not strictly increasing, or None."""
     n_entries = int(X.indptr[-1])
     ascends = np.empty(n_entries, np.bool_)
     np.less(X.indices[: max(n_entries - 1, 0)], X.indices[1:n_entries], out=ascends[1:])
@@ -173,7 +173,7 @@ def first_row_out_of_order(X: Any) -> int | None:
 
 
 def with_global_row(error: InputError, first_row: int) -> InputError:
-    """Change the row number in a chunk's error to the number among all rows."""
+    """Change the row number in a chunk's error message to the row number in the whole input."""
     text = re.sub(r"\brow (\d+)", lambda place: f"row {int(place[1]) + first_row}", str(error), count=1)
     return type(error)(text)
 
@@ -192,7 +192,7 @@ def check_finite(rows: Any, columns: RawColumns) -> None:
 
 
 def zero_unused(rows: Any, columns: RawColumns) -> Any:
-    """Replace non-finite values by zeros in the columns that the model does not use."""
+    """Replace non-finite values with zeros in the columns that the model does not use."""
     stored = rows if isinstance(rows, np.ndarray) else rows.data
     bad = np.zeros(0, np.bool_) if columns.uses_all else ~np.isfinite(stored)
     if not bad.any():
@@ -208,7 +208,7 @@ def zero_unused(rows: Any, columns: RawColumns) -> Any:
 
 
 def finite_rows(rows: Any, columns: RawColumns) -> npt.NDArray[np.bool_]:
-    """Return whether each row of an array or CSR matrix is finite, or NaN where this is valid, shape (n_rows,)."""
+    """Return whether each row of an array or CSR matrix is finite, or NaN where NaN is valid, shape (n_rows,)."""
     if isinstance(rows, np.ndarray):
         return np.asarray(columns.are_taken(rows, np.arange(rows.shape[1])).all(axis=1))
     finite = np.ones(rows.shape[0], np.bool_)

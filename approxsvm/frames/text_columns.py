@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from approxsvm.errors import UnsupportedModelError
 
-# Cells of delimited files that pandas.read_csv reads as missing values.
+# Cells of delimited files that pandas.read_csv interprets as missing values.
 MISSING_CELLS: Final = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "None", "nan", "NaN", "-nan", "-NaN"),
     *("1.#IND", "1.#QNAN", "-1.#IND", "-1.#QNAN"),
@@ -59,7 +59,7 @@ class TextColumn:
         return np.array([self.code(value) for value in values], np.float64)
 
     def value(self, code: float) -> Any:
-        """Return the value that has a code; for the code `UNKNOWN`, a string that is not known."""
+        """Return the value that a code represents; for the code `UNKNOWN`, a string that is not known."""
         if math.isnan(code):
             return math.nan
         if code in range(len(self.texts)):
@@ -74,7 +74,7 @@ def unknown_text(texts: Iterable[str]) -> str:
 
 
 def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> npt.NDArray[Any]:
-    """Replace the codes in raw rows by their strings, for the source; returns an array of objects."""
+    """Replace the codes in raw rows with the strings, for the source; return an array of objects."""
     values = rows.astype(object)
     for column, known in texts.items():
         values[:, column] = [known.value(code) for code in rows[:, column].tolist()]
@@ -82,7 +82,7 @@ def decoded(rows: npt.NDArray[np.float64], texts: Mapping[int, TextColumn]) -> n
 
 
 def is_nan(value: Any) -> bool:
-    """Return whether a value is a NaN of any float type."""
+    """Return whether a value is NaN, of any float type."""
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
@@ -92,7 +92,7 @@ def is_na(value: Any) -> bool:
 
 
 def is_other_missing(value: Any) -> bool:
-    """Return whether a value counts as missing only in some places: pandas.NA, NaT, or a Decimal NaN."""
+    """Return whether only some functions treat a value as missing: pandas.NA, NaT, or a Decimal NaN."""
     try:
         return is_na(value) or (value is not None and not is_nan(value) and bool(value != value))
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
 """Documents as rows: scikit-learn's text vectorizers, stored as data.
 
-An artifact holds the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), and no code. Vectorizers
+An artifact contains the learned data of the vectorizers (models/FORMAT.md, "vectorizers"), but no code. Vectorizers
 convert documents to sparse rows. The module ngrams.py converts documents for common options; for other options,
 scikit-learn must be installed.
 """
@@ -20,7 +20,7 @@ from approxsvm.errors import ArtifactError, InputError, UnsupportedModelError
 from approxsvm.frames.ngrams import CsrRows, UsualVectorizer, side_by_side
 from approxsvm.system.packages import import_package
 
-# Parameters of each class on which `transform` depends; Tfidf classes also have the parameters of idf.
+# Parameters of each class on which the method `transform` depends; Tfidf classes also have the parameters of idf.
 _IDF_PARAMETERS: Final = ("norm", "use_idf", "smooth_idf", "sublinear_tf")
 _TEXT_PARAMETERS: Final = (
     "encoding",
@@ -96,7 +96,7 @@ class TextRows:
         """Fitted scikit-learn objects, one list for each element of `parts`."""
         text = import_package("sklearn.feature_extraction.text", "train", "a model of texts takes sparse rows; a text")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `fit` has already reported unmatched terms
+            warnings.simplefilter("ignore")  # `fit` has already warned about unmatched terms
             try:
                 return [[_fitted(getattr(text, step["class"]), step) for step in steps] for steps in self.parts]
             except (ValueError, LookupError, TypeError, OverflowError, re.error) as error:
@@ -168,7 +168,7 @@ class TextRows:
 
 
 def are_texts(X: Any) -> bool:
-    """Return whether each row is a document instead of numbers; raise InputError if rows are neither of these."""
+    """Return whether each row is a document instead of numbers; raise InputError for any other rows."""
     if hasattr(X, "tocsr"):
         return False
     if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
@@ -189,7 +189,7 @@ def are_texts(X: Any) -> bool:
 
 
 def width_of(steps: Steps) -> int:
-    """Return the number of columns that these steps produce; raise ValueError if the steps have none or disagree."""
+    """Return the number of columns that these steps produce; raise ValueError if there is no consistent number."""
     for step in steps:
         if set(step["parameters"]) != {*PARAMETERS[step["class"]]}:
             raise ValueError("parameters are missing, or too many")

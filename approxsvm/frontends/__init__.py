@@ -33,13 +33,13 @@ def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequ
     source : KernelModel, fitted estimator, or path
         Any estimator that `read_estimator` reads, including pipelines. A path names a LIBSVM model file, a model file
         of another program listed in docs/sources.md, or an estimator's skops, pickle or joblib file, compressed or not.
-        Model files are recognised by their content, pickles also by their name (.pkl, .pickle, .joblib).
+        Model files are recognised by their content, and pickles also by their names (.pkl, .pickle, .joblib).
     n_features : int, optional
         Number of columns, which LIBSVM model files do not contain. For other sources, `n_features` must equal the
         number of columns of the source.
     trust : bool or sequence of str
         Loading a pickle runs any code in the pickle, so pickles are rejected unless `trust` is True. For a skops file:
-        types to trust in addition to skops' own trusted types, or True to trust all types in the file.
+        types to trust in addition to the types that skops trusts, or True to trust all types in the file.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def read_any(
 ) -> SingleModel | Ensemble:
     """Read any supported model, including ensembles and linear models on features, which `read_model` rejects.
 
-    Parameters and errors are the same as those for `read_model`.
+    Parameters and errors are the same as for `read_model`.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def read_estimator_file(path: str | os.PathLike[str], *, trust: bool | Sequence[
 
 
 def _kind_of(path: Path) -> str:
-    """Return the kind of a file by its content, as the native `file_kind` names it; look inside gzip files."""
+    """Return the kind of a file by its content, with the names of the native `file_kind`; look inside gzip files."""
     kind, inside = file_kinds(path)
     return inside if inside in READERS or inside in (*_PICKLE_KINDS, *_COMPRESSED_BY_R) else kind
 
@@ -141,7 +141,7 @@ def _unpickle(path: Path, trust: bool | Sequence[str]) -> Any:
         return joblib.load(path)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # unpickling broken bytes may raise anything
+    except Exception as error:  # unpickling damaged bytes may raise any exception
         kind = _native.file_kind(path.read_bytes())
         what = f"this is {kind}" if kind not in ("", "a pickle") else f"{type(error).__name__}: {error}"
         raise ModelFormatError(f"{path}: not a readable pickle: {what}") from error

@@ -17,9 +17,9 @@ from approxsvm.frames.rows import check_sparse
 from approxsvm.frontends.libsvm import read_libsvm_data
 from approxsvm.frontends.plain_tables import numbers_of, read_cells, table_of
 
-_MAX_DEFLATE_RATIO = 1032  # output bytes per input byte: the longest deflate match is 258 bytes for two bits
+_MAX_DEFLATE_RATIO = 1032  # maximum ratio of sizes: deflate encodes at most 258 bytes in two bits
 _MAX_EMPTY_ROWS = 1 << 20  # limit on the number of empty rows in a sparse matrix
-_MAX_CELLS_PER_BYTE = 64  # limit for text files; without empty cells, every cell takes at least two bytes
+_MAX_CELLS_PER_BYTE = 64  # limit for text files; every cell that is not empty takes at least two bytes
 
 
 def read_rows(
@@ -47,9 +47,9 @@ def read_rows(
     target : str, optional
         Name of a column that is not a feature.
     delimiter : str, optional
-        The character between columns of a .csv file. Default: a comma.
+        Character between columns of a .csv file. Default: a comma.
     header : bool, optional
-        Whether the first line of a .csv file has column names. Default: as `has_names` detects.
+        Whether the first line of a .csv file has column names. Default: detected as by `has_names`.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def read_rows(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # libraries raise various exceptions for broken files
+    except Exception as error:  # libraries raise various exceptions for damaged files
         raise DataFormatError(f"{name}: not a readable {suffix} file: {' '.join(str(error).split())}") from error
     if len(rows.shape) != 2:
         raise DataFormatError(f"{name}: expected rows and columns, but its shape is {rows.shape}")
@@ -136,7 +136,7 @@ def _npz(path: str | os.PathLike[str]) -> Any:
                 "(scipy.sparse.save_npz)"
             )
         n_rows = int(arrays["shape"][0])
-    if n_rows > _MAX_EMPTY_ROWS + n_numbers:  # every row takes memory in CSR
+    if n_rows > _MAX_EMPTY_ROWS + n_numbers:  # in CSR form, even an empty row takes memory
         raise DataFormatError(f"{name}: claims {n_rows} rows, but holds {n_numbers} numbers")
     from scipy.sparse import csr_array, load_npz
 
@@ -159,7 +159,7 @@ def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
 
 
 def _check_entry(entry: zipfile.ZipInfo, n_bytes: int, name: str) -> None:
-    """Reject zip entries that NumPy never writes, so that memory is at most about 1000 times `n_bytes` of the file."""
+    """Reject zip entries that NumPy never writes, so that the memory is at most about 1000 times `n_bytes`."""
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DataFormatError(
             f"{name}: {entry.filename} is compressed by method {entry.compress_type}, expected 0 or 8"
@@ -176,7 +176,7 @@ def _parquet(path: str | os.PathLike[str]) -> Any:
 
 
 def _exact_numbers(pandas: Any) -> dict[str, Any]:
-    """Return the option that makes older versions of pandas parse float64 numbers exactly, as newer versions do."""
+    """Return the option with which older versions of pandas parse float64 numbers exactly, as newer versions do."""
     version = tuple(map(int, pandas.__version__.split(".")[:2]))
     return {"float_precision": "round_trip"} if version < (3, 1) else {}
 
@@ -255,19 +255,19 @@ def read_dense(
     n_features: int | None = None,
     header: bool | None = None,
 ) -> tuple[Any, Any]:
-    """Read dense text: each line has the label of a row, then a value for every column.
+    """Read dense text, in which each line has the label of a row and then a value for every column.
 
     Parameters
     ----------
     path : str or path
     delimiter : str, optional
-        The character between columns. Default: any sequence of blanks and tabs.
+        Character between columns. Default: any sequence of blanks and tabs.
     labels : bool
         Whether the first column contains labels, as in LIBSVM text.
     n_features : int, optional
         Number of columns that the rows must have, not counting the label.
     header : bool, optional
-        Whether the first line has column names. Default: as `has_names` detects.
+        Whether the first line has column names. Default: detected as by `has_names`.
 
     Returns
     -------
@@ -331,6 +331,6 @@ def _dense_table(
         raise
     except InputError as error:
         raise DataFormatError(f"{name}: {error}") from None
-    except Exception as error:  # pandas raises various exceptions for broken files
+    except Exception as error:  # pandas raises various exceptions for damaged files
         raise DataFormatError(f"{name}: not dense text: {' '.join(str(error).split())}") from error
     return numbers, 2 if is_named else 1

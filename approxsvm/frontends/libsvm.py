@@ -30,7 +30,7 @@ _TASKS: dict[str, Task] = {
     "nu_svr": "regression",
     "one_class": "one_class",
 }
-# Both tuples have the order of LIBSVM's enumerations.
+# Both tuples are in the order of LIBSVM's enumerations.
 _OBJECT_TYPES: Final = ("c_svc", "nu_svc", "one_class", "epsilon_svr", "nu_svr")
 _OBJECT_KERNELS: Final = ("linear", "polynomial", "rbf", "sigmoid", "precomputed")
 _OBJECT: Final = "this svm_model"
@@ -49,7 +49,7 @@ def read_libsvm_model(path: str | os.PathLike[str], *, n_features: int | None = 
     Returns
     -------
     KernelModel
-        The model; its support vectors are stored sparse.
+        The model, with sparse support vectors.
 
     Raises
     ------
@@ -83,13 +83,13 @@ def model_of(content: _native.LibsvmModelDict, name: str, n_features: int | None
 
 
 def is_svm_model(candidate: Any) -> bool:
-    """Return whether an object is an instance of LIBSVM's model class, without importing LIBSVM."""
+    """Return whether an object is an instance of LIBSVM's model class; LIBSVM is not imported."""
     cls = type(candidate)
     return cls.__name__ == "svm_model" and cls is getattr(sys.modules.get("libsvm.svm"), "svm_model", None)
 
 
 def read_svm_model(model: Any) -> KernelModel:
-    """Read an `svm_model` of libsvm.svm, which must not have been freed.
+    """Read an `svm_model` object of libsvm.svm, which must not have been freed.
 
     The model is read from memory, because a file would round support vectors to eight digits.
     """
@@ -161,7 +161,7 @@ def _rbf_machine(content: _native.LibsvmModelDict, name: str, n_features: int | 
         )
         raise UnsupportedModelError(f"{name}: the kernel is {kernel}{why.get(kernel, '')}, {advice}")
     gamma = content["gamma"]
-    assert gamma is not None  # required by the parser for this kernel
+    assert gamma is not None  # the parser requires this number for this kernel
     return _machine(content, name, n_features, gamma)
 
 
@@ -267,7 +267,7 @@ def read_libsvm_data(
 
 
 def _n_columns(max_index: int, first_index: int, wanted: int | None, name: str, error: type[Exception]) -> int:
-    """Return `wanted`, or by default the number of columns that the file uses; raise `error` if `wanted` is smaller."""
+    """Return `wanted`, or the file's number of columns if `wanted` is None; raise `error` if `wanted` is smaller."""
     needed = max(1, max_index + 1 - first_index)
     if wanted is None:
         return needed

@@ -38,9 +38,9 @@ class PairBlock:
 def pair_block(n_classes: int, n_sv: int, functions: Sequence[PairTerms]) -> PairBlock:
     """Build LIBSVM's coefficient block for the decision functions of all pairs (0, 1), (0, 2), ..., (1, 2), ....
 
-    The block stores each support vector for the pairs of one class, because training uses a vector only in the pairs of
-    its class. Vectors that occur in pairs without a common class, such as the summed vectors of linear kernels, are
-    repeated.
+    The block stores each support vector for the pairs of one class, because training uses a vector only in the pairs
+    that contain the class of the vector. Vectors that occur in pairs without a common class, such as the summed vectors
+    of linear kernels, are repeated.
 
     Raises ModelFormatError if a function uses a support vector that does not exist, or uses the same vector twice.
     """

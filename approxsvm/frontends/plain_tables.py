@@ -1,4 +1,4 @@
-"""Reader of delimited text without pandas, by Python's csv module: columns of numbers, and of strings if needed."""
+"""Reader of delimited text without pandas, with Python's csv module: columns of numbers, and strings if needed."""
 
 import csv
 import os
@@ -11,7 +11,7 @@ from approxsvm.errors import DataFormatError
 from approxsvm.frames.text_columns import MISSING_CELLS
 from approxsvm.frontends.plain_numbers import plain_float
 
-# The strings that pandas reads as boolean values.
+# Strings that pandas interprets as boolean values.
 _TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 
 

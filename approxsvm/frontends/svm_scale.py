@@ -1,4 +1,4 @@
-"""Conversion of scaling parameters saved by LIBSVM's svm-scale (option -s) to an input map.
+"""Conversion of scaling parameters that LIBSVM's svm-scale has saved (option -s) to an input map.
 
 The reference is svm-scale's formula, lower + (upper - lower) * (x - least) / (greatest - least), in float64 and in this
 order; bounds also hold for the formula in exact arithmetic. svm-scale writes six digits, so scaled rows in a file
@@ -28,8 +28,8 @@ class ScaleRange:
     # Limits of the scaled training rows; other rows may exceed these limits
     lower: float
     upper: float
-    # Index -> (smallest, largest) value in the training rows. The file omits features that have only one value or never
-    # occur, because svm-scale replaces these features by 0.
+    # Smallest and largest value in the training rows, by index. The file omits features that have only one value or
+    # never occur, because svm-scale replaces these features with 0.
     features: dict[int, tuple[float, float]]
     # (y_lower, y_upper, y_min, y_max), if the file has a y section
     target: tuple[float, float, float, float] | None = None
@@ -136,12 +136,13 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
         signature folder of GRASS GIS's i.svm.train.
     restore_target : bool
         Whether to restore values of a regression to the units of the raw target, by the y section of the file or by
-        e1071's .yscale file. svm-predict does not do this.
+        e1071's .yscale file. LIBSVM's svm-predict does not restore values.
 
     Returns
     -------
     KernelModel
-        The model with an input map. It has more columns if the range file scales features that no support vector uses.
+        The model with an input map. The new model has more columns if the range file scales features that no support
+        vector uses.
 
     Raises
     ------

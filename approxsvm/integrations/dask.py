@@ -29,14 +29,15 @@ def score(
     """Predict a Dask data frame, lazily, partition by partition.
 
     The artifact is a separate task, so the scheduler sends the artifact to each worker once. A worker verifies the
-    checksum and opens the artifact once. All workers need the version of approxsvm that the client has.
+    checksum and opens the artifact once. All workers must have the same version of approxsvm as the client.
 
     Parameters
     ----------
     ddf : dask.dataframe.DataFrame
         Columns are matched as in `Predictor.predict_arrow`.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models are applied in one pass; the names of their output columns begin with the names in the mapping.
+        Several models predict in one pass; the names of a model's output columns begin with the model's name in the
+        mapping.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
         Default: "label", or "value" for a regression.
     keep : sequence of str
@@ -45,7 +46,7 @@ def score(
         The feature columns, in the models' order, or one column of lists. Lists are Arrow lists, or Python lists if
         Dask's option ``dataframe.convert-string`` is off, because Dask would otherwise convert Python lists to strings.
     on_error : {"fail", "null", "skip"}
-        How to treat rows that contain a null, NaN, infinity, or a number beyond the model's range. With "null",
+        Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range. With "null",
         predictions have pandas' nullable dtypes.
 
     Returns
@@ -84,7 +85,7 @@ def _score_partition(frame: Any, contents: dict[str, bytes], job: Job) -> Any:
     table = _as_arrow(frame.loc[:, [name in read for name in names]])
     for name in job.keep:
         if name not in read:
-            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders: Arrow may change values
+            table = table.append_column(name, pa.nulls(len(frame)))  # placeholders, because Arrow may change values
     bound = scorer.bind(table.schema, features)
     scored, rows = score_batches(
         bound, table.schema, table.to_batches(), lambda row: f"the row of index {frame.index[row]}"

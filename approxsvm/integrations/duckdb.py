@@ -36,8 +36,8 @@ def register(
     string; models of documents take one VARCHAR. Features that the model does not use, such as columns that a
     ColumnTransformer drops, may have any type and value. The function returns the label, in the type of the source
     model's labels, or a STRUCT if several columns are requested. A NULL in a used feature gives NULL, as usual in SQL,
-    unless a pipeline step accepts missing values. Every cursor of the connection can call the function; only the cursor
-    that registered the function can replace it.
+    unless a pipeline step accepts missing values. Every cursor of the connection can call the function, but only the
+    cursor that registered the function can replace it.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def register(
     needed = names if takes_texts else [names[k] for k in np.setdiff1d(used, raw_columns.takes_null)]
     schema = pa.schema([(names[k], pa.string() if k in texts else pa.float64()) for k in used])
     bound = scorer.bind(schema, features)
-    # DuckDB's default treatment of NULL would also apply to columns that are unused or may be NULL.
+    # DuckDB's default treatment of NULL would also affect columns that are unused or may be NULL.
     finds_nulls = on_error == "fail" and len(needed) < n_features
 
     def function(*columns: Any) -> Any:
@@ -99,7 +99,7 @@ def register(
         answers = [column.cast(_STORED.get(column.type, column.type)) for column in scored.columns]
         if len(answers) == 1:
             return answers[0]
-        # Either all outputs of a row are null, or none is.
+        # Either all outputs of a row are null, or no output is.
         return pa.StructArray.from_arrays(answers, scored.schema.names, mask=answers[0].is_null())
 
     # DuckDB reads the parameters from the signature; a parameter without an annotation accepts any type.
@@ -112,7 +112,7 @@ def register(
     stored = [field.with_type(_STORED.get(field.type, field.type)) for field in bound.schema]
     types = connection.from_arrow(pa.schema(stored).empty_table()).types
     answer = types[0] if len(types) == 1 else connection.struct_type(dict(zip(bound.schema.names, types, strict=True)))
-    with suppress(duckdb.InvalidInputException):  # no function has this name
+    with suppress(duckdb.InvalidInputException):  # there is no function with this name
         connection.remove_function(name)
     connection.create_function(
         name,

@@ -57,15 +57,16 @@ def score(
 ) -> Any:
     """Predict a Spark data frame, lazily, with ``mapInArrow``.
 
-    Spark sends the artifact to each machine once, as a file. A worker compares the checksum of the file, and the
-    worker's version of approxsvm, with the driver's.
+    Spark sends the artifact to each machine once, as a file. A worker checks that the file has the right checksum, and
+    that the worker and the driver have the same version of approxsvm.
 
     Parameters
     ----------
     dataframe : pyspark.sql.DataFrame
         Columns are matched as in `Predictor.predict_arrow`. Spark Connect is not supported.
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models are applied in one pass; the names of their output columns begin with the names in the mapping.
+        Several models predict in one pass; the names of a model's output columns begin with the model's name in the
+        mapping.
     columns : sequence of str, optional
         The feature columns, in the models' order, or one column of arrays or of Spark ML vectors.
     outputs : sequence of {"label", "value", "probability", "error_bound", "certified"}, optional
@@ -133,8 +134,8 @@ def predict_udf(
     Raises
     ------
     InputError
-        The model lacks a requested output, or `on_error` is invalid. A bad row makes the job fail, and so does a call
-        with a wrong number of columns.
+        The model lacks a requested output, or `on_error` is invalid. A bad row, or a call with a wrong number of
+        columns, makes the job fail.
     """
     if on_error not in ("fail", "null"):
         raise InputError(f"on_error must be one of 'fail', 'null', not {on_error!r}: a function answers every row")
@@ -173,7 +174,7 @@ def _quoted(name: str) -> str:
 
 
 def _chosen(dataframe: Any, kept: Sequence[str], features: Mapping[str, Features]) -> tuple[Any, dict[str, Features]]:
-    """Select the copied columns, then the other features; vectors are converted to arrays under another name."""
+    """Select the copied columns, then the other features; convert vectors to arrays with a different name."""
     names = list(dict.fromkeys(name for some in features.values() for name in some if name is not None))
     is_vector = {field.name: field.dataType.typeName() == "vectorudt" for field in dataframe.schema}
     arrays = {name: f"{name}, as an array" for name in names if is_vector[name]}
@@ -236,7 +237,7 @@ def _spark_field(field: Any) -> Any:
 
 @cache
 def _folder() -> Path:
-    """Create the folder for the files that Spark sends, which exists as long as this process."""
+    """Create the folder for the files that Spark sends; the folder exists until this process ends."""
     folder = Path(tempfile.mkdtemp(prefix="approxsvm-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
@@ -247,12 +248,12 @@ def _file_name(digits: str) -> str:
 
 
 def _ship(spark: Any, job: Job) -> None:
-    """Add the artifacts to the Spark context, which copies a file to a machine when a task there first needs it."""
+    """Add the artifacts to the Spark context, which copies a file to a machine when a task on it needs the file."""
     context = spark.sparkContext
     shipped = {Path(name).name for name in context.listFiles}
     for name, digits in job.checksums:
         path = _folder() / _file_name(digits)
-        if not path.exists():  # machines that join later copy this file
+        if not path.exists():  # machines that join the cluster later copy this file
             write_whole(job.contents[name], path)
         if path.name not in shipped:
             context.addFile(str(path))
@@ -305,7 +306,7 @@ def _score_columns(columns: Sequence[Any], job: Job, names: Sequence[str]) -> An
     batch = pa.RecordBatch.from_arrays(list(columns), list(names))
     key = (job, tuple(batch.schema.types))
     if key not in _bound_scorers:
-        _bound_scorers.clear()  # one entry suffices, because column types are constant during a query
+        _bound_scorers.clear()  # one entry is sufficient, because column types are constant during a query
         _bound_scorers[key] = _shipped(job).bind_schema(batch.schema)
     answers = _for_spark(
         _bound_scorers[key].score(Block(batch, lambda row: f"row {row} of a batch of {_partition()}")).batch

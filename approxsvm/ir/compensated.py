@@ -10,7 +10,7 @@ from approxsvm.ir.constants import UNIT64
 FloatArray = npt.NDArray[np.float64]
 # Veltkamp's constant splits a number of 53 bits into two halves; products of halves are exact.
 _SPLITTER = 2.0**27 + 1.0
-# For larger numbers, the splitting overflows.
+# Splitting a larger number would overflow.
 _LARGEST = 2.0**995
 
 
@@ -41,8 +41,8 @@ def matmul(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
             lost += rest + carry
             absolute_sum += np.abs(product)
         result = total + lost
-        # |result - exact| <= u |result| + gamma_m^2 sum |a b|. The bound has twice the second term; products may
-        # underflow.
+        # |result - exact| <= u |result| + gamma_m^2 sum |a b|. The bound contains twice the second term, because
+        # products may underflow.
         rounding = (n_terms + 4) * UNIT64
         error = 1.01 * (UNIT64 * np.abs(result) + 2.0 * rounding**2 * absolute_sum) + (n_terms + 1) * 2.0**-1070
     fits = (np.abs(a).max(axis=1, initial=0.0) < _LARGEST)[:, np.newaxis] & (np.abs(b).max(initial=0.0) < _LARGEST)

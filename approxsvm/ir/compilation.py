@@ -1,11 +1,11 @@
-"""Record of a compilation: the candidate plans and their predicted costs."""
+"""Record of a compilation: the candidate plans and the predicted costs of these plans."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class TriedPlan:
-    """A candidate plan."""
+    """Candidate plan."""
 
     name: str  # name of the plan, for display
     # Predicted cost per row in calls of the requested size, relative to the exact engine; None if not predicted.
@@ -14,13 +14,12 @@ class TriedPlan:
     # Measured on the held-out rows in one call, including the assignment to centers; None if the plan was not run.
     seconds_per_row: float | None = None
     chosen: bool = False  # whether this plan was built
-    share_alone: float | None = None  # same as share_of_exact, but for calls of one row
+    share_alone: float | None = None  # same as `share_of_exact`, but for calls of one row
     # Estimated seconds on one core, from counts of multiply-adds, for the sums that only this plan needed: for the
     # trial of the plan and, if the plan was chosen, for building it.
     work: float = 0.0
-    # Smallest number of seconds per row in the timed comparison of compile(measure=True), in calls of the requested
-    # size and in calls of one row; None if there was no comparison, or if this plan was not timed in calls of that
-    # size.
+    # Smallest measured time per row of compile(measure=True), in seconds, in calls of the requested size and in calls
+    # of one row; None if there was no timed comparison, or if this plan was not timed in calls of that size.
     raced: float | None = None
     raced_alone: float | None = None
 

@@ -56,8 +56,8 @@ class CosineModel(FeatureModel):
     def rounding(self, mapped: FloatArray, values: FloatArray) -> FloatArray:
         """Return twice the bound of backends/onnx/exact_graph.py: (n_features + 8) u S ||z|| + (n_terms + 40) u A1.
 
-        The phase is added last to the argument, so it is rounded once: an error of at most 8 u A1, included in the 40 u
-        A1.
+        The phase is added last to the argument, so it is rounded only once, with an error of at most 8 u A1, which 40 u
+        A1 includes.
         """
         angle_error = (self.n_features + 8) * norms_above(mapped)[:, np.newaxis] * self.slope
         sum_error = (self.n_terms + 40) * self.scale + np.abs(values)
@@ -109,7 +109,7 @@ class CosineModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, for evaluating the definition at one row."""
+        """Numbers of multiply-adds and of calls of functions like exp to evaluate the definition at one row."""
         return self.n_terms * self.n_features, self.n_terms
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:

@@ -2,8 +2,8 @@
 
 The steps are defined in ir/ops. Steps are not merged with the model: scaling and lookup steps compute the same
 operations in float64, in the same order, as scikit-learn's transformers for dense float64 rows. Therefore a mapped row
-equals the source's row bit for bit, up to the first op of another kind. Rows are mapped only by the core
-(cpp/include/approxsvm/artifact/ops), here and in predictors.
+equals the source's row bit for bit, up to the first op of another kind. Only the core maps rows
+(cpp/include/approxsvm/artifact/ops), both here and in predictors.
 
 Two functions bound rounding errors. `mapped_with_errors` bounds, for each row, the distance from the function with the
 same parameters over the real numbers; lookups receive the source's float64 numbers if all earlier steps reproduce the
@@ -27,7 +27,7 @@ from approxsvm.ir.ops.lookup import SAME, TextChange
 from approxsvm.ir.ops.op import NO_NAN, IntArray, packed_map
 from approxsvm.ir.schema import DOMAINS, names_of
 
-# Maximum number of entries of sparse rows that are converted to dense rows at a time.
+# Maximum number of entries of sparse rows that are converted to dense rows at the same time.
 _PIECE_NUMBERS: Final = 1 << 20
 
 
@@ -41,8 +41,8 @@ class InputMap:
     feature_names: tuple[str, ...] | None = None  # names of the raw columns
     by_column: bool = False  # whether the source checks raw columns separately (raw_columns.py)
     texts: Mapping[int, TextColumn] = field(default_factory=dict)  # raw string columns; rows contain codes
-    # Raw columns that a step of the source validates, used or not: the step rejects infinity in the column, and also
-    # NaN unless the mapped value is True. A finished map keeps only the checks that its features do not imply
+    # Raw columns that a step of the source validates, even if they are unused: the step rejects infinity in the column,
+    # and also NaN unless the mapped value is True. A finished map keeps only the checks that its features do not imply
     # (`with_few_checks`).
     checked: Mapping[int, bool] = field(default_factory=dict)
     # Only while a pipeline is read: whether the source's rows are sparse at this step, for dense and sparse raw rows.
@@ -87,7 +87,7 @@ class InputMap:
         waiting = [list(m.ops) for m in maps]
         widths = [len(m.columns) for m in maps]
         while any(waiting):
-            # The op of a map is placed after all maps with an op of that kind have reached such an op.
+            # The next ops of the same kind, in all maps, are combined; kinds are taken in the order of OPS.
             kind = next(k for k in OPS if any(ops and isinstance(ops[0], k) for ops in waiting))
             starts, now = np.cumsum([0, *widths]).tolist(), []
             for k, ops in enumerate(waiting):
@@ -187,14 +187,16 @@ class InputMap:
     def apply(self, rows: Any) -> FloatArray:
         """Map raw rows, dense or sparse, which must be finite in the used columns.
 
-        Raises InputError if a mapped number exceeds float64 or an op rejects a number; the message names the row.
+        Raises InputError if a mapped number exceeds the range of float64 or an op rejects a number; the message names
+        the row.
         """
         return self._checked(rows, self._run(rows))
 
     def mapped_with_errors(self, rows: Any, *, exactly: bool = False) -> tuple[FloatArray, FloatArray]:
         """Map as `apply` does, and bound the distance of each row from the function over the real numbers.
 
-        With `exactly`, each result of a projection is rounded once: slow, for rows whose error matters.
+        With `exactly`, each result of a projection is rounded only once, which is slow and is used for rows whose error
+        matters.
         """
         mapped = self._run(rows, exactly=exactly)
         return self._checked(rows, mapped), mapped.distances
@@ -210,7 +212,7 @@ class InputMap:
             return np.zeros(rows.shape[0])
         first_part = replace(self, ops=self.ops[:first])
         rest = InputMap(first_part.n_features, np.arange(first_part.n_features), self.ops[first:])
-        mapped = first_part._run(rows)  # NaN may pass until the step that replaces it
+        mapped = first_part._run(rows)  # NaN is allowed before the step that replaces NaN
         self._check_domain(mapped)
         result = rest._run(mapped.values, counts_source=True)
         rest._checked(mapped.values, result)
@@ -231,7 +233,7 @@ class InputMap:
         return np.flatnonzero(np.bincount(looked_at))  # np.union1d would import numpy.ma
 
     def columns_of_nan(self) -> IntArray:
-        """Return the raw columns that accept NaN, because the map replaces NaN wherever it uses them."""
+        """Return the raw columns that accept NaN, because the map replaces NaN in all uses of these columns."""
         refused = {int(self.columns[k]) for k in range(len(self.columns)) if not self._takes_nan(k)}
         refused |= {j for j, takes_nan in self.checked.items() if not takes_nan}
         return np.array([j for j in self.columns_looked_at.tolist() if j not in refused], np.intp)
@@ -239,7 +241,7 @@ class InputMap:
     def columns_looked_up(self) -> IntArray:
         """Return the raw columns whose numbers enter a lookup unchanged: categories, bins, missing values."""
         result: set[int] = set()
-        origin = self.columns  # raw column that a feature holds; -1 for no raw column
+        origin = self.columns  # raw column that a feature contains unchanged; -1 for no raw column
         for op in self.ops:
             before = origin[op.first : op.end]
             if isinstance(op, Lookup):
@@ -284,7 +286,7 @@ class InputMap:
         return replace(self, ops=tuple(ops), texts=texts)
 
     def reached(self, column: int, number: float) -> tuple[float, ...]:
-        """Follow a number in a raw column through all lookups that use the column; REFUSED if a lookup rejects it."""
+        """Apply all lookups of a raw column to a number in the column; REFUSED if a lookup rejects the number."""
         at = [(int(k), number) for k in np.flatnonzero(self.columns == column)]
         ends: list[float] = []
         for op in self.ops:
@@ -298,9 +300,9 @@ class InputMap:
         return (*ends, *(x for _, x in at))
 
     def preimage(self, mapped: FloatArray) -> FloatArray | None:
-        """Return raw rows whose images approximate `mapped`, as sample rows; None unless the map only scales.
+        """Return raw rows that are mapped to approximately `mapped`, as sample rows; None unless the map only scales.
 
-        Unused columns are zero. The map may reject these rows if the map uses a column twice.
+        Unused columns are zero. The map may reject these rows if it uses a column twice.
         """
         x = mapped
         for op in reversed(self.ops):
@@ -340,7 +342,7 @@ class InputMap:
         return np.array(dense[:, self.columns], dtype=np.float64, order="C")
 
     def _checked(self, rows: Any, mapped: "_Mapped") -> FloatArray:
-        """Return the mapped rows; raise InputError if a row has left float64 or the domain of an op."""
+        """Return the mapped rows; raise InputError if a number overflowed or is outside an op's domain."""
         self._check_domain(mapped)
         if not mapped.has_left.any():
             return mapped.values
@@ -363,16 +365,16 @@ class _Mapped(NamedTuple):
 
     values: FloatArray
     distances: FloatArray  # bound on the distance from the function over the real numbers
-    has_left: npt.NDArray[np.bool_]  # whether a number left float64, at the end or before an op that could hide this
+    has_left: npt.NDArray[np.bool_]  # whether a number overflowed, at the end or before an op that could hide this
     outside: npt.NDArray[np.bool_]  # whether an op rejects a number of the row
-    refused: tuple[int, int, float, float] | None  # first such row: position, kind of op, number, limit
+    refused: tuple[int, int, float, float] | None  # first rejected row: position, kind of op, number, limit
 
 
 def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None:
     """Return ops whose result is a selection of the row after `op`, and the selection of the row before `op`.
 
     Each run of selected outputs becomes an op. Returns None if `op` cannot be split in this way, or if `op` may reject
-    a feature that is left out.
+    a feature that is not selected.
     """
     ops: list[Op] = []
     before: list[int] = []

@@ -45,8 +45,8 @@ class KernelModel:
         stored as a float64 ndarray or csr_array.
     dual_coef : array of shape (max(1, n_classes - 1), n_sv), or (n_sv,) for one row
         Layout of LIBSVM's `sv_coef`: for the pair (i, j), the support vectors of class i use row j - 1, and the support
-        vectors of class j use row i. With at most two classes, one row; if each function uses all support vectors, one
-        row for each function.
+        vectors of class j use row i. With at most two classes, there is one row; if each function uses all support
+        vectors, there is one row for each function.
     intercept : array of shape (n_decisions,), or a number
         One number for each pair of classes, (0, 1), (0, 2), ..., (1, 2), ... (LIBSVM's -rho), or for each class or
         target.
@@ -69,7 +69,7 @@ class KernelModel:
         Map from raw rows to rows of `n_features` columns. Default: raw rows are used unchanged.
     value_error : array of shape (n_decisions,), optional
         Bound, for every row, on the difference between these decision functions and the source's functions over the
-        real numbers, caused by rounding while the source is read. Default: zero. All error bounds include this bound.
+        real numbers, because of rounding when the source is read. Default: zero. All error bounds include this bound.
     degree : int
         Degree of a polynomial kernel, 1 to 6; 0 for the Gaussian kernel.
     coef0 : float
@@ -113,7 +113,7 @@ class KernelModel:
         """Convert and validate the fields once, so that no other code needs to check them."""
         self._convert()
         widest = max(self.n_features, self.n_raw_features)
-        if widest > MAX_FEATURES:  # check before allocating: sparse rows only declare this width
+        if widest > MAX_FEATURES:  # checked before memory is allocated, because sparse rows may declare any width
             raise UnsupportedModelError(f"the model has {widest} features, but at most {MAX_FEATURES} are supported")
         n_sv = self.n_sv
         n_classes = len(self.labels)
@@ -207,7 +207,7 @@ class KernelModel:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, for evaluating the definition at one row."""
+        """Numbers of multiply-adds and of calls of functions like exp to evaluate the definition at one row."""
         return self.n_sv * (self.n_features + self.n_decisions), self.n_sv
 
     @property
@@ -285,7 +285,8 @@ class KernelModel:
     def negated(self) -> KernelModel:
         """Return the two-class model with swapped labels, whose values have the opposite signs.
 
-        A value of exactly 0 then votes for the other class, so this is only for models that do not predict by votes.
+        A value of exactly 0 then votes for the other class, so the method is only for models that do not predict by
+        votes.
         """
         return replace(
             self,
@@ -313,7 +314,7 @@ def _float64_rows(rows: Any) -> FloatArray | csr_array[Any]:
         sparse: csr_array[Any] = csr_array(rows, dtype=np.float64, copy=True)
         sparse.sort_indices()
         twice = np.flatnonzero(np.diff(sparse.indices) == 0) + 1
-        twice = np.setdiff1d(twice, sparse.indptr)  # only duplicates within a row
+        twice = np.setdiff1d(twice, sparse.indptr)  # this merges only duplicates within a row
         if len(twice):
             row = int(np.searchsorted(sparse.indptr, twice[0], side="right")) - 1
             raise ModelFormatError(

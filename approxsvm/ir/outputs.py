@@ -1,7 +1,7 @@
 """Outputs of a source: the rule for labels and the parameters of probabilities.
 
 Decision values have LIBSVM's orientation and order everywhere: one column per pair of classes (0, 1), (0, 2), ..., (1,
-2), ... A positive value is a vote for the first class of the pair, any other value is a vote for the second class.
+2), ... A positive value is a vote for the first class of the pair, and any other value is a vote for the second class.
 Classes are positions in the model's order of labels. The core evaluates outputs (runtime.evaluator.native_outputs); the
 tests' oracle in extended precision is tests/zoo/class_numbers.py.
 """
@@ -44,7 +44,7 @@ def count_classes(n_pairs: int) -> int:
 
 
 class Probability:
-    """A kind of probabilities: the task of its models, and the format in which it is stored."""
+    """Kind of probabilities: the task of models with these probabilities, and the format of the parameters."""
 
     kind: ClassVar[str]  # name of the kind in schema.inc
     task: ClassVar[Task]  # task of the models that may have these probabilities
@@ -83,7 +83,7 @@ class PairwiseSigmoid(ClassProbability):
     # model files
     prob_a: FloatArray
     prob_b: FloatArray
-    # scikit-learn's copy of LIBSVM runs the iteration of Wu, Lin and Weng even for two classes, and the result differs
+    # scikit-learn's copy of LIBSVM uses the iteration of Wu, Lin and Weng even for two classes, and its result differs
     # from the sigmoid by up to 0.005; LIBSVM itself (3.37) returns the sigmoid.
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
@@ -168,13 +168,13 @@ class SigmoidCalibrator:
         _check_finite(slope=np.array([self.slope]), intercept=np.array([self.intercept]))
 
     def stored(self) -> list[Any]:
-        """Return a number of knots of 0, then the parameters."""
+        """Return 0 as the number of knots, then the parameters."""
         return [bytes(8), self.slope, self.intercept]
 
 
 @dataclass(frozen=True, eq=False)
 class IsotonicCalibrator:
-    """A monotone piecewise linear function, constant outside the knots: scikit-learn's method="isotonic"."""
+    """Monotone piecewise linear function, constant outside the knots: scikit-learn's method="isotonic"."""
 
     # shape (n_knots,); `knots` are strictly increasing, `heights` are non-decreasing; the heights are probabilities, up
     # to scikit-learn's rounding
@@ -220,7 +220,7 @@ class OneVsRestCalibration(ClassProbability):
     # probabilities replace them; if `positive` is 0, they stay 0, as in OneVsRestClassifier.
     positive: int = 1
     # Input of the calibrators if there are several classes: one-vs-rest scores, or the values of the first n_classes
-    # pairs (as in scikit-learn, although these values mean little)
+    # pairs (as in scikit-learn, although these values have little meaning)
     decision_shape: DecisionShape = "ovr"
     kind = "one_vs_rest_calibration"
 
@@ -251,7 +251,7 @@ class OneVsRestCalibration(ClassProbability):
 class TemperatureCalibration(ClassProbability):
     """softmax(inverse_temperature * scores), scikit-learn's method="temperature"; two classes have scores (-f, f)."""
 
-    inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that its double is finite
+    inverse_temperature: float  # positive, at most MAX_INVERSE_TEMPERATURE, so that twice the number is finite
     positive: int = 1  # as in `OneVsRestCalibration`
     kind = "temperature_calibration"
 
@@ -300,7 +300,7 @@ class MembersMean(ClassProbability):
 
 @dataclass(frozen=True)
 class GaussianDensity(Probability):
-    """Values that are means of Gaussian kernels: densities up to a factor (density.py computes logarithms)."""
+    """Values that are means of Gaussian kernels, that is, densities up to a factor (density.py computes logarithms)."""
 
     kind, task = "gaussian_density", "regression"
 

@@ -12,9 +12,9 @@ from approxsvm.ir.schema import MAX_DEGREE, MAX_LABELS, MODES, Mode
 from approxsvm.system.options import MAX_SEED, one_of, whole_number
 
 Engine = Literal["expansions", "subspaces", "exact", "form", "ensemble"]
-# Version of the JSON format; a plan is an option of `compile`, so programs that only predict never read a plan.
+# Version of the JSON format. A plan is an option of `compile`, so programs that only predict never read plans.
 _FORMAT: Final = 1
-_MOST: Final = 1 << 53  # integers that every JSON reader preserves
+_MOST: Final = 1 << 53  # all JSON readers preserve integers up to this number
 MAX_CENTERS: Final = 1 << 20
 # Largest value of each integer, and of the numbers in each list.
 _LIMITS: Final = {
@@ -60,8 +60,8 @@ class Plan:
     norm_work: int | None = None  # limit on the work for the norms of an expansion; None for the usual limit
     # Kernel sums over a few coordinates
     subspaces: tuple[int, ...] = ()  # numbers of coordinates, increasing
-    basis: int = 0  # number of coordinates of the basis, of which the subspaces use the first ones
-    landmarks: int | None = None  # landmarks of the network that guesses the winning class; None without a network
+    basis: int = 0  # number of coordinates of the basis; subspaces use the first coordinates
+    landmarks: int | None = None  # landmarks of the network that speculates on the winner; None without a network
     seed: int = 0  # seed of the choice of rows, centers, bases and landmarks
     members: tuple[Plan, ...] = ()
     reason: str = field(default="", compare=False)
@@ -125,12 +125,12 @@ class Plan:
         return f"Plan({', '.join(words)}; {self.mode}; {model}; seed {self.seed})"
 
     def to_json(self) -> str:
-        """Return the plan as JSON, in one line; fields with default values are left out."""
+        """Return the plan as one line of JSON, without fields that have default values."""
         return json.dumps({"format": _FORMAT, **_as_record(self)}, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Plan:
-        """Read a plan from JSON; for text that is not a plan, raise InputError, which names the field."""
+        """Read a plan from JSON; raise InputError, which names the field, if the string is not a plan."""
         try:
             record = json.loads(text, object_pairs_hook=_without_repetition)
         except (ValueError, RecursionError) as error:  # ValueError also for bytes that are not UTF-8

@@ -42,7 +42,7 @@ DOMAINS: Final = _SCHEMA["domains"]
 
 
 def padded(content: bytes) -> bytes:
-    """Append zero bytes up to a multiple of eight bytes."""
+    """Append zero bytes to a multiple of eight bytes."""
     return content + bytes(-len(content) % 8)
 
 

@@ -74,7 +74,7 @@ class TaylorModel(FeatureModel):
 
     @property
     def work(self) -> tuple[int, int]:
-        """Multiply-adds, and calls of functions like exp, for evaluating one row; a feature costs about one call."""
+        """Numbers of multiply-adds and of calls of functions like exp per row; a feature costs about one call."""
         return 0, sum(map(len, self.weights))
 
     def times(self, factor: float, rounding: float) -> tuple[dict[str, Any], float]:

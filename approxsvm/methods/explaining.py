@@ -1,4 +1,4 @@
-"""Methods about the neighborhood of rows: certified radii, gradients, and the validity test of Claesen et al. 2014."""
+"""Methods for the neighborhood of rows: certified radii, gradients, and the validity test of Claesen et al. 2014."""
 
 from __future__ import annotations
 
@@ -76,18 +76,18 @@ class Explaining:
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
         return_bound : bool
-            Whether to return bounds as well.
+            Whether to return bounds, too.
 
         Returns
         -------
         gradient : ndarray of shape (n_rows, n_features) or (n_rows, n_functions, n_features), float64
             The second shape is for several decision functions or targets. Signs and order are the same as in
-            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are those of the pairs
+            ``decision_function``, except for one-vs-rest scores of an SVC: the gradients are the gradients of the pairs
             (``decision_function_shape="ovo"``).
         bound : ndarray of the same shape
-            Only with `return_bound`: upper bound on the distance of each number from the gradient of the model's
-            formula over the real numbers, with the parameters of the artifact. At a limit, where the gradient does not
-            exist, the bound covers the slopes on both sides.
+            Returned only with `return_bound`: upper bound on the distance of each number from the gradient of the
+            model's formula over the real numbers, with the parameters of the artifact. At a limit, where the gradient
+            does not exist, the bound covers the slopes on both sides.
 
         Raises
         ------
@@ -119,8 +119,8 @@ class Explaining:
         """Return whether each row passes the validity test at run time of Claesen et al. 2014, Eq. 3.11.
 
         For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and the relative error of each expanded
-        exponential is at most 3.05 %. This does not bound the relative error of the sum, because terms of opposite sign
-        may cancel. With linear and polynomial kernels no term is approximated, and every row passes.
+        exponential is at most 3.05 %. The test does not bound the relative error of the sum, because terms of opposite
+        sign may cancel. With linear and polynomial kernels no term is approximated, and every row passes.
 
         Parameters
         ----------

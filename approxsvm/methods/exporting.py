@@ -42,10 +42,10 @@ class Exporting:
         y : array-like of shape (n_rows,), optional
             True labels or targets.
         against : fitted estimator, KernelModel, or path, optional
-            The source. Without the source, the report cannot show errors, label differences and the speedup, and says
-            so.
+            The source. Without the source, the report lacks errors, label differences and the speedup, and states the
+            reason.
         max_rows : int, optional
-            Maximum number of rows to compare with the source. Default: as many as can be compared in about a second.
+            Maximum number of rows to compare with the source. Default: the number that takes about a second.
         title : str, optional
 
         Returns
@@ -92,9 +92,10 @@ class Exporting:
         The input is "X", with any number of raw rows, which the graph scales as the source does. The outputs are
         "label" and "probabilities" for a classifier (scores if the source has no probabilities), "label" and "scores"
         for a one-class model and for a Gaussian process classifier (its latent values), and "variable" for a
-        regression. In mode "certified", the graph predicts the same labels as `predict`: by the expansions if they
-        prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as the label:
-        without a tolerance they may differ from `decision_function` and `predict_proba` by the error of the expansions.
+        regression. In mode "certified", the graph predicts the same labels as `predict`: by the expansions if the
+        expansions prove the label, otherwise by the exact model. Scores and probabilities come from the same stage as
+        the label. Without a tolerance, scores and probabilities may differ from the results of `decision_function` and
+        `predict_proba` by the error of the expansions.
 
         Parameters
         ----------
@@ -127,7 +128,8 @@ class Exporting:
         -----
         OpenAnswersWarning
             The model is certified, but its graph has no exact model, because the exact model is too large or `fallback`
-            is False. For rows with a false "certain", labels may differ. The ``doc_string`` of the graph also says so.
+            is False. For rows with a false "certain", labels may differ. The ``doc_string`` of the graph also states
+            this limitation.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
@@ -151,7 +153,7 @@ class Exporting:
     ) -> CExport:
         """Write the model as one C99 header for microcontrollers, with constant data and without heap and libc.
 
-        With ``name="m"`` the header has the following functions of a raw row, which the functions scale:
+        With ``name="m"`` the header has the following functions, which take a raw row and scale the row:
 
         * ``int m_predict(const float row[])``, the position of the label in ``m_labels``;
           or, for a regression, the value as ``float m_predict``.
@@ -177,22 +179,22 @@ class Exporting:
         name : str
             Prefix of every name in the header.
         coefficients : {"float32", "int16", "int8"}
-            Type of the coefficients. Integers take a half or a quarter of the memory, and a little more time. All
-            bounds include the rounding of the coefficients, so fewer rows are certain, and no certain label is wrong.
-            Integers are only for expansions.
+            Type of the coefficients. Integer coefficients take half or a quarter of the memory, and slightly more time.
+            All bounds include the rounding of the coefficients, so fewer rows are certain, but no certain label is
+            wrong. Integer coefficients are allowed only for expansions.
         inputs : {"float32", "int16", "int8"}
             Type of the rows. Code q of feature j represents all numbers within half a step of ``m_offsets[j] +
             m_steps[j] * q``, and a row is certain only if all these numbers give the same label. Floats are converted
             to codes by ``m_quantize(numbers, row)``. Numbers out of range get the last code, and rows with such numbers
             are never certain.
         X : array-like or sparse matrix of shape (n_rows, n_features), optional
-            Sample rows like the rows to predict, which determine the range of integer inputs; needed only for integer
-            inputs.
+            Sample rows that resemble the rows to predict; they determine the range of integer inputs, and are needed
+            only for integer inputs.
 
         Returns
         -------
         CExport
-            ``flash_bytes`` for constants, ``ram_bytes`` for the stack, and the ``multiply_adds`` for a row.
+            The needed ``flash_bytes`` for constants, ``ram_bytes`` for the stack, and ``multiply_adds`` for each row.
 
         Raises
         ------

@@ -54,7 +54,7 @@ class Predicting:
         Raises
         ------
         InputError
-            X holds NaN, infinity or a value that is not a real number, or has the wrong shape.
+            X contains NaN, infinity or a value that is not a real number, or has the wrong shape.
         """
         return self._evaluator.predict(self._rows(X))
 
@@ -103,7 +103,7 @@ class Predicting:
                 raise
             except (TypeError, OverflowError) as error:
                 raise error_of_cells(known, raw, f"X is not a matrix of real numbers: {error}") from None
-            except ValueError as error:  # raised by scikit-learn, also for wrong names and shapes
+            except ValueError as error:  # scikit-learn raises this error also for wrong names and shapes
                 is_of_cells = "could not convert" in str(error) or "array element" in str(error)
                 raise error_of_cells(known, raw, str(error)) if is_of_cells else InputError(str(error)) from None
             frames.learn(X, rows)
@@ -129,7 +129,7 @@ class Predicting:
         Raises
         ------
         InputError
-            The row has the wrong shape or type, lacks a column, or holds NaN or infinity; or an output does not
+            The row has the wrong shape or type, lacks a column, or contains NaN or infinity; or an output does not
             exist.
 
         Examples
@@ -161,7 +161,7 @@ class Predicting:
         Raises
         ------
         InputError
-            The column does not hold strings, or the source rejects the value.
+            The column does not contain strings, or the source rejects the value.
 
         Examples
         --------
@@ -190,13 +190,14 @@ class Predicting:
     ) -> Any:
         """Predict the rows of a table of Arrow columns, without Python objects; return a table.
 
-        Columns are matched by the names with which the model was fitted; their order and further columns do not matter.
-        A model without names takes the columns f0, f1, ... if all are present, and rejects a table with only some of
-        these columns. Otherwise the model takes the columns not named in `keep` by position, with a
+        Columns are matched by the names with which the model was fitted, in any order; further columns are ignored. A
+        model without names takes the columns f0, f1, ... if all are present, and rejects a table with only some of
+        these columns. Otherwise the model takes the columns that `keep` does not name by position, with a
         `ColumnsByPositionWarning`. There must be exactly one column for each feature, without another numbering (x0,
         x2), or a single column of fixed-size lists with one item for each feature. Columns that the model does not use,
-        such as columns that a ColumnTransformer drops, are not read: such columns may hold anything, and may be missing
-        if the model has names. Fixed-size lists are not copied; columns are copied once, into a buffer that is reused.
+        such as columns that a ColumnTransformer drops, are not read: such columns may have any content, and may be
+        missing if the model has names. Fixed-size lists are not copied; columns are copied once, to a buffer that is
+        reused.
 
         Parameters
         ----------
@@ -211,13 +212,13 @@ class Predicting:
         columns : sequence of str, optional
             The feature columns, in the order of the model's features.
         on_error : {"fail", "null", "skip"}
-            The treatment of rows that hold a null, NaN, infinity, or a number beyond the model's range.
+            Treatment of rows that contain a null, NaN, infinity, or a number beyond the model's range.
 
         Returns
         -------
         pyarrow.Table
             One row for each input row, except skipped rows. The numbers equal the results of `predict` and the related
-            methods for many rows, no matter how many rows there are and how they are divided into batches.
+            methods for a large batch, whatever the number of rows and their division into batches.
 
         Raises
         ------

@@ -1,1 +1,1 @@
-"""Planner, which chooses expansions, their degrees and centers, or another way to evaluate a model."""
+"""Planner, which chooses how to evaluate a model: by expansions of a degree about centers, or by other methods."""

@@ -1,4 +1,4 @@
-"""Common budget of work for all trials of a search: a trial may take as much work as the plan could save later."""
+"""Common work budget for all trials of a search: a trial may take as much work as the plan could later save."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from approxsvm.planning.costs.profiles import Profile
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort
 
-# Number of rows that a model is expected to predict, by default.
+# Default number of rows that a model is expected to predict.
 ROWS_EXPECTED: Final = 1_000_000
-# Assumed number of threads in a search, so that plans do not depend on the machine; one thread predicts rows.
+# Assumed number of threads in a search, fixed so that plans do not depend on the machine; one thread predicts rows.
 _THREADS: Final = 2.0
 # Factors by which each level of effort multiplies the work that a trial may take.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
-# Work on rejected plans that is always acceptable, and share of the possible savings that a trial may always take.
+# Work on rejected plans that is always allowed, and share of the possible savings that a trial may always take.
 ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
 SHARE_OF_SAVINGS: Final = 0.125
 
 
 class Budget:
-    """Work of the search so far, least cost of a row so far, and the work that another trial is worth."""
+    """Work of the search so far, least cost of a row so far, and the work that another trial may take."""
 
     def __init__(self, problem: Problem, exact: Cost, seconds: FloatArray | None = None) -> None:
         limits = problem.limits
         self.is_free = limits.degree == limits.n_centers == "auto"
         self._is_rationed = self.is_free and problem.mode == "certified"
         self._known, self._effort = problem.known_sums, _EFFORT[limits.effort]
-        if seconds is None:  # seconds of a multiply-add, under each profile
+        if seconds is None:  # time of a multiply-add in seconds, under each profile
             seconds = np.array([profile.seconds for profile in Profile.all()])
         self._work_of_cost = (limits.rows_expected or ROWS_EXPECTED) * seconds * WORK_PER_SECOND * _THREADS
         # Least costs over all plans so far, and the weighted costs of the best plan
@@ -51,12 +51,12 @@ class Budget:
         return float(np.mean(np.maximum(self._least - hopeful.weighed, 0.0) * self._work_of_cost))
 
     def worth(self, hopeful: Cost) -> float:
-        """Return the work that a trial of a plan is worth if a row may cost as little as `hopeful`.
+        """Return the work that a trial of a plan may take if a row may cost as little as `hopeful`.
 
         This work is at most the work that the plan would save for all expected rows. Trials of plans other than the
         best plan so far may together take as much work as the best plan itself, including the sums that all plans need,
-        or a fixed amount of work. So at most half of all work is in vain. A small share of the possible savings may
-        always be spent.
+        or a fixed amount of work. So at most half of all work is wasted. A trial may always take a small share of the
+        possible savings.
         """
         if not self._is_rationed:
             return np.inf
@@ -68,7 +68,7 @@ class Budget:
         return saved * self._effort
 
     def allows(self, work: float, hopeful: Cost) -> bool:
-        """Return whether a plan is worth this work if a row may cost as little as `hopeful`."""
+        """Return whether a trial may take this work if a row may cost as little as `hopeful`."""
         is_worth = work <= self.worth(hopeful)
         self.was_too_little |= not is_worth
         return is_worth

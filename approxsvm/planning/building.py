@@ -1,4 +1,4 @@
-"""Construction of artifacts, which depend only on the model, its rows and the plan, not on the search for the plan."""
+"""Construction of artifacts. An artifact depends only on the model, the rows and the plan, not on the search for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from approxsvm.planning.families.winner import build_network
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Effort, Request
 
-# Maximum work of computing the norms of a plan, at each level of effort.
+# Maximum work for the norms of a plan, at each level of effort.
 NORM_WORK: Final[dict[Effort, float]] = {"low": 2e8, "normal": USUAL_WORK, "high": USUAL_WORK}
 
 
@@ -32,7 +32,7 @@ class Prepared:
     points: Points | None = None
     expanded: Expanded | None = None
     subspaces: dict[str, bytes] | None = None
-    network: dict[str, bytes] | None = None  # section of the network that speculates the winner
+    network: dict[str, bytes] | None = None  # section of the network that speculates on the winner
 
 
 def build(
@@ -105,5 +105,5 @@ def build_expanded(
 
 
 def part_of(progress: Callable[[float], None], first: float, last: float) -> Callable[[float], None]:
-    """Return a function that maps the progress of a part, from 0 to 1, to the range from `first` to `last`."""
+    """Return a function that maps the progress of one part, from 0 to 1, to the range from `first` to `last`."""
     return lambda share: progress(first + (last - first) * share)

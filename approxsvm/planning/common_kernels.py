@@ -92,7 +92,7 @@ def _merged(ensemble: Ensemble, one: KernelModel, request: Request, n_functions:
 
 
 def _may_merge(ensemble: Ensemble, built: Built, request: Request) -> bool:
-    """Return whether the exact engine could evaluate a member instead of the member's built artifact."""
+    """Return whether the exact engine could replace the plan with which a member was built."""
     may_be_exact = request.mode == "certified" and request.limits.degree == request.limits.n_centers == "auto"
     may_be_exact = may_be_exact and not ensemble.asks_for_signs and any(tried.chosen for tried in built[1])
     return may_be_exact or (built[0].mode == "exact" and not built[0].section("subspaces"))
@@ -113,7 +113,7 @@ def _machine(ensemble: Ensemble, member: SingleModel) -> KernelModel | None:
 
 
 def _cost(model: KernelModel, constants: Constants, built: Built | None = None) -> float:
-    """Return the cost of a row in the exact engine, or by the plan of `built`."""
+    """Return the cost of a row in the exact engine, or with the plan of `built`."""
     vector_cost = constants.product * model.n_features + constants.kernel
     if model.n_decisions > 1:
         vector_cost += SUM_COST * model.n_decisions
@@ -125,7 +125,7 @@ def _cost(model: KernelModel, constants: Constants, built: Built | None = None) 
 
 
 def _share_of_exact(tried: Sequence[TriedPlan], constants: Constants) -> float:
-    """Return the cost of the chosen plan relative to the exact engine's, from a timed comparison or predicted."""
+    """Return the measured or predicted cost of the chosen plan, relative to the cost of the exact engine."""
     chosen = next((plan for plan in tried if plan.chosen), None)
     if chosen is None:
         return 1.0

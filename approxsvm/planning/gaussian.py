@@ -33,8 +33,8 @@ from approxsvm.system.threads import one_thread_inside
 
 # Default tolerance for the values of a regression, as a share of the range of values.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
-# Minimum tolerance in multiples of the common float64 bound, which is computed from the largest coefficients of all
-# functions. With a smaller tolerance, nearly all rows would be evaluated again by definition.
+# Minimum tolerance as a multiple of the common float64 bound, which is computed from the largest coefficients of all
+# functions. With a smaller tolerance, the definition would be evaluated for nearly all rows.
 _OF_SHARED_MODULI: Final = 16.0
 # Number of rows for the estimate of the float64 error of scaling.
 _TYPICAL_ROWS: Final = 256
@@ -66,7 +66,7 @@ def build(model: KernelModel, request: Request) -> Built:
 def _finished(
     model: KernelModel, problem: Problem, request: Request, found: Found, reason: str
 ) -> tuple[Artifact, float]:
-    """Build the plan that the search has found; return the artifact and the estimated seconds of its sums."""
+    """Build the plan that the search has found; return the artifact and the estimated time of its sums in seconds."""
     before = problem.known_sums.work
     artifact = building.build(model, problem, *_plan_of(problem, found, reason, request))
     return artifact, (problem.known_sums.work - before) / WORK_PER_SECOND
@@ -89,8 +89,9 @@ def _rivals(choice: Choice, finish: Callable[..., tuple[Artifact, float]], reque
 def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n_functions: int = 1) -> Artifact:
     """Build only the exact engine, which computes each kernel value once for all functions.
 
-    With `by_sign`, only the signs of values matter, because they are labels. Then no tolerance is promised, so that the
-    cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an ensemble.
+    With `by_sign`, only the signs of values matter, because the signs are the labels. Then no tolerance is promised, so
+    that the cheapest stage that determines the sign suffices. The functions may belong to `n_functions` members of an
+    ensemble.
     """
     request.check_plan(model, "exact")
     reason = "the exact engine alone"
@@ -107,7 +108,7 @@ def of_several(model: KernelModel, request: Request, *, by_sign: bool = False, n
 
 
 def _least(model: KernelModel, request: Request) -> float:
-    """Return the smallest tolerance to promise: a cheap one by default, the limit of float64 if one is requested."""
+    """Return the smallest tolerance to promise: by default, one that is cheap; if one is requested, float64's limit."""
     return least_tolerance(model) * (_OF_SHARED_MODULI if model.has_several and request.tolerance is None else 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Lowering of models with linear, polynomial or sigmoid kernels to a polynomial form, to support vectors, or both."""
+"""Lowering of models with linear, polynomial or sigmoid kernels to a polynomial form, support vectors, or both."""
 
 from __future__ import annotations
 

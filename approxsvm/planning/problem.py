@@ -25,7 +25,7 @@ class Problem:
     """Input of the planner."""
 
     model: KernelModel  # model without an input map
-    frame: Frame  # frame whose center is used by plans with a single center
+    frame: Frame  # frame whose center plans with a single center use
     rows: Any = None  # (n_rows, n_features): mapped sample rows; by default, the support vectors
     mode: Mode = "certified"
     tolerance: float = math.inf  # tolerance of values; infinite if only labels matter

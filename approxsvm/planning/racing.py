@@ -1,4 +1,4 @@
-"""Race of plans: a timed comparison on held-out rows, in turns, on this machine (option `measure` of compile)."""
+"""Race of plans: the plans predict held-out rows in turn, and the times on this machine are compared (`measure`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from approxsvm.runtime.evaluator import Evaluator
 # Maximum number of plans in a race, and maximum estimated cost of a plan as a multiple of the least cost.
 _MOST_PLANS: Final = 4
 _WITHIN: Final = 1.5
-# Number of processor seconds that building the plans for a race may always take.
+# Processor time in seconds that building the plans for a race may always take.
 _ACCEPTABLE_SECONDS: Final = 0.5
 # Maximum number of small calls in a turn, and maximum number of values in the rows of all calls.
 _CALLS: Final = 300
@@ -42,16 +42,16 @@ class Rival(NamedTuple):
     """Plan that the search has tried."""
 
     tried: TriedPlan
-    finish: Callable[[str], tuple[Artifact, float]]  # builds the plan, given a reason; also returns the sums' seconds
+    finish: Callable[[str], tuple[Artifact, float]]  # builds the plan, given a reason; also returns the sums' time
     seconds: float  # estimated processor time of building; infinite if options exclude the plan
     always: bool  # whether the plan always takes part, at any estimated cost
 
 
 class Times(NamedTuple):
-    """Least measured seconds per row."""
+    """Least measured time per row."""
 
-    asked: float  # seconds in calls of the requested size
-    alone: float | None  # seconds in calls of one row; None if other small calls are requested
+    asked: float  # time in calls of the requested size, in seconds
+    alone: float | None  # time in calls of one row, in seconds; None if other small calls are requested
 
 
 def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
@@ -62,7 +62,7 @@ def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
 
 
 def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, search_seconds: float) -> Built:
-    """Build the plans with the least estimated costs, and return the fastest of them in a race.
+    """Build the plans with the least estimated costs, and return the fastest of these plans in a race.
 
     If the planner's choice is the only finalist, it is returned without a race, with the explanation `reason`. The
     explanations of winners contain no measured times, so that the plan determines the bytes of an artifact. The race
@@ -92,9 +92,9 @@ def raced(rivals: Sequence[Rival], reason: str, rows: Any, request: Request, sea
 def finalists(rivals: Sequence[Rival], rows_per_call: int | None, search_seconds: float) -> list[int]:
     """Choose at most four plans for a race; return their positions in ascending order.
 
-    Plans with `always` take part. Another plan takes part if its estimated cost is at most 1.5 times the least, if
-    building it does not exceed the seconds of the search, and, without `rows_per_call`, if a single row does not cost
-    far more than by the best plan.
+    Plans whose field `always` is True take part. Another plan takes part if its estimated cost is at most 1.5 times the
+    least, if building the plan takes no more time than the search, and, without `rows_per_call`, if a single row does
+    not cost far more than with the best plan.
     """
     costs = {k: cost for k, rival in enumerate(rivals) if (cost := rival.tried.share_of_exact) is not None}
     alone = {k: rival.tried.share_alone or 0.0 for k, rival in enumerate(rivals)}
@@ -139,7 +139,7 @@ def _least_seconds(
     call_rows: int,
     progress: Callable[[float], None],
 ) -> list[float]:
-    """Return the least seconds per row in calls of the given size; plans that cannot win are timed in one round."""
+    """Return the least times per row in calls of the given size; plans that cannot win are timed in only one round."""
     calls = _calls(rows, call_rows)
     n_rows = len(calls) * (calls[0].shape[0] if calls[0].ndim > 1 else 1)
     runs = [partial(_answer_all, Evaluator(artifact), calls) for artifact in racers]
@@ -158,7 +158,7 @@ def _least_seconds(
 
 
 def _answer_all(evaluator: Evaluator, calls: list[Any]) -> None:
-    """Compute the usual output: values if the artifact promises a tolerance, else labels."""
+    """Compute the usual output: values if the artifact promises a tolerance, otherwise labels."""
     are_values = math.isfinite(evaluator.artifact.header["tolerance"])
     answer: Callable[[Any], object] = evaluator.evaluate if are_values else evaluator.predict
     if calls[0].ndim == 1:
@@ -176,5 +176,5 @@ def _calls(rows: Any, call_rows: int) -> list[Any]:
     n = size * min(most // size, _CALLS)
     drawn = np.linspace(0, n_present - 1, n).astype(np.intp) if n <= n_present else np.arange(n) % n_present
     if call_rows == 1 and is_dense:
-        return list(rows[drawn])  # one array per row, as programs pass single rows
+        return list(rows[drawn])  # one array per row, because programs pass single rows in this form
     return [rows[drawn[first : first + size]] for first in range(0, n, size)]

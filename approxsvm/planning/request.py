@@ -19,7 +19,7 @@ Effort = Literal["low", "normal", "high"]
 Progress = Callable[[str, float], None]
 # Function that calls another function for an artifact, and returns the seconds that the call took.
 Stopwatch = Callable[[Artifact, Callable[[], object]], float]
-# Artifact, and the plans that were tried for this artifact.
+# Artifact, with the plans that were tried.
 Built = tuple[Artifact, tuple[TriedPlan, ...]]
 
 
@@ -27,15 +27,15 @@ Built = tuple[Artifact, tuple[TriedPlan, ...]]
 class Limits:
     """Choices of the planner that the user fixes or limits."""
 
-    # A number fixes the choice
+    # An integer fixes the choice
     degree: int | Literal["auto"] = "auto"
     n_centers: int | Literal["auto"] = "auto"
     max_bytes: int | None = None  # maximum size of the artifact
-    target_error: float | None = None  # maximum share of labels that differ from the source, in mode "approximate"
-    effort: Effort = "normal"  # determines the numbers of centers to try and the work that each trial is worth
+    target_error: float | None = None  # maximum share of labels that differ from the source's, in mode "approximate"
+    effort: Effort = "normal"  # determines the numbers of centers to try and the work that each trial may take
     random_state: int = 0  # seed for the choice of rows and centers
     rows_per_call: int | None = None  # call size to optimize for; None for batches
-    rows_expected: int | None = None  # rows that the model will predict, which limits the search; None for a million
+    rows_expected: int | None = None  # number of rows to predict, which limits the search; None for a million
 
     def __post_init__(self) -> None:
         values: dict[str, Any] = {

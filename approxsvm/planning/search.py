@@ -1,4 +1,4 @@
-"""Search for the plan of a model with a Gaussian kernel: families of plans are tried in turn under one work budget.
+"""Search for the plan of a model with a Gaussian kernel; families of plans are tried in turn, with one work budget.
 
 | family | its hopeful cost assumes that | a trial builds |
 |---|---|---|
@@ -35,7 +35,7 @@ from approxsvm.planning.families.subspaces import Subspaces, SubspaceTrials, goe
 from approxsvm.planning.problem import Problem
 from approxsvm.planning.request import Progress
 
-Found = Candidate | Subspaces | None  # None means the exact engine alone
+Found = Candidate | Subspaces | None  # None means only the exact engine
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Choice:
 class Family(NamedTuple):
     """Family of plans."""
 
-    hopeful: Callable[[], Cost | None]  # returns the cost of a row at best; None if there is nothing to try
+    hopeful: Callable[[], Cost | None]  # returns the least possible cost of a row; None if there is nothing to try
     work: Callable[[], float]  # returns the work of the smallest trial
     trial: Callable[[Callable[[float], None]], None]
     task: str = "Planning"
@@ -92,8 +92,8 @@ class Search:
         ]
         found.append(Family(expansions.hopeful_degree, lambda: 0.0, expansions.try_higher_degrees))
         in_few = Family(subspaces.hopeful_cost, subspaces.work, subspaces.run, "Looking for subspaces")
-        # Subspaces suit rows with many non-zero features. For other rows, expansions are tried first, because their
-        # results limit the work on subspaces.
+        # Subspaces suit rows with many non-zero features. For other rows, expansions are tried first, because the
+        # results of these trials limit the work on subspaces.
         return [in_few, *found] if goes_by_many_features(self._problem) else [*found, in_few]
 
     def run(self, progress: Progress) -> Choice:
@@ -104,7 +104,7 @@ class Search:
             if hopeful is None or not self.budget.allows(family.work(), hopeful):
                 continue
             start = done[family.task]
-            done[family.task] = 0.5 * (1.0 + start)  # half of the rest of the progress bar
+            done[family.task] = 0.5 * (1.0 + start)  # half of the remaining progress bar
             family.trial(part_of(partial(progress, family.task), start, done[family.task]))
         progress("Planning", 1.0)
         return self._choice()
@@ -200,19 +200,19 @@ class Search:
 
 
 def chosen(tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
-    """Choose the smallest of the candidates that are about as fast as the fastest, or a higher degree that is better.
+    """Choose the smallest of the candidates that are about as fast as the fastest candidate, or a better higher degree.
 
     A higher degree is better if it halves the number of uncertified rows.
 
-    A candidate is about as fast only if this also holds for single rows. A candidate whose average cost is far above
-    the least is excluded, even if it would be better with the weight of slow rows.
+    A candidate counts as about as fast only if it is also about as fast for single rows. A candidate whose average cost
+    is far above the least is excluded, even if it would be better with the weight of slow rows.
     """
     asked = ratios(c.costs.asked for c in tried)
     tried = [c for c, regret in zip(tried, asked, strict=True) if not regret > ABOUT * asked.min()]
     good = about_best(tried, SAME)
     quick = ABOUT * about_best(good, 1.0)[0].costs.alone
     best = min((c for c in good if np.all(c.costs.alone <= quick)), key=n_bytes)
-    for candidate in about_best(tried, ABOUT):  # the order of degrees is ascending
+    for candidate in about_best(tried, ABOUT):  # degrees are in ascending order
         is_higher = candidate.points is best.points and candidate.degree > best.degree
         if is_higher and 1.0 - candidate.certified < 0.5 * (1.0 - best.certified):
             best = candidate

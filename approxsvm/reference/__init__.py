@@ -1,1 +1,1 @@
-"""Slow reference in plain float64, with which tests and reports compare; imports only models and rows."""
+"""Slow reference in plain float64 for tests and reports; it imports only models and rows."""

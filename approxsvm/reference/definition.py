@@ -28,7 +28,7 @@ _BLOCK_VECTORS: Final = 4096
 _BLOCK_NUMBERS: Final = 1 << 23
 # Number of support vectors for which the spread of the values is computed.
 _SOME_VECTORS: Final = 64
-# A function counts as constant if its relative spread is smaller than this.
+# A function counts as constant if its relative spread is smaller than this number.
 _CONSTANT: Final = 1e-6
 
 
@@ -108,7 +108,7 @@ class _OfKernels:
 
 
 class GaussianDefinition(_OfKernels):
-    """Definition of a model with a Gaussian kernel; distances come from differences, so that nothing cancels."""
+    """Definition of a model with a Gaussian kernel; distances are sums of squared differences, so no digits cancel."""
 
     def kernels(self, rows: FloatArray, vectors: Any) -> FloatArray:
         """Compute kernel values from coordinate differences."""
@@ -121,7 +121,7 @@ class GaussianDefinition(_OfKernels):
         """Bound on the rounding error of the sum without the intercept.
 
         The argument h of exp has an error of (n_features + 3) u h, and h exp(-h) is at most 1/e. The roundings of exp,
-        of the products and of n_sv additions follow. The result is twice the bound of
+        of the products and of n_sv additions are added. The result is twice the bound of
         cpp/include/approxsvm/predict/stages/definition.hpp.
         """
         return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale
@@ -140,7 +140,7 @@ class GaussianDefinition(_OfKernels):
         Digits cancel in this difference of norms. For rows within the distance R of the reference point of the norms,
         the error of the argument of exp is at most 4 (n_features + 8) u gamma R^2
         (cpp/include/approxsvm/bounds/kernel_sums.hpp, EngineBound), and the error of a kernel value is at most 1. The
-        bound here is many times larger than these errors. `longest` holds, for each possible reference point, the
+        bound here is many times larger than these errors. `longest` contains, for each possible reference point, the
         distance to the farthest support vector.
         """
         model, coef = self.model, self.model.coefficients(decision)
@@ -201,14 +201,14 @@ def _block_vectors(model: KernelModel) -> int:
 
 
 def _sq_distances(model: KernelModel, row: FloatArray) -> Iterator[tuple[int, FloatArray]]:
-    """Yield squared distances from a row to blocks of support vectors, each with the position of its first vector."""
+    """Yield squared distances from a row to blocks of support vectors, with the position of each block."""
     vectors: Any = model.support_vectors
     with np.errstate(over="ignore", invalid="ignore"):
         if isinstance(vectors, np.ndarray):
             step = _block_vectors(model)
             for first in range(0, model.n_sv, step):
                 yield first, np.square(vectors[first : first + step] - row).sum(axis=1)
-        elif model.n_sv:  # this difference cancels less than the engine's
+        elif model.n_sv:  # this difference cancels fewer digits than the engine's
             distances = sparse_sq_distances(vectors, row)
             yield 0, np.where(np.isnan(distances), np.inf, distances)
 

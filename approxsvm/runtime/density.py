@@ -5,7 +5,7 @@ The density of a Gaussian kernel with bandwidth h in d features, with gamma = 1 
     p(z) = (gamma / pi)^(d / 2) f(z),    f(z) = sum_i w_i exp(-gamma ||z - x_i||^2),   w_i >= 0, sum_i w_i = 1.
 
 The artifact stores f as a regression. If the core's value v of f has an error bound b <= 2^-26 v, the error of log v is
-at most -log(1 - b / v). In the tails, f is smaller than the rounding error of a float64 sum that may reach 1, so the
+at most -log(1 - b / v). In the tails, f is smaller than the rounding error of a float64 sum with values up to 1, so the
 terms are added relative to the largest term,
 
     log f = m + log sum_i w_i exp(-h_i - m),    h_i = gamma ||z - x_i||^2,   m = max(-h_i).
@@ -30,13 +30,13 @@ from approxsvm.ir.constants import UNIT64
 from approxsvm.runtime.evaluator import BOUNDS, VALUES, Evaluator, Values
 
 _UP: Final = 1.01
-_CLOSE: Final = 2.0**-26  # a value with a larger relative bound is recomputed as a sum relative to its largest term
+_CLOSE: Final = 2.0**-26  # if a value has a larger relative bound, its terms are added relative to the largest term
 
 
 def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
     """Return log p of each row, and a bound on the error of log p, which may be infinite without support vectors."""
     artifact = evaluator.artifact
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models lack exact values
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models have no exact values
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     gamma, d = float(artifact.header["gamma"]), artifact.n_features
     shift = 0.5 * d * (math.log(gamma) - math.log(math.pi))

@@ -1,4 +1,4 @@
-"""Evaluation of an artifact with only NumPy; the only module that imports the native predictor.
+"""Evaluation of an artifact with only NumPy; this is the only module that imports the native predictor.
 
 An `Evaluator` predicts with one artifact. The rows are already checked: arrays of real numbers or CSR matrices.
 `Predictor` (predictor.py) wraps an `Evaluator` for programs that only predict, and the estimators (estimators.py) for
@@ -30,7 +30,7 @@ from approxsvm.system.threads import n_threads
 
 # Kinds of values and bounds to compute (cpp/include/approxsvm/model_view.hpp). "promised": exact values, or values
 # within the model's tolerance, if any; "settled": values of the cheapest stage that determines the label; "exact":
-# always exact values.
+# exact values in every case.
 Values = Literal["promised", "settled", "exact"]
 # Outputs to compute (cpp/python/register_predictor.cpp), combined by |; several outputs form a tuple in this order.
 LABELS, VALUES, BOUNDS, STAGE_NUMBERS, CERTIFIED, PROBABILITIES, PROBABILITY_BOUNDS = (1 << k for k in range(7))
@@ -44,14 +44,14 @@ EXPANSION_STAGES = STAGES[:4]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 NATIVE_DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
-ARRAY = np.ndarray  # a global name is looked up faster than an attribute
+ARRAY = np.ndarray  # looking up a global name is faster than looking up an attribute
 _FLOAT64 = np.dtype(np.float64)
 _PYTHON_ROWS = (dict, list, tuple)  # types of rows that the core reads
 _NAMELESS = (ARRAY, list, tuple)  # types of rows without names; subclasses may have names
 
 
 def read_artifact(source: str | os.PathLike[str] | bytes) -> Artifact:
-    """Read and validate an .asvm file or its bytes; raise ArtifactError if a rule of models/FORMAT.md is broken."""
+    """Read and validate an .asvm file or its bytes; raise ArtifactError if the bytes violate models/FORMAT.md."""
     if isinstance(source, bytes):
         return Artifact(source)
     return Artifact.read(source)
@@ -66,7 +66,7 @@ class Evaluator:
     """Predictions of one compiled model, with `n_jobs` threads as in scikit-learn.
 
     Batches of up to four rows per center use different code than larger batches, to reduce latency. The values of a row
-    in a small and in a large batch may differ within the bounds, which hold for both batches.
+    in a small and in a large batch may differ, but the bounds hold for both values.
     """
 
     def __init__(self, artifact: Artifact, n_jobs: int | None = None) -> None:
@@ -80,7 +80,7 @@ class Evaluator:
         n_answers = artifact.n_decisions if self._task == "regression" else artifact.n_targets
         self._has_one_answer = not (self._is_column or artifact.of_targets) and n_answers == 1
         self._takes_one = self._task != "regression" and self._has_one_answer and FLOAT32 not in self._dtypes.refused
-        # Rows that are not numeric arrays may hold values that are not numbers.
+        # Rows in other containers than numeric arrays may contain values that are not numbers.
         columns = artifact.raw_columns
         self._reads_texts = columns.has_categories or not columns.uses_all or artifact.takes_texts
         # The core takes only float32 and float64, and lists of integers are converted to float64.
@@ -88,8 +88,8 @@ class Evaluator:
         self._reads_values = self._reads_texts or looks_at_dtypes
         self._looks_at_dtypes = looks_at_dtypes
         self._labels: Any = labels_of(artifact)
-        # Labels by position for a single row; None if predictions are values. Unlike an array, a list already holds its
-        # items as objects.
+        # Labels by position for a single row; None if predictions are values. A list, unlike an array, already contains
+        # objects.
         by_position = {"regression": None, "one_class": [1, -1]}
         self._by_position: Any = by_position[self._task] if self._task in by_position else list(self._labels)
 
@@ -106,7 +106,7 @@ class Evaluator:
     def evaluate(self, rows: Any, want: int = VALUES, values: Values = "promised", as_part: bool = False) -> Any:
         """Compute the outputs in `want` for raw rows; decision values have LIBSVM's orientation, labels are positions.
 
-        With `as_part`, the results are bit for bit the same as in a large batch.
+        With `as_part`, the results are identical to the results in a large batch.
         """
         if rows.dtype == _FLOAT64:
             return self._evaluate_rows(rows, want, values, as_part)
@@ -144,7 +144,7 @@ class Evaluator:
 
     @property
     def order(self) -> IntArray:
-        """Positions of the sorted labels in the model's labels; inlier, outlier for a one-class model."""
+        """Positions of the sorted labels in the model's labels; for a one-class model, of inlier and outlier."""
         return np.arange(2) if self._task == "one_class" else np.argsort(self.artifact.labels, kind="stable")
 
     @property
@@ -168,11 +168,11 @@ class Evaluator:
         return labels
 
     def _of_targets(self, answers: Any) -> Any:
-        """Return predictions with one column per target; a model with several targets may have only one column."""
+        """Return predictions with one column per target, even if the model has only one target."""
         return answers.reshape(len(answers), self.artifact.n_targets) if self.artifact.of_targets else answers
 
     def one(self, row: npt.NDArray[Any]) -> Any:
-        """Predict a single row, given as a plain array, with as little overhead as Python allows."""
+        """Predict a single row, given as a plain array, with as little overhead as possible in Python."""
         if self._reads_values and row.dtype != _FLOAT64:
             row = self._encoded(row)
         answer = self.native.one(row) if self._has_one_answer else None
@@ -186,7 +186,7 @@ class Evaluator:
         return rows if rows.dtype.kind in "fiub" else numpy_rows(rows, self.artifact.raw_columns, stacklevel=4)
 
     def one_of_any_kind(self, row: Any, outputs: Sequence[str] | None, rows_of: Callable[[Any], Any]) -> Any:
-        """Predict a single row in any container; `outputs` requests a dict of results, `rows_of` converts frames."""
+        """Predict a single row in any container; `outputs` requests a dict of results; `rows_of` converts frames."""
         if self.artifact.takes_texts and isinstance(row, (str, bytes)):
             rows = self.artifact.text_rows.row(row)
         elif type(row) in _PYTHON_ROWS and not self.artifact.takes_texts:
@@ -223,7 +223,7 @@ class Evaluator:
         return rows_of(row) if is_one_row_frame(row) else row_by_name(row, self.artifact.raw_columns)
 
     def _encoded(self, row: Any) -> Any:
-        """Convert a row of values, which may be strings, to numbers; numeric arrays already hold codes."""
+        """Convert a row of values, which may be strings, to numbers; numeric arrays already contain codes."""
         self._dtypes.check(row, self.artifact.raw_columns.names)
         if not self._reads_texts:
             return row
@@ -259,7 +259,7 @@ class Evaluator:
         return pairs_in_order(values, self.order)
 
     def error_bound(self, rows: Any) -> FloatArray:
-        """Return bounds on decision values, with pairs in the order of the model's labels, or on probabilities."""
+        """Return error bounds of decision values (pairs in the order of the model's labels) or of probabilities."""
         if self.artifact.averages:
             return self.probability_bound(rows)
         if self.artifact.has_labels_alone:
@@ -267,7 +267,7 @@ class Evaluator:
         return self._in_shape(self.evaluate(rows, BOUNDS))
 
     def certified(self, rows: Any) -> BoolArray:
-        """Return whether the first stage's bound proves each row; with several targets, each label of each row."""
+        """Return whether the first stage's bound proves each row's result; with several targets, each label."""
         return np.asarray(self._of_targets(self.evaluate(rows, CERTIFIED)))
 
     def predict_proba(self, rows: Any) -> FloatArray:
@@ -307,7 +307,7 @@ class Evaluator:
 
     @property
     def exact_count(self) -> int:
-        """Number of rows in `rows_per_stage` that went to the exact engine because exact values were requested."""
+        """Number of rows in `rows_per_stage` with results of the exact engine because exact values were requested."""
         return int(self.native.exact_count)
 
 
@@ -338,7 +338,7 @@ def check_output(artifact: Artifact, output: str) -> None:
 
 
 def labels_of(artifact: Artifact) -> npt.NDArray[Any]:
-    """Return the labels by position: the model's labels, or 1 and -1 for inliers and outliers."""
+    """Return labels in the order of their positions: the model's labels, or 1 and -1 for inliers and outliers."""
     return np.array([1, -1]) if artifact.task == "one_class" else artifact.labels
 
 

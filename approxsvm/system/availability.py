@@ -1,4 +1,4 @@
-"""Methods that some objects of a class lack, like scikit-learn's available_if; errors state a reason and a remedy."""
+"""Methods that some objects of a class do not have, as with scikit-learn's `available_if`; errors give a reason."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -28,11 +28,11 @@ def _head(path: Path) -> bytes:
         return b""
     with path.open("rb") as file:
         head = file.read(_LOOKED_AT)
-        return head + file.read() if head.startswith(b"PK") else head  # archives list their members at the end
+        return head + file.read() if head.startswith(b"PK") else head  # an archive lists its members at the end
 
 
 def beginning(content: bytes) -> bytes:
-    """Decompress as much as the first bytes of a gzip file allow; return no bytes if the file is damaged."""
+    """Decompress the first bytes of a gzip file as far as possible; return no bytes if the file is damaged."""
     try:
         return zlib.decompressobj(wbits=31).decompress(content, len(content))
     except zlib.error:

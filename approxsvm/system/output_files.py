@@ -1,4 +1,4 @@
-"""Output files that are never also an input, and that are written completely or not at all."""
+"""Output files that are never inputs at the same time, and that are written completely or not at all."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from approxsvm.errors import InputError
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file cannot be removed anyway
+except ImportError:  # missing on Windows, where an open file cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
 
@@ -54,7 +54,7 @@ def _identity(file: File) -> tuple[object, ...] | None:
 
 
 def _place(path: str | os.PathLike[str]) -> Path:
-    """Return the path at which the system would create a file: links are followed, but `..` is not resolved.
+    """Return the path at which the system would create a file, with links followed and `..` unresolved.
 
     `os.path.realpath` would turn ``missing/../file`` into ``file``.
     """
@@ -74,8 +74,8 @@ def write_whole(data: bytes, path: str | os.PathLike[str]) -> None:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Open a file for writing; `path` gets the new content if the block succeeds, and otherwise keeps the old content.
 
-    Only a regular file is replaced, and its mode is kept; a link remains, and the target of the link is replaced.
-    Anything else (a device, a pipe, standard output as /dev/fd/1) is written to directly.
+    Only a regular file is replaced, and its mode is kept. A link remains; the target of the link is replaced. Anything
+    else (a device, a pipe, standard output as /dev/fd/1) is written to directly.
     """
     temporary = None
     try:
@@ -88,7 +88,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
         temporary = target.parent / f".{target.name}.{secrets.token_hex(8)}"
         try:
-            with open(temporary, "xb") as file:  # not by tempfile, which creates private files
+            with open(temporary, "xb") as file:  # not created by tempfile, whose files are private
                 if target.exists() and hasattr(os, "fchmod"):  # missing on Windows
                     os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
                 _lock(file)
@@ -101,14 +101,14 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     except OSError as error:
         if error.filename not in (None, os.fspath(path), None if temporary is None else str(temporary)):
             raise  # an error about another file, raised in the block
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # name `path`, not the temporary file
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None  # the error must name `path`
 
 
 def remove_unfinished(path: str | os.PathLike[str]) -> None:
     """Remove temporary files of processes that were killed while writing `path` with `whole_file`.
 
-    Files that another process is still writing are kept: both processes write complete files, and the last file gets
-    the name.
+    Files that another process is still writing are kept: both processes write complete files, and the file completed
+    last gets the name.
     """
     target = _replaceable(path)
     if target is None:

@@ -1,4 +1,4 @@
-"""A progress bar of the compiler, shown in terminals and notebooks."""
+"""Progress bar of the compiler, shown in terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-# Planning takes this fraction of the time, including the expansions of small plans.
+# Fraction of the time that planning takes, including the expansions of small plans.
 _PLANNING = 0.6
 
 
@@ -24,7 +24,7 @@ def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progre
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     class Lines(Progress):
-        """A progress bar for terminals that cannot redraw a line."""
+        """Progress bar for terminals that cannot redraw a line."""
 
         start_time = time.monotonic()
         wait = 1.0
@@ -36,7 +36,7 @@ def progress_bar(show: bool | None = None, *, remaining: bool = False) -> Progre
                 self.console.print(self.get_renderable())
 
     console = Console(stderr=True)
-    if console.is_jupyter:  # not as a widget, because some front ends do not support widgets
+    if console.is_jupyter:  # no widget, because some front ends do not support widgets
         console = Console(stderr=True, force_jupyter=False, force_terminal=True)
     draws = console.is_terminal and not console.is_dumb_terminal
     rest = [TimeRemainingColumn()] if remaining else []

@@ -28,7 +28,7 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     try:
         from joblib.parallel import get_active_backend
-    except ImportError:  # NumPy alone is enough to predict
+    except ImportError:  # predictions need only NumPy
         pass
     else:
         backend = get_active_backend()[0]
@@ -56,7 +56,7 @@ def one_thread_inside(user_api: str | None = None) -> AbstractContextManager[Any
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """Find the thread pools of NumPy, SciPy and scikit-learn, only once: the search reads the whole memory map."""
+    """Find the thread pools of NumPy, SciPy and scikit-learn, only once, because a search reads the memory map."""
     import scipy.linalg  # noqa: F401
     import sklearn.utils  # noqa: F401
     from threadpoolctl import ThreadpoolController

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from approxsvm.analysis.report.plots import BROKEN, EXACT, EXPANDED, NEUTRAL, drawn_svg
 
-# Colours in the drawn SVG, which are replaced by the page's colours.
+# Colours in the drawn SVG, which the page replaces with its colours.
 _INK, _MUTED, _LINE = "#1c2024", "#5b6470", "#d8d6d0"
 _VARIABLES: Final = {
     EXPANDED: "--accent",

@@ -12,7 +12,7 @@ from typing import Final
 from approxsvm.artifact.views import Artifact
 
 _PACKAGES: Final = ("approxsvm", "numpy", "scipy", "scikit-learn")
-# Program that prints the increase of resident memory by loading and predicting, after all imports.
+# Program that prints how much loading and predicting increase the resident memory, after all imports.
 _PROGRAM: Final = """
 import os
 import numpy as np

@@ -86,7 +86,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Measured seconds of calls with one row each; the best of several calls counts for a row."""
+    """Measured seconds per call with one row; for each row, the fastest of several calls counts."""
 
     median: float
     percentile_99: float
@@ -98,17 +98,17 @@ class SingleRows:
 class SourceComparison:
     """Comparison with the source on n_compared rows; arrays have the shape (n_compared,)."""
 
-    errors: FloatArray  # error, beyond the source's float64 rounding, of each row's value closest to its bound
+    errors: FloatArray  # error of each row's value closest to its bound, minus the source's rounding error
     bounds: FloatArray  # bound on the error of the same value
     answers: npt.NDArray[Any]  # the source's labels or values; (n_compared, n_targets) with several targets
     differ: BoolArray  # rows whose labels differ
-    near_tie: BoolArray  # rows whose label or value float64 cannot determine (`SourceAnswers.certain`)
+    near_tie: BoolArray  # rows whose labels or values float64 cannot determine (`SourceAnswers.certain`)
     n_violations: int  # number of errors beyond their bounds, plus values outside the tolerance
     verification: Verification | None  # totals for the same rows; None for an ensemble
 
     @property
     def doubt(self) -> str | None:
-        """Message of `source_answers.doubt` if the source leaves more than a few rows undecided, else None."""
+        """Message of `source_answers.doubt`; None if rounding in the source can change at most a few labels."""
         return doubt(int(self.near_tie.sum()), len(self.near_tie))
 
     @property
@@ -126,7 +126,7 @@ class Against:
     probabilities: FloatArray | None  # probabilities by the source, (n_compared, n_classes), in order of sorted labels
     speed: Speed
     speed_of: str  # name of the timed implementation
-    is_definition: bool  # whether `speed` is the definition's in NumPy, because the source is not an estimator
+    is_definition: bool  # whether `speed` is the speed of the definition in NumPy (no estimator)
     exact_engine: Speed | None  # speed if only the exact engine is used
     n_bytes: int | None  # size of the source's file or of the pickled estimator
 
@@ -135,9 +135,9 @@ class Against:
 class Evidence:
     """Predictions, bounds and times of a compiled model for n_rows rows; arrays have the shape (n_rows,).
 
-    `values` contains decision values, positive for the second of two classes. With several classes (`are_leads`),
-    `values` contains the smallest lead of the predicted class over another class. `values` and `bounds` are None if the
-    model has no decision values.
+    `values` contains decision values, which are positive for the second of two classes. With several classes
+    (`are_leads`), `values` contains the smallest lead of the predicted class over another class. `values` and `bounds`
+    are None if the model has no decision values.
     """
 
     n_given: int  # number of input rows
@@ -236,7 +236,7 @@ def _flat(targets: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _evaluated(evaluator: Evaluator, rows: Any) -> tuple[Any, Any, npt.NDArray[np.uint8], BoolArray]:
-    """Return the value that determines each row's result, the value's bound, the stage, and the certified rows."""
+    """Return each row's decisive value, the bound on its error, the stage, and a mask of the certified rows."""
     artifact = evaluator.artifact
     if artifact.n_decisions == 0:
         return None, None, *evaluator.evaluate(rows, STAGE_NUMBERS | CERTIFIED, "settled")
@@ -353,7 +353,7 @@ def _affordable_rows(model: SingleModel | Ensemble) -> int:
 def _compare_single(
     compiled: Compiled, against: Any, rows: Any, given: Any, progress: Callable[[float], None] | None
 ) -> SourceComparison:
-    """Compare a single model with its source by `compare`, as `verify` does."""
+    """Compare a single model with its source by the function `compare`, as `verify` does."""
     tally = Tally(tolerance=float(compiled.artifact.header["tolerance"]))
     parts = []
     for part in compare(compiled, against, rows, given=given, progress=progress):
@@ -412,7 +412,7 @@ def _compare_members(compiled: Compiled, against: Any, ensemble: Any, rows: Any,
 
 
 def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
-    """Time an artifact with only the exact engine; return None if this plan is impossible or is the model's."""
+    """Time an artifact with only the exact engine; return None if this plan is impossible or is the model's plan."""
     artifact = compiled.artifact
     if model.kind != "gaussian" or (artifact.mode == "exact" and not artifact.section("subspaces")):
         return None
@@ -421,7 +421,7 @@ def _exact_engine(compiled: Compiled, model: Any, rows: Any) -> Speed | None:
 
 
 def _timed(predict: Callable[[Any], Any], rows: Any) -> Speed:
-    """Return the best time of several calls with as many rows as take a fraction of a second."""
+    """Return the shortest time of several calls, with a number of rows that takes a fraction of a second."""
     start, processor_start = time.perf_counter(), time.process_time()
     n_rows = min(_FIRST_TIMED_ROWS, rows.shape[0])
     seconds = _seconds(predict, rows[:n_rows])

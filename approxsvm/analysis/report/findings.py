@@ -1,4 +1,4 @@
-"""Top of a report: headline, verdict, four figures, and a list of figures that are missing."""
+"""Top part of a report: headline, verdict, four figures, and a list of the missing figures."""
 
 import re
 from textwrap import fill
@@ -51,7 +51,7 @@ def _kind(artifact: Artifact) -> str:
 
 
 def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
-    """Return a badge and a sentence that state whether the model kept every promise."""
+    """Return a badge and a sentence that state whether the model keeps every promise."""
     against, artifact = evidence.against, compiled.artifact
     if against is None:
         text = "No source was given, so errors, label differences and the speedup are unknown."
@@ -94,7 +94,7 @@ def verdict(compiled: Compiled, evidence: Evidence) -> dict[str, str]:
 
 
 def speed_in_words(compiled: Compiled, evidence: Evidence) -> str:
-    """Explain the speed figures to readers who do not know the compared programs."""
+    """Explain the speed figures for readers who do not know the compared programs."""
     against, threads = evidence.against, count(n_threads(compiled.n_jobs), "thread", "threads")
     if against is None:
         return f"On {threads} of this machine a row takes {time_text(evidence.speed.seconds_per_row)}."

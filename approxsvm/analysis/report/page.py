@@ -31,7 +31,7 @@ class Report:
 
     evidence: Evidence
     text: str
-    is_broken: bool  # whether a promise was broken
+    is_broken: bool  # whether the model broke a promise
     _page: Callable[[], str] = field(repr=False)
 
     @cached_property
@@ -40,7 +40,7 @@ class Report:
         return self._page()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file; on failure, a former file at `path` is not changed."""
+        """Write the page to a file; if writing fails, an existing file at `path` is not changed."""
         write_whole(self.html.encode(), path)
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ def _likeness(evidence: Evidence) -> str:
 
 
 def _draw_reliability(ax: Any, evidence: Evidence, classes: Any) -> None:
-    """Plot the reliability of the second of two classes, or of the predicted one of several classes."""
+    """Plot the reliability for the second of two classes, or for the predicted class if there are several classes."""
     ax.plot([0, 1], [0, 1], color=plots.NEUTRAL, linewidth=1.0)
     y, against = evidence.y, evidence.against
     assert y is not None

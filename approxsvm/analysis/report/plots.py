@@ -35,7 +35,7 @@ STAGE_NAMES: Final = {
     "float64": "exact engine, float64",
     "definition": "definition",
 }
-# Number of points of each kind, in addition to the worst ones; the limit keeps pages small.
+# Maximum number of points of each kind, in addition to the worst points; the limit keeps pages small.
 _DRAWN_POINTS: Final = 600
 _WORST_POINTS: Final = 200
 _N_BINS: Final = 48
@@ -54,7 +54,7 @@ def drawn_svg(
     style: Mapping[str, Any],
     metadata: Mapping[str, str | None],
 ) -> str:
-    """Return an SVG file with one axis, which `draw(axis)` draws independently of the user's styles; needs matplotlib.
+    """Return an SVG file with one axis, drawn by `draw(axis)` independently of the user's styles; needs matplotlib.
 
     `style` overrides matplotlib's defaults. `metadata` is written to the file without a date, for reproducibility.
     """
@@ -110,16 +110,16 @@ class _Display:
 
     @classmethod
     def from_predictions(cls: type[Self], *numbers: Any, ax: Any = None, **options: Any) -> Self:
-        """Draw the given numbers, which are the parameters of the class, on an axis, by default a new axis."""
+        """Draw the given numbers, which are the parameters of the class, on the given axis or on a new axis."""
         return cls(*numbers, **options).plot(ax=ax)
 
     @classmethod
     def from_evidence(cls: type[Self], evidence: Evidence, *, ax: Any = None) -> Self:
-        """Draw evidence that has been gathered before."""
+        """Draw evidence that has already been collected."""
         return cls._of(evidence).plot(ax=ax)
 
     def plot(self: Self, ax: Any = None) -> Self:
-        """Draw on an axis, by default a new axis, and return the display."""
+        """Draw on the given axis or on a new axis, and return the display."""
         if ax is None:
             _, ax = import_matplotlib("matplotlib.pyplot").subplots()
         self.ax_, self.figure_ = ax, ax.figure
@@ -235,7 +235,7 @@ class DecisionBandDisplay(_Display):
 
     @property
     def band(self) -> float:
-        """Half the width of the band: the median bound for rows predicted by expansions, or 0 without such rows."""
+        """Half the width of the band: the median bound for rows predicted by expansions; 0 without such rows."""
         bounds = self.bounds[self.by_expansion & np.isfinite(self.bounds)]
         return float(np.median(bounds)) if len(bounds) else 0.0
 
@@ -259,7 +259,7 @@ class DecisionBandDisplay(_Display):
         )
         ax.set_ylim(bottom=0.7)
         ticker = import_matplotlib("matplotlib.ticker")
-        few = ax.get_ylim()[1] < _FEW_ROWS  # with only powers of ten, there would be one or two ticks
+        few = ax.get_ylim()[1] < _FEW_ROWS  # powers of ten alone would give only one or two ticks
         ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
         ax.yaxis.set_major_formatter(_formatter(lambda value: f"{value:,.0f}"))
         ax.minorticks_off()
@@ -269,7 +269,7 @@ class DecisionBandDisplay(_Display):
 
 
 class CertifiedShareDisplay(_Display):
-    """Histogram of the rows' distances from expansion centers, with the share of rows certified at each distance.
+    """Histogram of the rows' distances from expansion centers, with the share of certified rows at each distance.
 
     Create the display with `from_estimator` or `from_predictions`. Support vectors show the distances of training rows;
     rows at much larger distances differ from the training rows.
@@ -340,7 +340,7 @@ class StageShareDisplay(_Display):
     Parameters
     ----------
     rows_per_stage : dict
-        Number of rows by the name of the stage, as in ``compiled.rows_per_stage``.
+        Number of rows for each name of a stage, as in ``compiled.rows_per_stage``.
     """
 
     def __init__(self, rows_per_stage: Mapping[str, int]) -> None:

@@ -43,7 +43,7 @@ def confusion(artifact: Artifact, evidence: Evidence) -> dict[str, Any] | None:
 
 
 def scores(artifact: Artifact, evidence: Evidence) -> list[dict[str, str]]:
-    """Compute the accuracy or regression errors of the compiled model and the source, if these are known."""
+    """Compute the accuracy or regression errors of the compiled model and the source, if true targets are known."""
     y, against = evidence.y, evidence.against
     if y is None:
         return []
@@ -122,7 +122,7 @@ def _share_of_time(share: float) -> str:
 
 
 def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
-    """List speed, size and memory, each with a name, a figure and the method of measurement."""
+    """List speed, size and memory, with a name, a figure and the method of measurement for each item."""
     artifact, against = compiled.artifact, evidence.against
     threads = n_threads(compiled.n_jobs)
     lines = [
@@ -156,7 +156,7 @@ def costs(compiled: Compiled, evidence: Evidence) -> list[tuple[str, str, str]]:
 
 
 def speeds(compiled: Compiled, evidence: Evidence) -> list[dict[str, Any]]:
-    """Compare the times per row of the compiled model, its exact engine and the source by bars on a log scale."""
+    """Compare the times per row of the compiled model, its exact engine and the source with bars on a log scale."""
     against = evidence.against
     if against is None:
         return []
@@ -184,7 +184,7 @@ def _speed(speed: Speed, how: str) -> tuple[str, str]:
 
 
 def exact_rows(evidence: Evidence) -> dict[str, Any]:
-    """List rows that needed the exact engine, beginning with those closest to the decision boundary."""
+    """List rows that needed the exact engine, beginning with the rows closest to the decision boundary."""
     positions = np.flatnonzero(~evidence.by_expansion)
     if evidence.values is not None and len(positions):
         positions = positions[np.argsort(np.abs(evidence.values[positions]), kind="stable")]

@@ -22,8 +22,8 @@ class Answers:
     """Outputs of one model, or of an ensemble.
 
     If `has_labels` is True, the header has functions for labels of this model. If `only_labels` is True, probabilities
-    are omitted unless labels depend on them. If `in_sums` is True, an ensemble adds up the model's probabilities, or
-    its scores if the model has no probabilities.
+    are omitted unless labels depend on them. If `in_sums` is True, this model is a member whose probabilities an
+    ensemble adds up; scores replace missing probabilities.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Answers:
 
     @property
     def stack_bytes(self) -> int:
-        """Approximate size of the local arrays that a call needs for the outputs."""
+        """Approximate size of the local arrays that a call needs to compute the outputs."""
         n = self.n_labels
         scratch = n + 1 if self.kind == "pairwise_sigmoid" else 5 if n > 2 else 1
         per_label = 8 * (3 + scratch) if self.kind else 40 if self._has_scores else 8
@@ -86,7 +86,7 @@ class Answers:
 
 
 def common_parameters(answers: Sequence[Answers]) -> str:
-    """Return definitions of output parameters (program/scores.h) as numbers, if all models have the same numbers."""
+    """Return macros of output parameters (program/scores.h) with values; empty if the models have different values."""
     names = {"n_classes_": "N_CLASSES", "is_each_": "IS_EACH", "is_positive_": "IS_POSITIVE"}
     names["is_of_values_"] = "IS_OF_VALUES"
     found = [(one.kind, one.macros) for one in answers]

@@ -2,9 +2,9 @@
 
 The part of degree k of a polynomial is C_k(u, ..., u) for a symmetric tensor C_k; the coefficient of a monomial is the
 corresponding entry of C_k times the multiplicity of the monomial, the number of orderings of its factors. Quantization
-replaces each coefficient by q_m scale_k. The error is again a symmetric tensor D_k, with entries
-(q_m scale_k - coefficient_m) / multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and
-the other factors index the columns. Then
+replaces each coefficient with q_m scale_k. The error is again a symmetric tensor D_k, with entries (q_m scale_k -
+coefficient_m) / multiplicity_m. Unfold D_k into a matrix with n rows: one factor indexes the rows, and the other
+factors index the columns. Then
 
     |D_k(u, ..., u)| <= sigma_k ||u||^k,    sigma_k the largest singular value of the unfolding,
 
@@ -28,7 +28,8 @@ from approxsvm.ir.kernel_model import FloatArray
 
 CoefficientType = Literal["float32", "int16", "int8"]
 LARGEST: Final = {"int16": 32767, "int8": 127}
-# Maximum size of an unfolding. Larger unfoldings would take too long, so the Frobenius norm replaces their sigma_k.
+# Maximum size of an unfolding. For larger unfoldings, the Frobenius norm replaces sigma_k, which would take too long to
+# compute.
 _MAX_UNFOLDED: Final = 1 << 23
 
 

@@ -2,7 +2,7 @@
 
 The core's code multiplies the members' outputs by a matrix, and derives the bounds
 (cpp/include/approxsvm/program/ensembles.h). The products, or the members' values, are treated like the values of a
-single model. If an ensemble returns the members' labels, the members' bounds prove these labels.
+single model. If an ensemble returns its members' labels, the members' bounds prove these labels.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def rule_macros(artifact: Artifact, prefixes: Sequence[str]) -> Macros:
 
 
 def rule_stack_bytes(artifact: Artifact) -> int:
-    """Return the approximate size of the local arrays of a call, without those in the members' functions."""
+    """Return the approximate size of the local arrays of a call, without the arrays in the members' functions."""
     if artifact.of_targets:
         return 8 * artifact.n_targets + 12 * max(member.n_decisions for member in artifact.members)
     if artifact.counts_votes:

@@ -1,4 +1,4 @@
-"""Gaussian models whose features take few values on a common grid: integers replace float vectors and exp.
+"""Gaussian models whose features take few values on a common grid: integers replace floats and exp.
 
 Support vectors are origin + step k_i with 0 <= k_ij - lowest_j < 2^b; the differences, of b = 1, 2 or 4 bits each, are
 packed into words. A row z is rounded to the nearest grid point q within the range of b bits. The squared distance
@@ -13,10 +13,10 @@ of at most 2^50 steps, with an error of at most
 
     sqrt(d) 2^-50 (|origin| / step + largest |k| + 1).
 
-For a row far from the grid, evaluating the kernels in float32 may have the smaller bound. The header then evaluates the
-kernels instead. With y_i = k_i - lowest, exact in float32, and r the length of z in steps from lowest, the result is a
-sum of Gaussians as in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the
-majorant covers the float64 error proportional to r, 2^-50 r.
+For a row far from the grid, float32 kernels may have a smaller bound, and the header then evaluates these kernels. With
+y_i = k_i - lowest, exact in float32, and r, the length of z in steps from lowest, the result is a sum of Gaussians as
+in sums.py with theta = 2 g, whose error is bounded by the same majorant(r). The factor 1.01 in the majorant also covers
+the float64 error 2^-50 r.
 
 Lookup entries and coefficients are rounded to float32, with a relative error of u = 2^-24, or an error of 2^-120 on
 underflow. Products and sums are computed in float64, and the exponent of an entry has an error of 4 u64 g h <= 2^-40.
@@ -98,7 +98,7 @@ def packed(codes: npt.NDArray[np.int64], bits: int) -> npt.NDArray[np.uint32]:
 
 
 class FewValues:
-    """Decision values in a header for a model with few values; counterpart of `SumFunction`."""
+    """Decision values in a header for a model with few values; counterpart of the class `SumFunction`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows, grid: Grid) -> None:
         self.artifact, self.rows, self.grid = artifact, rows, grid
@@ -125,7 +125,7 @@ class FewValues:
 
     @classmethod
     def of(cls, artifact: Artifact, rows: DeviceRows) -> "FewValues | None":
-        """Return the function; None if the model has too many values, or if other code suits the rows better."""
+        """Return the function; None if the model has too many values, or if other code is better for the rows."""
         if artifact.kernel != "gaussian" or rows.codes:
             return None
         grid = grid_of(artifact.support_vectors())

@@ -1,12 +1,12 @@
 """Export of a compiled model as a single C99 header: constant arrays and static functions, without heap or libc.
 
 The header evaluates a row in the same way, operation by operation, as the core's portable target evaluates a single
-float32 row. With float32 coefficients, the header returns the values of the host's baseline target, narrowed from
-double to float at the end. The header looks up an error bound for each value (device/bounds.py), and so determines
-which labels are proven to equal the exact model's.
+float32 row. With float32 coefficients, the header returns the values that the host's baseline target computes, narrowed
+from double to float at the end. The header looks up an error bound for each value (device/bounds.py), which shows
+whether the label is proven to equal the exact model's.
 
-Integer coefficients (coefficients.py) save memory, not time, because each coefficient is converted to float32 when it
-is multiplied. The bound includes the quantization error.
+Integer coefficients (coefficients.py) save memory but no time, because each coefficient is converted to float32 before
+its multiplication. The bound includes the quantization error.
 """
 
 import math
@@ -169,11 +169,11 @@ class CHeader:
 
     def text(self) -> str:
         """Return the text of the whole header."""
-        guard = f"{self.name}_APPROXSVM_H"  # case is preserved: model and Model are different headers
+        guard = f"{self.name}_APPROXSVM_H"  # the case of letters matters: model and Model are different headers
         return "\n".join([self._head(), f"#ifndef {guard}\n#define {guard}\n", self._body, "#endif\n"])
 
     def models(self) -> Iterator[tuple[str, str, Macros, Arrays]]:
-        """Yield the name of the text file, the prefix, the macros and the arrays of each model, members first."""
+        """Yield the name of the text file, the prefix, the macros and the arrays of each model; members come first."""
         artifact = self.artifact
         if artifact.members:
             for unit in self.units:
@@ -206,7 +206,7 @@ class CHeader:
         return [Answers(self.artifact)] * bool(self.artifact.members) + [unit.answers for unit in self.units]
 
     def _piece(self, file: str, prefix: str, macros: Macros, arrays: Arrays) -> Iterator[str]:
-        """Yield the macros and arrays of a model (public ones, and those that the C text uses), and the C text."""
+        """Yield the public macros and arrays of a model, the macros and arrays that the C text uses, and the C text."""
         text = self._text.of(file, prefix, macros)
         names = used(text, prefix)
         lines = [
@@ -214,7 +214,7 @@ class CHeader:
             for name, number in macros.items()
             if name.partition("(")[0] in names or (number and not name.endswith("_") and "(" not in name)
         ]
-        yield self._text.named("".join(lines), "model")  # does not change the prefixes of members
+        yield self._text.named("".join(lines), "model")  # the prefixes of members stay unchanged
         for name, numbers in arrays.items():
             if name in names or not name.endswith("_"):
                 self.flash_bytes += max(numbers.nbytes, numbers.itemsize)
@@ -227,7 +227,7 @@ class CHeader:
         return source.texts_array(f"{self.name}_{name}", texts)
 
     def _tolerance(self) -> str:
-        """Return the largest bound with which a value counts as certain."""
+        """Return the largest error bound at which a value counts as certain."""
         tolerance = float(self.artifact.header["tolerance"])
         if tolerance == math.inf:
             return "FLT_MAX"

@@ -1,18 +1,19 @@
 """Rows of integer codes, for example from an A/D converter: the meaning of codes, and the error from quantizing rows.
 
 Code q of feature j represents all numbers within half a step of offset_j + step_j q. The header decodes the code in
-float32 and proceeds as with any row. The row before quantization may have a different exact value. If the distance
-between the two rows after the input map is r, the exact values differ by at most
+float32 and proceeds as with any row. The exact value of the row before quantization may differ from the exact value of
+the decoded row. If the distance between the two rows after the input map is r, the exact values differ by at most
 
     W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r,    and by at most A1 sqrt(2 gamma / e) r,
 
 where W is the norm of the decision function and A1 the sum of the absolute values of its coefficients, because the
-slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: it is the norm of the vector of half
-steps, each times the factor by which the input map scales the feature. Clipping only brings numbers closer together.
-The bound on the difference is thus a constant, which is added to every bound.
+slope of a kernel is at most sqrt(2 gamma / e). The same r holds for all rows: r is the norm of the vector of half
+steps, each times the factor by which the input map scales the feature. Clipping never increases the distance between
+numbers. The bound on the difference is thus a constant, which is added to every bound.
 
-An input map without limits is combined with decoding to slope q + base in float32, so that a pipeline needs no float64
-arithmetic. Codes differ from the source's rows in any case, and this rounding is small compared to half a step.
+If an input map has no limits, the map and the decoding are combined into slope q + base in float32, so that a pipeline
+needs no float64 arithmetic. The rounding of this operation is small compared to half a step, by which codes may differ
+from the source's rows.
 
 A number outside the range of the codes gets the nearest code, and the row of this number has no bound.
 """
@@ -56,7 +57,7 @@ class InputCodes:
         ops: Sequence[Affine],
         slope_and_base: tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]] | None,
     ) -> float:
-        """Return r, a bound on the distance between the mapped row and the map of the numbers before quantization.
+        """Return r, a bound on the distance between the mapped row and the mapped numbers before quantization.
 
         The error of each number is the sum of half a step, 1/128 of a step for three roundings of the quotient (at most
         2^15) that is rounded to the code, and the roundings of a product, a sum, and their operands. `slope_and_base`
@@ -117,6 +118,6 @@ def input_codes(artifact: Artifact, kind: CodeType, X: Any) -> InputCodes:
         raise InputError("X holds NaN, infinity or numbers beyond float32")
     offsets = (low + 0.5 * (high - low)).astype(np.float32)
     reach = np.maximum(high - offsets, offsets - low) * (1.0 + 1e-6)
-    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # positive also for constant features
+    reach = np.maximum(reach, np.maximum(2.0**-20 * np.abs(offsets), 1e-30))  # positive even for constant features
     steps = np.nextafter((reach / (LARGEST[kind] - 1)).astype(np.float32), np.float32(np.inf))
     return InputCodes(kind, offsets, steps)

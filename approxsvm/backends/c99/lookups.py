@@ -38,7 +38,7 @@ def most_looked_up(lookup: Lookup, before: FloatArray) -> FloatArray:
 
 
 def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Yield the arrays of a lookup; raw columns that the lookup ignores come last, because they are also checked."""
+    """Yield the arrays of a lookup; ignored raw columns come last, because the header also checks these columns."""
     limit = float(np.finfo(np.float64).max)
     unused = np.setdiff1d(np.arange(lookup.n_features), lookup.source)
     every = [*lookup.steps, *(_CHECKED for _ in unused)]
@@ -50,7 +50,7 @@ def lookup_arrays(lookup: Lookup, columns: npt.NDArray[np.intp]) -> Iterator[tup
 
 
 def written(numbers: FloatArray) -> FloatArray:
-    """Replace infinity and NaN by the numbers that represent them in C."""
+    """Replace infinity and NaN with the numbers that represent infinity and NaN in C."""
     return np.where(np.isnan(numbers), _REFUSES, np.where(np.isinf(numbers), _SAME, numbers))
 
 

@@ -7,7 +7,7 @@ The functions add in a different order from the core, which suits processors wit
 (expansion/polynomial.hpp) keeps eight lanes separate until the end; in a header, separate lanes could take eight
 products instead of one. Chains of additions are at most as long as form_depth() and norm_depth() in the core
 (bounds/certificate.hpp), which the bounds assume; tests/backends/test_c_paths.py counts the chains in the text of
-headers. exp() is the function in simd/exp.hpp.
+headers. The function exp() is the one in simd/exp.hpp.
 """
 
 import re
@@ -57,7 +57,7 @@ def text_literal(text: str) -> str:
 
 
 def comment(lines: Iterable[str]) -> str:
-    """Return a block comment, which no text inside the comment can end early."""
+    """Return a block comment that the given text cannot end early."""
     printable = ("".join(c if c.isprintable() else " " for c in line) for line in lines)
     plain = (line.replace("\\", "/").replace("??", "? ?") for line in printable)  # no continuation, no trigraph
     safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in plain)  # last, because `plain` may create */

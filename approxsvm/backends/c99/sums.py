@@ -1,22 +1,22 @@
 """Models without a truncated expansion on a device: sums of kernels or of other terms, and polynomial forms.
 
 A record (`Sums`) describes each model: the numbers that the C text uses (cpp/include/approxsvm/exported/sums.h), and
-the bounds (backends/sum_bounds.py). The bound for a row needs just two evaluations by Horner's rule in addition to the
-sum. r = ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in float32
-with u = 2^-24; powers, tanh, cos and sums over terms are computed in float64.
+the bounds (backends/sum_bounds.py). The bound for a row needs only two evaluations by Horner's rule in addition to the
+sum. Here r is ||z||, or ||z - center|| in scaled units. Inner products v_i . z and squared distances are computed in
+float32 with u = 2^-24; powers, tanh, cos and sums over terms are computed in float64.
 
 **Inner products.** v_i is gamma x_i, or the vector of a term, rounded to float32; z is also rounded if an input map
 computes it. Products are accumulated in four lanes, with p = d / 4 + 6 roundings on any path: eta = 1.01 (p + 2) u.
 Underflow, or flushing to zero, contributes less than eta 2^-80 (1 + r); alpha and beta are increased by 2^-80 to cover
-this. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The relative
-rounding error of the sum, power included, is at most (n + 14) 2^-53; tanh and cos are accurate to 2^-46. For cos, full
-periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which eta B_i and 2^-40 cover; rows
-beyond 2^40 periods are rejected.
+this error. Coefficients a_i are rounded to float32, with a relative error of u and an underflow error of 2^-120. The
+relative rounding error of the sum, power included, is at most (n + 14) 2^-53; tanh and cos are accurate to 2^-46. For
+cos, full periods are subtracted in float64; the rounding of 2 pi contributes 2^-52 (B_i + 8), which eta B_i and 2^-40
+cover. Rows beyond 2^40 periods are rejected.
 
 **Distances.** y_i = scale (x_i - center) and the row's y are rounded to float32, with a relative error of u in each
-coordinate. This changes a distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e) times as
-much. Differences, squares, sums and the factor theta / 2 change the argument h by (p + 6) u h, and h exp(-h) <= 1 / e;
-exp itself contributes 4 u:
+coordinate. The rounding changes a distance by u (r + ||y_i||), and a kernel exp(-theta D^2 / 2) by sqrt(theta / e)
+times as much. Differences, squares, sums and the factor theta / 2 change the argument h by (p + 6) u h, and h exp(-h)
+<= 1 / e; exp itself contributes 4 u:
 
     majorant = 1.01 u sum_i |a_i| [ (p + 6) / e + 6 + sqrt(theta / e) (r + ||y_i||) ] + (n + 8) 2^-53 A1 + d 2^-110 A1,
 
@@ -53,7 +53,7 @@ from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.outputs import class_pairs
 from approxsvm.reference.term_sums import term_sums
 
-# Limit on float32 values and on the quantities from which values are computed.
+# Limit on float32 values and on the intermediate results.
 LARGEST: Final = 1e37
 _LONGEST: Final = 3e18
 _MOST_TURNS: Final = 2.0**40
@@ -152,7 +152,7 @@ def _of_kernels(artifact: Artifact, vectors: FloatArray) -> _Terms:
 
 
 def _longer(bounds: SumBounds, n_features: int) -> SumBounds:
-    """Replace r in polynomials by a larger number, because a row's length is the root of a rounded float32 sum."""
+    """Replace r in polynomials with a larger number, because a row's length is the root of a rounded float32 sum."""
     factor = 1.0 + 2.0 * n_features * UNIT32
     majorant, slope = (np.asarray(p * factor ** np.arange(p.shape[1]) * _UP) for p in (bounds.majorant, bounds.slope))
     return SumBounds(majorant, slope, bounds.most)
@@ -289,7 +289,7 @@ _BY_FUNCTION: Final[dict[str, Callable[[Artifact, Terms], Sums]]] = {"cos": _cos
 
 
 class SumFunction:
-    """Decision values in a header, computed by sums; counterpart of `Expansions`."""
+    """Decision values in a header, computed by sums; counterpart of the class `Expansions`."""
 
     def __init__(self, artifact: Artifact, rows: DeviceRows) -> None:
         self.artifact, self.rows, self.sums = artifact, rows, sums_of(artifact)

@@ -1,6 +1,6 @@
 """C text of exported headers, from the files in cpp/include/approxsvm/exported and the files that these include.
 
-The files are valid C99 after the numbers of a model, which are macros and arrays whose names begin with `model_`. A
+The files are valid C99 if they follow the numbers of a model, which are macros and arrays with names like `model_x`. A
 header contains the text of the files without the parts that the model lacks. All names contain the name of the header,
 so that a program may include several headers. Macros that select parts are integers; undefined macros count as 0.
 """
@@ -18,7 +18,7 @@ _COMMENTS: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
 _CONDITION: Final = re.compile(r"#(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 _GUARD: Final = re.compile(r"^#ifndef (APPROXSVM_\w+_H)\n#define \1\n(.*)\n#endif\n$", re.DOTALL | re.MULTILINE)
 _INCLUDE: Final = re.compile(r'#include "(.*)"')
-# Macros that the core defines differently, and the definitions for headers.
+# Macros that headers define differently from the core, with the definitions for headers.
 _MACROS: Final = re.compile(r"#ifndef (APPROXSVM_\w+).*\n#define \1 (.*)\n#endif\n")
 
 
@@ -45,7 +45,7 @@ class Text:
         if is_guarded and path in self._included:
             return
         self._included.add(path)
-        blocks: list[tuple[bool, bool, bool]] = []  # conditions depend on the model, one has held, one holds now
+        blocks: list[tuple[bool, bool, bool]] = []  # depends on the model; one branch held; this branch holds
         for line in text.splitlines():
             word, condition = found.groups() if (found := _CONDITION.match(line)) else ("", "")
             is_ours = "model_" in condition if word == "if" else bool(word and blocks and blocks[-1][0])

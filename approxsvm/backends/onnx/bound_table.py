@@ -1,10 +1,9 @@
 """Derivation of the error bound for an expansion that a graph evaluates in float64, relative to the exact function.
 
 The graph reports a label as certain if the decision value is further from 0 than this bound. The notation and the bound
-on the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2,
-phi_k(s) = exp(-s/2) sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times
-over, because a runtime may sum in any order, may fuse products and sums, and may have an exp with an error of some
-units in the last place.
+on the truncation error are the same as in expansion/certificate.py: s = 2 gamma ||z - center||^2, phi_k(s) = exp(-s/2)
+sqrt(s^k / k!), m the degree, and u64 = 2^-53. Every float64 rounding is counted several times, because a runtime may
+sum in any order and may fuse products and sums, and its exp may have an error of some units in the last place.
 
 1. **Row.** The graph takes float32 or float64 numbers as exact. Coordinates are u = scale (z - center), where scale is
    a power of two, and one rounding changes each coordinate by a relative error of at most u64. So the computed u
@@ -14,10 +13,10 @@ units in the last place.
    most min(sqrt(2), sqrt(2 gamma) r), and their decision values differ by at most W times this distance. The items
    below concern this other row.
 
-2. **Truncation error**, by certificate.py: the bound is the sum over m < k < first of N_k phi_k(s) plus the remainder
-   T exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond
-   m of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the
-   choice of a row's center does not matter.
+2. **Truncation error.** By certificate.py, a bound is the sum over m < k < first of N_k phi_k(s) plus the remainder T
+   exp((1 / theta - 1) s / 2) sqrt(P(first, s / theta)). Another bound is W sqrt(P(m + 1, s)), for the degrees beyond m
+   of any function of norm W, and the smaller of the two bounds is used. Both bounds hold for any center, so the choice
+   of a row's center does not matter.
 
 3. **Kept degrees** k <= m. By Cauchy and Schwarz, the sum of the absolute values of the products of degree k,
    coefficient times monomial, is at most N_k sqrt(s^k / k!) before the Gaussian factor, because taking absolute values
@@ -29,16 +28,16 @@ units in the last place.
    100 (1 + sqrt(n))^6, because exp(-t^2/2) (1 + t)^6 is below 100.
 
 4. **Coefficients** have the summation error coefficient_error, and the model has the value_error of its frontend.
-   Adding the intercept rounds once; the bound contains 2^-40 of |intercept| + W, a thousand times as much.
+   Adding the intercept rounds once; the bound contains 2^-40 (|intercept| + W), which is a thousand times as large.
 
-5. Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as errors in full.
-   Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
+5. **Distant rows.** Beyond s = 174.66 the value is the intercept alone (models/FORMAT.md), so the kept degrees count as
+   errors in full. Beyond s = 256, and for rows whose s overflows, the only bound is |f - intercept| <= W.
 
-All these functions of s are tabulated, because a graph needs only one logarithm to find the cell of s. There are 32
-cells per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function over
-each cell, widened by 2^-16 on either side, which far exceeds the error of s and of the logarithm. phi_k increases up to
-s = k and then decreases; the other functions increase. A bound is a sum of a few products of nonnegative numbers:
-functions from the table times norms.
+All these functions of s are tabulated, so that a graph needs only one logarithm, which finds the cell of s. There are
+32 cells per octave from 2^-12 to 2^8, one cell below and one above. The table contains the maximum of each function
+over each cell, widened by 2^-16 at both ends; the errors of s and of the logarithm are far smaller. phi_k increases up
+to s = k and then decreases; the other functions increase. A bound is a sum of a few products of nonnegative numbers: a
+function from the table times a norm.
 """
 
 import math
@@ -57,7 +56,7 @@ CELLS_PER_OCTAVE: Final = 32
 FIRST_OCTAVE, LAST_OCTAVE = -12, 8
 N_CELLS: Final = CELLS_PER_OCTAVE * (LAST_OCTAVE - FIRST_OCTAVE) + 2
 END: Final = 2.0**LAST_OCTAVE
-# Half of the number s beyond which a value is the intercept alone.
+# Half of the smallest s beyond which a value is the intercept alone.
 LAST_HALF_S: Final = 87.33
 _WIDENED: Final = 2.0**-16
 _EXP_AND_PRODUCTS: Final = 2.0**-40
@@ -73,7 +72,7 @@ class BoundTable:
     functions: npt.NDArray[np.float32]
     degree: int  # highest degree of the expansions
     first_remainder_degree: int  # lowest degree that remainders cover
-    thetas: tuple[float, ...]  # contractions in the table
+    thetas: tuple[float, ...]  # contractions theta in the table
 
     @property
     def n_columns(self) -> int:
@@ -89,7 +88,7 @@ def bound_table(
 ) -> BoundTable:
     """Build the table of the functions of s."""
     ends = _cells()
-    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # includes roundings of coefficients, exp, products
+    in_float64 = (UNIT32 + _EXP_AND_PRODUCTS) / _ROUNDING + path  # includes roundings of coefficients, exp and products
     arithmetic = _native.ExpansionArithmetic(_ROUNDING, in_float64, 0.5 * path)
     factors = _native.bound_factors(ends, degree, first_remainder_degree, arithmetic)
     remainders = factors[[LAST_DEGREE + 1 + CONTRACTIONS.index(theta) for theta in thetas]]
@@ -132,6 +131,6 @@ def weights_of_expansion(
 
 
 def _cells() -> FloatArray:
-    """Return the smallest and the largest s of each cell, widened; the end of the last cell is not used."""
+    """Return the smallest and the largest s of each cell, after widening; the end of the last cell is not used."""
     ends = 2.0 ** np.linspace(FIRST_OCTAVE, LAST_OCTAVE, N_CELLS - 1)
     return np.array([[0.0, *ends * (1.0 - _WIDENED)], [*ends * (1.0 + _WIDENED), 4.0 * END]])

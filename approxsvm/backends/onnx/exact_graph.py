@@ -2,15 +2,16 @@
 
 backends/sum_bounds.py bounds the values, given the relative errors of a graph's arithmetic. Inner products of
 n_features numbers, summed in any order, have the error eta = (n_features + 8) 2^-52; a sum of n terms has the error (n
-+ 16) 2^-52. 2^-40 covers errors of tanh, cos and exp of some units in the last place, and the sum with the intercept.
++ 16) 2^-52. The number 2^-40 covers errors of tanh, cos and exp of some units in the last place, and the sum with the
+intercept.
 
 **Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances are
-||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Their error, including the rounding of u and y_i, is at most
-eta (||u|| + ||y_i||)^2. The error e of exp's argument is theta / 2 = gamma / scale^2 times this bound, and the relative
+||u||^2 - 2 u.y_i + ||y_i||^2 by one matrix product. Their error, including the rounding of u and y_i, is at most eta
+(||u|| + ||y_i||)^2. The error e of exp's argument is theta / 2 = gamma / scale^2 times this bound, and the relative
 error of K_i is at most exp(e) - 1 <= 2 e for e <= 1. Beyond e = 1/2 it suffices that K_i and its computed value are in
 [0, 1]; no error exceeds A1, apart from the rounding of the sum. If the input map's error moves a row by r, each K_i
 changes by at most sqrt(2 gamma / e) r, because sqrt(2 gamma / e) is the steepest slope of exp(-gamma t^2). (The bound
-by W in bound_table.py is not possible, because artifacts of mode "exact" do not contain W.)
+with W in bound_table.py is not available, because artifacts of mode "exact" do not contain W.)
 
 **cos.** Angles are measured in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and only the fraction of a turn
 is passed to the graph's Cos, whose argument is at most pi. Shifts of up to 8 cover the roundings of p_j and of the
@@ -166,7 +167,7 @@ def _bound(g: GraphBuilder, rows: GraphRows, norm: str, bounds: SumBounds) -> st
     if bounds.most is not None:
         most = bounds.most[np.newaxis]
         bound = g.op("Where", g.op("Less", bound, most), bound, most)
-    if rows.error is not None:  # NaN means that the source may reject the row
+    if rows.error is not None:  # for NaN, the source may reject the row
         bound = g.op("Where", g.op("Less", rows.error, math.inf), bound, math.inf)
     return g.op("Mul", bound, UP)
 
@@ -202,6 +203,6 @@ def _weighted_sums(g: GraphBuilder, artifact: Artifact, kernel: str) -> str:
 
 
 def _norms(g: GraphBuilder, rows: GraphRows) -> str:
-    """Return norms of the rows, rounded up; the added constant exceeds the error from underflow of squares."""
+    """Return norms of the rows, rounded up; the added constant exceeds the error due to underflow of squares."""
     root = g.op("Sqrt", g.rows_sum(g.op("Mul", rows.values, rows.values), keepdims=True))
     return g.op("Add", g.op("Mul", root, UP), _TINY_NORM)

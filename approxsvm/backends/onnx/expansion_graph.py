@@ -27,8 +27,8 @@ from approxsvm.expansion.monomials import n_higher, n_monomials
 from approxsvm.ir.kernel_model import FloatArray
 from approxsvm.ir.schema import ROUTER_WIDTH
 
-# Maximum size of the mask, groups times centers, for the router's lists; above this size, the nearest of all centers is
-# used.
+# Maximum size of the mask for the router's lists, groups times centers; above this size, the graph compares each row
+# with all centers.
 _MOST_MASK: Final = 1 << 22
 _ROOT_TWO: Final = 1.4143
 
@@ -36,8 +36,8 @@ _ROOT_TWO: Final = 1.4143
 def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bounds: bool) -> KnownValues:
     """Compute the decision values of an artifact with expansions of all decision functions.
 
-    With several centers, a loop over the centers of a batch evaluates the rows of each center together. So coefficients
-    are not copied for each row, and a batch of one row needs one iteration.
+    With several centers, a loop over the centers of a batch evaluates the rows of each center together. Therefore
+    coefficients are not copied for each row, and a batch of one row needs only one iteration.
     """
     about = _Expansions(g, artifact, with_bounds)
     if artifact.n_centers == 1:
@@ -69,7 +69,7 @@ def expanded(g: GraphBuilder, artifact: Artifact, rows: GraphRows, *, with_bound
 
 @dataclass(frozen=True)
 class _BoundNumbers:
-    """Names of the numbers used in bounds: functions of s, weights for each center, and the fixed part; and W."""
+    """Names of the numbers used in bounds: functions of s, weights for each center, the fixed part, and W."""
 
     functions: str
     kept: str
@@ -123,7 +123,7 @@ class _Expansions:
         return values, self._bounds(center, half_s, off_sq, error)
 
     def _matrices(self, artifact: Artifact) -> tuple[str, str | None]:
-        """Return the matrix C of a single expansion, or the packed coefficients of several with positions in C.
+        """Return the matrix C of one expansion, or the packed coefficients of several expansions with positions in C.
 
         With several matrices, the unused entries would take more space than the positions.
         """
@@ -204,7 +204,7 @@ class _Expansions:
         return g.op("Mul", bound, UP)
 
     def _cell(self, half_s: str) -> str:
-        """Return the cell of each row in the table, shape (n_rows,); NaN is in the last cell."""
+        """Return the cell of each row in the table, shape (n_rows,); rows with NaN get the last cell."""
         g = self.g
         s = g.op("Squeeze", g.op("Mul", half_s, 2.0), np.array([1], np.int64))
         s = g.op("Where", g.op("Less", s, END), s, 2.0 * END)
@@ -214,7 +214,7 @@ class _Expansions:
         return g.cast(g.op("Min", g.op("Max", cell, 0.0), float(N_CELLS - 1)), np.int64)
 
     def _moved(self, off_sq: str | None, error: str | None) -> str | None:
-        """Bound the distance of rows from their assumed positions, in the kernel's feature space, shape (n_rows, 1)."""
+        """Bound the distance of rows from computed positions, in the kernel's feature space, shape (n_rows, 1)."""
         g, moved = self.g, None
         if off_sq is not None:
             distance = g.op("Sqrt", g.op("Mul", off_sq, self.theta))
@@ -228,7 +228,7 @@ class _Expansions:
 
 
 def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
-    """Find a center near each row by the artifact's lists, as the engine does except for ties; shape (n_rows,)."""
+    """Find a center near each row by the artifact's lists; only for ties, the engine may find another center."""
     group_points, members = _router_points(artifact)
     y = g.op("Mul", g.op("Sub", x, artifact.center.astype(np.float64)), float(artifact.header["input_scale"]))
     slots, first_slot = np.unique(members.centers, return_index=True)
@@ -243,7 +243,7 @@ def _nearest_centers(g: GraphBuilder, artifact: Artifact, x: str) -> str:
 
 
 def _scores(g: GraphBuilder, points: FloatArray, y: str) -> str:
-    """Compute scores, which are smallest for the nearest point; NaN, from overflow, becomes a large number."""
+    """Compute scores, which are smallest for the nearest point; NaN due to overflow becomes a large number."""
     scores = g.op("Add", g.op("MatMul", y, g.doubles(np.ascontiguousarray(points[:, 1:].T))), points[:, 0])
     return g.op("Where", g.op("Less", scores, 1e300), scores, 1e300)
 

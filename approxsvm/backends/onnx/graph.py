@@ -5,11 +5,11 @@ Names, shapes and types follow skl2onnx. The input is "X". The outputs are "labe
 without variance, and "variable" for regressions. All arithmetic is float64.
 
 The graph of a certified artifact predicts labels as ``predict`` does: by the expansions if the bounds suffice, else by
-the exact model, which is included unless it is too large or `fallback` is False. Without the exact model, rows that are
-not certain may get a label that differs from the exact model's; the graph's doc_string and a warning say so. Artifacts
-of mode "approximate" have no exact model. In two cases, the graph has only the exact model: if the expansions cover
-only the pairs of a majority class, because they give no values for other pairs, and for a regression without a
-tolerance, because its values must be exact.
+the exact model. The exact model is included unless it is too large or `fallback` is False. Without the exact model,
+rows that are not certain may get a label that differs from the exact model's; the graph's doc_string and a warning
+state this limitation. Artifacts of mode "approximate" have no exact model. The graph has only the exact model in two
+cases: if the expansions cover only the pairs of a majority class, so that other pairs have no values, and for a
+regression without a tolerance, whose values must be exact.
 """
 
 import warnings
@@ -36,7 +36,7 @@ from approxsvm.system.options import one_of, whole_number
 
 InputType = Literal["float32", "float64"]
 _LARGEST: Final = 1e300
-_SUM: Final = 2.0**-40  # bounds the relative rounding of weights, and of sums of up to 1,024 members
+_SUM: Final = 2.0**-40  # bounds the relative rounding errors of weights, and of sums of up to 1,024 members
 
 
 @in_own_error_state
@@ -100,7 +100,7 @@ def onnx_model(
 
 
 def _decided_words(artifact: Artifact) -> str:
-    """Describe a graph that uses the exact model if expansions do not suffice."""
+    """Describe a graph that uses the exact model if expansions are not sufficient."""
     tolerance = artifact.header["tolerance"]
     if artifact.task == "regression":
         close = "up to rounding" if artifact.mode == "exact" or np.isinf(tolerance) else f"within {tolerance:.6g}"
@@ -143,7 +143,7 @@ class _Export:
         self.x = g.cast("X", np.float64)
         raw = artifact.raw_columns
         used = self.x if raw.uses_all else g.columns(self.x, raw.used)
-        if len(raw.takes_nan):  # NaN is a valid value in these columns
+        if len(raw.takes_nan):  # the model accepts NaN in these columns
             used = g.op("Where", g.op("And", g.op("IsNaN", used), np.isin(raw.used, raw.takes_nan)), 0.0, used)
         # The comparison "less than infinity" is false for NaN and infinity.
         wrong = g.op("Not", g.op("Less", g.op("Abs", used), float("inf")))
@@ -208,7 +208,7 @@ class _Export:
         return expanded(g, part, rows, with_bounds=with_bounds)
 
     def _completed(self, part: Artifact, known: KnownValues, places: str, raw: str) -> KnownValues:
-        """Replace the values and bounds at the positions of undecided rows by the exact model's."""
+        """Replace the values and bounds of undecided rows with the exact model's values and bounds."""
         g = self.g
         rows = map_rows(g, raw, part.input_map, with_errors=True)
         exact = kernel_sums(g, part, rows, with_bounds=True)
@@ -260,7 +260,7 @@ class _Export:
             bound = g.op("Add", known.bounds, narrowing)
             within = g.op("LessOrEqual", bound, float(part.header["tolerance"]))
             clear = g.op("And", within, g.op("Less", magnitude, 2.0**127))
-        if part.n_decisions > 1:  # all targets must be certain
+        if part.n_decisions > 1:  # a row is certain if all targets are certain
             return g.op("Equal", g.rows_sum(g.cast(g.op("Not", clear), np.int64)), np.array(0))
         return g.op("Squeeze", clear, np.array([1]))
 
@@ -346,7 +346,7 @@ class _Export:
         return np.argsort(self.artifact.labels, kind="stable")
 
     def _scores(self, outputs: ClassOutputs) -> str:
-        """Return the source's decision values; with two classes, each has a column, larger for the predicted label."""
+        """Return the source's decision values; two classes have two columns, larger for the predicted class."""
         g, order, values = self.g, self._order, outputs.known.values
         if self.n_classes == 2:
             negated = g.op("Neg", values)
@@ -385,7 +385,7 @@ class _Export:
         return [None, self.artifact.n_targets] if self.artifact.of_targets else [None]
 
     def _give(self, name: str, values: str, width: int) -> None:
-        """Add an output in the rows' dtype; rows that are not finite get NaN, because steps may have dropped theirs."""
+        """Add an output in the rows' dtype; rows with a NaN or infinity get NaN, because steps may have dropped it."""
         values = self.g.op("Where", self.is_finite, values, float("nan"))
         self.output(name, self.g.cast(values, self.dtype), self.dtype, [None, width])
 
@@ -408,7 +408,7 @@ def _is_exact(part: Artifact) -> bool:
 
 
 def _has_both(part: Artifact) -> bool:
-    """Return whether expansions may leave rows undecided and an exact model is included."""
+    """Return whether expansions may leave rows undecided, and the graph includes the exact model."""
     return part.mode == "certified" and not part.is_polynomial and not _is_exact(part)
 
 

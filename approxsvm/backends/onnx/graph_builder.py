@@ -13,10 +13,12 @@ import numpy.typing as npt
 from approxsvm.errors import UnsupportedModelError
 from approxsvm.system.packages import import_package
 
-# Version of the operators, with the current Loop, ScatterND and reductions; runtimes from 2022 on support this version.
+# Version of the operator set, which has the current Loop, ScatterND and reductions; runtimes from 2022 on support this
+# version.
 OPSET: Final = 17
 IR_VERSION: Final = 8
-# Factor by which every bound is multiplied: covers rounding in the bound, and differs from 1 even in float32.
+# Factor by which every bound is multiplied. The factor covers rounding in the bound, and differs from 1 even in
+# float32.
 UP: Final = 1.0 + 2.0**-20
 # Size limit on a protobuf message.
 MOST_BYTES: Final = (1 << 31) - (1 << 20)
@@ -93,7 +95,7 @@ class GraphBuilder:
         return result
 
     def _with_nearly_neutral(self, kind: str, value: str, number: float) -> str:
-        """Add an operation with a number that is 0 or 1 in float32, but not in float64.
+        """Add an operation with a number that rounds to 0 or 1 in float32.
 
         onnxruntime 1.32 drops such operations regardless of their type (NoopElimination), except for Sum. A product
         becomes two nodes, whose additional factors 2 and 1/2 change no digit.
@@ -118,7 +120,7 @@ class GraphBuilder:
         return self.op("Cast", value, to=self.type_of(dtype))
 
     def rows_sum(self, value: str, axis: int = 1, keepdims: bool = False) -> str:
-        """Sum along an axis, which must not be -1, because onnxruntime 1.30 then keeps the shape of empty inputs."""
+        """Sum along an axis, which must not be -1, because with -1 onnxruntime 1.30 keeps the shape of empty inputs."""
         return self.op("ReduceSum", value, np.array([axis], np.int64), keepdims=int(keepdims))
 
     def columns(self, value: str, positions: npt.NDArray[Any] | Sequence[int]) -> str:
@@ -141,8 +143,8 @@ class GraphBuilder:
     ) -> list[str]:
         """Run `body` at most `n_times` on `state`, a list of (name, dtype, shape); return the final state.
 
-        `body` takes the iteration number and the names of the state. It returns the name of a condition to continue, or
-        None, and the names of the new state. Constants are added to the enclosing graph.
+        The function `body` takes the iteration number and the names of the state. It returns the name of a condition to
+        continue, or None, and the names of the new state. Constants are added to the enclosing graph.
         """
         outside, self._nodes = self._nodes, []
         iteration, condition = self._new_name("iteration"), self._new_name("condition")
@@ -202,7 +204,7 @@ class GraphBuilder:
 
 
 def _single_number(inputs: tuple[Any, ...]) -> float | None:
-    """Return the second input if this is a single float64 number, else None."""
+    """Return the second input if it is a single float64 number, or None."""
     number = inputs[1]
     if isinstance(number, (int, float)):
         return float(number)

@@ -29,7 +29,8 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.schema import MAX_EXCESS
 
-# Bound on the rounding of probabilities and scores, which are at most n_classes; far exceeds an ulp at a tie.
+# Bound on the rounding of probabilities and scores, which are at most n_classes. The bound far exceeds the spacing of
+# floats at a tie.
 SLACK: Final = 1e-9
 _LARGEST: Final = float(np.finfo(np.float64).max)
 
@@ -71,7 +72,7 @@ class ClassOutputs:
         return self._normalized(_calibration(probability))
 
     def predicted(self) -> str:
-        """Return positions of the predicted labels, shape (n_rows,); on ties, the first label wins."""
+        """Return positions of the predicted labels, shape (n_rows,); in a tie, the first label wins."""
         g, rule = self.g, self.outputs.label_rule
         if rule == "votes":
             if self.n_classes == 2:
@@ -107,7 +108,7 @@ class ClassOutputs:
         g, probability = self.g, self.outputs.probability
         assert isinstance(probability, ClassProbability)
         if isinstance(probability, PairwiseSigmoid) and (self.n_classes > 2 or probability.couple_two_classes):
-            # Even the smallest change of a value can change the number of sweeps, so there is no bound.
+            # Even the smallest change of a value can change the number of iterations, so there is no bound.
             anywhere = g.op("Mul", self.probabilities, 0.0)
             return anywhere, g.op("Add", anywhere, 1.0)
         low, high = self._ends()
@@ -120,7 +121,7 @@ class ClassOutputs:
         return self._normalized_interval(*self._unnormalized_interval(probability))
 
     def _in_favour(self, values: str) -> str:
-        """Return the values in favour of the label with the threshold."""
+        """Return values that are larger in favour of the label with the threshold."""
         return values if self.outputs.threshold_label == 0 else self.g.op("Neg", values)
 
     def _votes(self) -> str:
@@ -130,7 +131,7 @@ class ClassOutputs:
         return g.op("Add", g.op("MatMul", for_first, self.first), g.op("MatMul", against, self.second))
 
     def _outcomes(self) -> tuple[str, str]:
-        """Return which pairs certainly vote for their first class, and which for their second, as 0 and 1."""
+        """Return the pairs that certainly vote for their first class, and for their second class, as 0 and 1."""
         g, bounds = self.g, self.known.bounds
         assert bounds is not None
         first = g.op("Greater", self.known.values, bounds)
@@ -213,13 +214,13 @@ class ClassOutputs:
         reached = g.cast(g.op("GreaterOrEqual", limited, knots[np.newaxis]), np.int64)
         piece = g.rows_sum(reached, keepdims=True)
         slope, start, base = (g.op("Gather", numbers, piece) for numbers in (slopes, starts, bases))
-        # Outside the knots, the slope is 0, and must not be multiplied by a distance that may be infinite.
+        # Outside the knots, the slope is 0, and the distance may be infinite, so the two must not be multiplied.
         beyond = g.op("Equal", slope, 0.0)
         run = g.op("Where", beyond, 0.0, g.op("Sub", limited, start))
         return g.op("Add", g.op("Mul", slope, run), base)
 
     def _without_excess(self, probability: str) -> str:
-        """Replace isotonic probabilities that exceed 1 by rounding, as scikit-learn does."""
+        """Replace isotonic probabilities that rounding made larger than 1, as scikit-learn does."""
         g = self.g
         excess = g.op("And", g.op("Greater", probability, 1.0), g.op("LessOrEqual", probability, 1.0 + MAX_EXCESS))
         return g.op("Where", excess, 1.0, probability)
@@ -266,13 +267,13 @@ class ClassOutputs:
         return least, most
 
     def _sum_of_others(self, numbers: str) -> str:
-        """Sum the numbers of all other classes directly, because subtraction from the total may cancel."""
+        """Sum the numbers of all other classes directly, because a subtraction from the total may cancel digits."""
         g, axis = self.g, np.array(1, np.int64)
         before, after = (g.op("CumSum", numbers, axis, exclusive=1, reverse=reverse) for reverse in (0, 1))
         return g.op("Add", before, after)
 
     def _coupled(self, sigmoids: PairwiseSigmoid) -> str:
-        """Run the second method of Wu, Lin and Weng (JMLR 2004) as in LIBSVM until each row converges."""
+        """Run the second method of Wu, Lin and Weng (JMLR 2004), as LIBSVM implements it, until each row converges."""
         g, k = self.g, self.n_classes
         share = self._sigmoid(self.known.values, sigmoids.prob_a[np.newaxis], sigmoids.prob_b[np.newaxis])
         share = g.op("Min", g.op("Max", share, LEAST_PROBABILITY), 1.0 - LEAST_PROBABILITY)
@@ -286,7 +287,7 @@ class ClassOutputs:
         mirrored = g.op("Transpose", ratios, perm=[0, 2, 1])
         squares = g.rows_sum(
             g.op("Mul", ratios, ratios), axis=1, keepdims=True
-        )  # for each t, the sum over j of P(j given j or t)^2
+        )  # for each class t, the sum over j of P(j given j or t)^2
         diagonal = g.op("Mul", squares, np.eye(k))
         matrix = g.op("Sub", diagonal, g.op("Mul", ratios, mirrored))
         start = g.op("Add", g.op("Mul", g.columns(self.known.values, [0] * k), 0.0), 1.0 / k)
@@ -307,7 +308,7 @@ class ClassOutputs:
         return g.loop(sweep, state, g.constant(np.array(max(COUPLING_SWEEPS, k), np.int64)))[0]
 
     def _sweep(self, matrix: str, p: str, products: str, norm: str) -> str:
-        """Minimize the error over the probability of one class after the other."""
+        """Minimize the error over the probability of one class at a time."""
         g = self.g
         for t in range(self.n_classes):
             row = g.op("Gather", matrix, np.array(t, np.int64), axis=1)
@@ -340,7 +341,7 @@ def beats_all(g: GraphBuilder, winner: str, low: str, high: str, n_classes: int,
 
 
 def by_threshold(g: GraphBuilder, outputs: Outputs, numbers: str) -> str:
-    """Return positions of labels, shape (n_rows,), by the value or probability of the label with the threshold."""
+    """Return positions of labels, shape (n_rows,), given the value or probability of the label with the threshold."""
     assert outputs.threshold is not None
     reaches = g.op("Squeeze", g.op("GreaterOrEqual", numbers, outputs.threshold), np.array([1]))
     label = outputs.threshold_label
@@ -356,7 +357,7 @@ def on_one_side(g: GraphBuilder, outputs: Outputs, low: str, high: str, slack: f
 
 
 class TargetOutputs:
-    """Labels of several targets, each predicted by a member; a regression contributes the signs of all its values.
+    """Labels of several targets, one member per target; a regression contributes the signs of all its values.
 
     `positions` locates the labels of each member among the ensemble's labels.
     """

@@ -1,10 +1,10 @@
 """Graphs of polynomials, whose monomials are products of two monomials of lower degree.
 
 A polynomial of degree D in the coordinates u is evaluated as tails' C heads, where the tails are all monomials of
-degree 0 to t, the heads are all monomials of degree 0 to h, h + t = D and h <= t. A monomial u_a u_b ... u_c,
-a <= b <= ... <= c, of a degree above t is the head of its first variables times the tail of its last t variables; any
-other monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for
-degree 2 the product is (1, u)' C (1, u).
+degree 0 to t, the heads are all monomials of degree 0 to h, with h + t = D and h <= t. A monomial u_a u_b ... u_c, a <=
+b <= ... <= c, of a degree above t is the head of its first variables times the tail of its last t variables; any other
+monomial is a tail times the head 1. Each row and polynomial needs one matrix product and one short sum; for degree 2
+the product is (1, u)' C (1, u).
 """
 
 from dataclasses import dataclass
@@ -71,8 +71,8 @@ def evaluate(
 def unfolding(n_features: int, degree: int) -> npt.NDArray[np.int32]:
     """Return positions of the coefficients of tail-head pairs in packed coefficients, shape (n_tails, n_heads).
 
-    Coefficients of degree 1 come first, then those of degree 2, and so on, in the order of models/FORMAT.md. The
-    position after the last coefficient, where a zero is stored, is for unused pairs and for the constant.
+    Coefficients are in the order of models/FORMAT.md, beginning with degree 1. Unused pairs and the constant get the
+    position after the last coefficient, where a zero is stored.
     """
     h, t = split(degree)
     head_starts, tail_starts = (

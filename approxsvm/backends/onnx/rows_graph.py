@@ -4,7 +4,7 @@ A graph has the operations of an input map in the core's order (cpp/include/appr
 errors). With u = 2^-53, every operation has a relative error of at most u. Errors are multiplied by |multiply / divide|
 and by the absolute values of a projection's matrix, and clipping does not increase errors. The errors used here are a
 few times larger, to cover any order of summation, fused operations, and logarithms within 8 units in the last place. A
-number that overflows or has no logarithm becomes NaN, or has an infinite or NaN error, so the row is not certain.
+number that overflows or has no logarithm becomes NaN, or its error becomes infinite or NaN, so the row is not certain.
 """
 
 from collections.abc import Callable
@@ -46,10 +46,10 @@ def map_rows(
     """Apply the ops of an input map to raw rows."""
     if input_map is None:
         return GraphRows(raw)
-    x, error, is_source = raw, None, True  # whether all bits equal the source's, even with fused operations
+    x, error, is_source = raw, None, True  # whether all bits equal the source's, even if operations are fused
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
-    # 1 for rows in which an op before a lookup has produced infinity or NaN, because the lookup might accept NaN
+    # 1 for rows in which an op before a lookup produces infinity or NaN, because the lookup may accept NaN
     refused: str | None = None
     n_features = len(input_map.columns)
     for k, op in enumerate(input_map.ops):
@@ -67,12 +67,12 @@ def map_rows(
             refused = _either(g, refused, _made_nan(g, op, taken, made))
     if refused is not None:
         x = g.op("Where", g.op("Greater", refused, 0.0), np.nan, x)
-    if input_map.ops:  # the kernel of an infinite number would be 0
+    if input_map.ops:  # the kernel value of an infinite number would be 0
         x = g.op("Where", g.op("IsInf", x), np.nan, x)
     if error is None or not with_errors:
         return GraphRows(x)
     distance = g.op("Sqrt", g.rows_sum(g.op("Mul", error, error), keepdims=True))
-    # The added constant exceeds the error from underflow of squares.
+    # The added constant exceeds the error due to underflow of squares.
     return GraphRows(x, g.op("Add", g.op("Mul", distance, UP), input_map.n_features * 2.0**-500))
 
 
@@ -111,7 +111,7 @@ def added(g: GraphBuilder, first: str | None, second: str) -> str:
 
 
 def _made_nan(g: GraphBuilder, op: Op, x: str, y: str) -> str:
-    """Return a mask of the numbers that an op maps to NaN, or of NaN that the op does not pass on."""
+    """Return a mask of the numbers that an op maps to NaN, and of each NaN that the op does not pass on."""
     made = g.op("IsNaN", y)
     if op.by_feature or isinstance(op, PerOutput):
         came = g.op("IsNaN", g.columns(x, op.source) if isinstance(op, PerOutput) else x)

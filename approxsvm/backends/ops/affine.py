@@ -13,7 +13,7 @@ from approxsvm.ir.ops import Affine
 
 
 def nodes(g: GraphBuilder, op: Affine, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Add nodes for the operations one by one; clipping never increases an error."""
+    """Add nodes for the operations, one at a time; clipping never increases an error."""
     gain = np.ones(op.n_features)
     n_operations = 0
     for name, operation in (("subtract", "Sub"), ("multiply", "Mul"), ("divide", "Div")):
@@ -35,7 +35,7 @@ def nodes(g: GraphBuilder, op: Affine, x: str, error: str | None, is_source: boo
 
 
 def _affine_error(g: GraphBuilder, op: Affine, x: str, error: str | None, gain: FloatArray, n_operations: int) -> str:
-    """Return the error after the scaling, before the addition."""
+    """Return the error after scaling, before the addition."""
     with np.errstate(over="ignore", divide="ignore"):
         tiny = TINY * (1.0 + (0.0 if op.divide is None else 1.0 / np.abs(op.divide)))
     own: Any = g.op("Add", g.op("Mul", g.op("Abs", x), n_operations * ROUNDING), np.broadcast_to(tiny, gain.shape))
@@ -55,7 +55,8 @@ def _scaled(op: Affine, most: FloatArray) -> list[FloatArray]:
     return found
 
 
-# Parts of an affine op in the order of operations, each with its bit in exported/ops.h and the sizes that it needs.
+# Parts of an affine op in the order of operations, with the bit of each part in exported/ops.h and the sizes that it
+# needs.
 _PARTS: Final = {
     "subtract": (1, "subtracts_"),
     "multiply": (2, "multiplies_"),

@@ -18,7 +18,7 @@ _MOST_PIECES: Final = 256
 
 
 def nodes(g: GraphBuilder, op: Lookup, x: str, error: str | None, is_source: bool) -> Mapped:
-    """Select among pieces, for all outputs together. Rejected numbers give NaN; errors across an edge give infinity."""
+    """Select pieces for all outputs together. Rejected numbers become NaN; an error across an edge becomes infinite."""
     n_pieces = max((len(steps.values) for steps in op.steps), default=1)
     if n_pieces > _MOST_PIECES:
         raise UnsupportedModelError(

@@ -30,7 +30,7 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
         off = g.op("Add", off, g.op("Mul", norms(error), 1.0 + rounding))
     least = g.op("Sub", length, off)
     doubtful = g.op("And", g.op("Less", least, op.least), g.op("Greater", g.op("Add", length, off), op.least / 2))
-    # Without a division, the error is only the error of the input.
+    # Without a division, the error is the same as the error of the input.
     own = g.op("Where", divided, off, 0.0)
     own = g.op("Where", doubtful, np.inf, own)
     nearest = g.op("Where", divided, least, 1.0)
@@ -41,7 +41,7 @@ def nodes(g: GraphBuilder, op: Normalizer, x: str, error: str | None, is_source:
 
 
 def _lost(op: Normalizer, n: int) -> float:
-    """Bound the change of the norm of n numbers by underflow; dense rows are not divided by such small norms."""
+    """Bound the change of the norm of n numbers due to underflow; dense rows are not divided by such small norms."""
     if op.rows != "sparse":
         return 0.0
     return n * 2.0**-536 if op.norm == "l2" else TINY

@@ -17,7 +17,7 @@ def nodes(g: GraphBuilder, op: Power, x: str, error: str | None, is_source: bool
 
 
 def _at(g: GraphBuilder, op: Power, x: str) -> tuple[str, str]:
-    """Return (t^p - 1) / p and its error: 1 unit for t, 8 units for log, and for exp these times the exponent."""
+    """Return (t^p - 1) / p and its error: 1 unit for t, 8 units for log, and the exponent times this sum for exp."""
     if op.method == "yeo-johnson":
         mirrored = g.op("Less", x, 0.0)
         p, t = g.op("Where", mirrored, 2.0 - op.powers, op.powers), g.op("Add", g.op("Abs", x), 1.0)

@@ -1,7 +1,7 @@
 """Scale files of e1071, R's interface to LIBSVM: ``write.svm(model, svm.file, scale.file, yscale.file)``.
 
 Each line has the center and the scale of a scaled column: R's `scale` subtracts the center and divides by the scale.
-The file does not name the columns, so it must have a line for every column. R writes 15 digits.
+The file does not name the columns, and must therefore have a line for every column. R writes 15 digits.
 """
 
 import os
@@ -45,8 +45,8 @@ def read_scale_file(path: str | os.PathLike[str]) -> FloatArray:
 def input_map(path: str | os.PathLike[str], n_features: int) -> InputMap:
     """Return the map that scales raw rows for a model with at least `n_features` columns.
 
-    Raises UnsupportedModelError if the file has fewer lines: then some columns were not scaled, and the file does not
-    name these columns.
+    Raises UnsupportedModelError if the file has fewer lines, because then some columns were not scaled, and the file
+    does not name these columns.
     """
     scales = read_scale_file(path)
     if len(scales) < n_features:

@@ -15,7 +15,7 @@ from approxsvm.ir.input_map import InputMap
 
 
 def is_rescale_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether the first line of a file is one number, unlike in other programs' scale files."""
+    """Return whether the first line of a file is a single number, unlike in the scale files of other programs."""
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         tokens = file.readline(1000).split()
     try:

@@ -1,8 +1,8 @@
 """Parser from XML to a tree with line numbers, for the frontends of OpenCV and PMML.
 
-The parser calls expat directly. A document type declaration is rejected where it begins, so no entities are expanded
-and nothing outside the file is read: the memory is proportional to the size of the file. Documents that are nested more
-deeply than models are also rejected, because each level costs a stack frame.
+The parser calls expat directly. A document type declaration is rejected at its start, so no entities are expanded and
+no other files are read, and the memory is proportional to the size of the file. Documents that are nested more deeply
+than any model are also rejected, because each level takes a stack frame.
 """
 
 from dataclasses import dataclass, field

@@ -1,8 +1,8 @@
 """ONNX graphs of a support vector machine after scalers, as skl2onnx writes such graphs.
 
-The numbers in a graph are float32, so the graph differs from the model that was converted to it. The reference is the
-graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are those that onnxruntime
-predicts: by pairwise votes, even if the graph also returns probabilities.
+The numbers in a graph are float32, so the graph differs from the model from which it was converted. The reference is
+the graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are the labels that
+onnxruntime predicts, which are chosen by pairwise votes even if the graph returns probabilities.
 """
 
 import os
@@ -33,20 +33,20 @@ def read_onnx(path: str | os.PathLike[str]) -> KernelModel:
 
     Before the SVM node, the graph may contain Scaler, Add, Sub, Mul, Div and MatMul with constants, Clip, Concat and
     column selection. After the SVM node, labels and probabilities must be returned unchanged; operations on the scores
-    are taken for the computation of scikit-learn's scores.
+    are assumed to compute scikit-learn's scores.
     """
     onnx = import_package("onnx", "onnx", "reading ONNX models")
     name, content = os.fspath(path), Path(path).read_bytes()
     try:
         loaded = onnx.load_model_from_string(content)
-    except Exception as error:  # from protobuf
+    except Exception as error:  # raised by protobuf
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
     try:
         return _read(_Graph(onnx, loaded.graph, len(content)))
     except (ModelFormatError, UnsupportedModelError) as error:
         raise type(error)(f"{name}: {error}") from None
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        # In modified files, attributes and constants may have any type and shape.
+        # In a modified file, attributes and constants may have any type and shape.
         raise ModelFormatError(f"{name}: not a readable ONNX model: {type(error).__name__}: {error}") from error
 
 
@@ -235,7 +235,7 @@ class _Maps:
         if node.op_type == "Concat" and attributes.get("axis") in (1, -1):
             parts = [self.of(one, depth + 1) for one in node.input]
             width = sum(part.n_features for part in parts)
-            if width > max(self.n_raw, self.graph.n_bytes):  # repeated concatenation of a tensor with itself
+            if width > max(self.n_raw, self.graph.n_bytes):  # a tensor may be concatenated with itself repeatedly
                 raise ModelFormatError(f"node Concat makes {width} columns, in a file of {self.graph.n_bytes} bytes")
             return InputMap.concatenate(parts)
         if node.op_type == "Scaler" and node.domain == _ML:

@@ -24,9 +24,9 @@ _TASKS: Final[dict[str, Task]] = {
 def read_opencv(path: str | os.PathLike[str]) -> KernelModel:
     """Read a model that ``cv2.ml.SVM.save`` wrote; errors name the line or field.
 
-    Labels are those that OpenCV predicts: a sum above 0 is a vote for the first class of a pair, and the first of the
-    classes with the most votes wins. With two classes, OpenCV's raw output is positive for class_labels[0]. A one-class
-    model predicts 1 for inliers and 0 for outliers, so the result is a classifier with these two labels.
+    Labels are the labels that OpenCV predicts: a sum above 0 is a vote for the first class of a pair, and the first of
+    the classes with the most votes wins. With two classes, OpenCV's raw output is positive for class_labels[0]. A
+    one-class model predicts 1 for inliers and 0 for outliers, so the result is a classifier with these two labels.
 
     OpenCV computes kernels in float32; the reference evaluates the numbers in the file in exact arithmetic.
     """

@@ -18,7 +18,7 @@ from approxsvm.frontends.plain_numbers import plain_float
 from approxsvm.ir.compensated import FloatArray
 
 _DEEPEST: Final = 100
-_MOST_TIMES_GZIP: Final = 100  # maximum ratio; gzip compresses numbers in text only to about a third
+_MOST_TIMES_GZIP: Final = 100  # maximum ratio of sizes; gzip compresses numbers in text only to about a third
 _FLOW_TOKEN: Final = re.compile(r'[\[\]{},]|"(?:\\.|[^"\\])*(?:"|$)|[^\s\[\]{},"][^\[\]{},"]*')
 _KEY: Final = re.compile(r'("[^"]*"|[^\s:\[\]{},"#][^:]*):(?=\s|$|[\[{"])\s*')
 _TAG: Final = re.compile(r"!!?\S*\s*")
@@ -61,7 +61,7 @@ def parse_storage(content: bytes, name: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]], where: str) -> dict[str, Any]:
-    """Return a dict of fields; reject duplicate names: OpenCV would take the first, other readers the last."""
+    """Return a dict of fields; reject duplicate names, because OpenCV takes the first, and other readers the last."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
         names = [name for name, _ in pairs]
@@ -155,7 +155,7 @@ def _describe(value: Any) -> str:
 
 
 class _Yaml:
-    """Parser of YAML: indented mappings and sequences, flow collections in brackets, and scalars; tags are skipped."""
+    """Parser of YAML with indented mappings and sequences, flow collections in brackets, and scalars; skips tags."""
 
     def __init__(self, text: str, name: str) -> None:
         self.name = name

@@ -1,8 +1,8 @@
-"""Support vector machines in PMML 4.0 to 4.4, by the standard and as JPMML's converters and R's pmml write them.
+"""Support vector machines in PMML 4.0 to 4.4, as defined by the standard, and as written by JPMML and R's pmml.
 
-By the standard, a value below the threshold means targetCategory, and any other value alternateTargetCategory. The
-standard does not say which class wins if votes are tied, and programs differ. Here the first of the target's values
-wins.
+According to the standard, a value below the threshold means the class targetCategory, and any other value means
+alternateTargetCategory. The standard does not say which class wins if votes are tied, and programs differ. In this
+frontend, the first of the target's values wins.
 """
 
 import os
@@ -250,7 +250,7 @@ class _Reader:
         names = self.classes(machines, target)
         if len(names) == 2 and len(machines) == 1:
             first = self.attribute(machines[0].element, "targetCategory")
-            names.sort(key=lambda name: name != first)  # then a value of 0 means the other class
+            names.sort(key=lambda name: name != first)  # in this case, a value of 0 means the other class
         by_pair: dict[tuple[int, int], tuple[PairTerms, float]] = {}
         for machine in machines:
             low, high = self.pair_of(machine.element, names)
@@ -392,7 +392,7 @@ class _Derivation:
         )
 
     def applied(self, element: Element, depth: int) -> InputMap:
-        """Fold a chain of operations with constants into affine steps, as few as the order of operations allows."""
+        """Fold a chain of operations with constants into the fewest affine steps that keep the order of operations."""
         chain: list[tuple[str, float]] = []
         inner = element
         while inner.name == "Apply":
@@ -409,7 +409,7 @@ class _Derivation:
         return map_.then_affine(**parts)
 
     def operation(self, element: Element) -> tuple[list[tuple[str, float]], Element]:
-        """Return the parts of affine steps, and the element to which the operation is applied."""
+        """Return the parts of affine steps for an operation, and the element to which the operation is applied."""
         function = self.reader.attribute(element, "function")
         inside = [child for child in element.children if child.name != "Extension"]
         constants = [child.name == "Constant" for child in inside]

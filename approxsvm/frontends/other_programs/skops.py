@@ -17,13 +17,13 @@ _MOST_TIMES = 100
 def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any:
     """Load the estimator in a skops file.
 
-    `trust` lists names of types to trust in addition to skops' own trusted types, as in the error message; True means
-    all types in the file. A file is also rejected if its content is larger than a gigabyte and more than 100 times as
-    large as the file.
+    `trust` lists names of types, as in the error message, to trust in addition to the types that skops trusts; True
+    means all types in the file. A file is also rejected if its content is larger than a gigabyte and more than 100
+    times as large as the file.
     """
     io = import_package("skops.io", "skops", "reading files of skops")
     name = os.fspath(path)
-    # A string is one name; without a set, `in` would match any part of the string.
+    # A string is one name; without the set, `in` would match any substring.
     trusted_names = set() if isinstance(trust, bool) else {trust} if isinstance(trust, str) else set(trust)
     try:
         _check_size(name)
@@ -40,12 +40,12 @@ def load_skops(path: str | os.PathLike[str], trust: bool | Sequence[str]) -> Any
         return io.load(name, trusted=allowed)
     except (ApproxSVMError, OSError, MemoryError):
         raise
-    except Exception as error:  # broken files make skops raise various exceptions
+    except Exception as error:  # skops raises various exceptions for damaged files
         raise ModelFormatError(f"{name}: not a readable skops file: {type(error).__name__}: {error}") from error
 
 
 def _check_size(name: str) -> None:
-    """Reject an archive that would expand too much, for example a file of zeros, before its content is read."""
+    """Reject an archive whose content would be too large, for example only zeros, before the content is read."""
     with zipfile.ZipFile(name) as archive:
         total = sum(member.file_size for member in archive.infolist())
     stored = os.path.getsize(name)

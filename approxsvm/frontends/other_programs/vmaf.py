@@ -1,9 +1,9 @@
 """Models of VMAF, a measure of video quality: the text of a LIBSVM NU_SVR in JSON, with the scales of the features.
 
 With norm_type "linear_rescale", a score is (f - intercepts[0]) / slopes[0], where f is the value of the SVR at the
-numbers slopes[j] x_j + intercepts[j], j from 1. Later steps of libvmaf are not part of the model: libvmaf clips scores
-to score_clip, and transforms scores by score_transform if the caller sets enable_transform. Clipping never increases
-the distance between two numbers, so a bound on a score also holds after clipping.
+numbers slopes[j] x_j + intercepts[j] for j = 1, 2, ... Later steps of libvmaf are not part of the model: libvmaf clips
+scores to score_clip, and transforms scores by score_transform if the caller sets enable_transform. Clipping never
+increases the distance between two numbers, so a bound on a score also holds after clipping.
 """
 
 import json
@@ -70,7 +70,7 @@ def read_vmaf(path: str | os.PathLike[str]) -> KernelModel:
         low, high = _numbers(fields["score_clip"], 2, f"{where}.score_clip")
         limits = f", before clip to [{low:g}, {high:g}]"
     if transform:
-        limits = ", before transform" + (" and clip" if limits else "")  # an artifact stores at most 31 bytes
+        limits = ", before transform" + (" and clip" if limits else "")  # an artifact stores at most 31 bytes of a name
     model = replace(model, source=f"VMAF{limits}", feature_names=tuple(features))
     norm = fields.get("norm_type", "none")
     if norm == "none":

@@ -22,7 +22,7 @@ from approxsvm.ir.outputs import SignAlone
 from approxsvm.ir.single_model import SingleModel
 
 _SEARCHES: Final = tuple(known.name for known in KNOWN if known.role == "search")
-# Wrappers that predict exactly like the estimator inside.
+# Wrappers whose predictions are exactly the predictions of the inner estimator.
 _TRANSPARENT: Final = (*_SEARCHES, "FrozenEstimator", "SelfTrainingClassifier")
 # Wrappers that use the inner estimator's labels if it has no probabilities.
 _USING_LABELS: Final = (
@@ -31,7 +31,7 @@ _USING_LABELS: Final = (
 
 
 def _checking_values(name: str, read_around: pipeline.ReadAround) -> pipeline.ReadAround:
-    """Return a reader for wrappers that use inner scores or probabilities, which rejects members without these."""
+    """Return a reader for wrappers that use inner scores or probabilities; it rejects members without such outputs."""
 
     def read_wrapper(estimator: Any, read: pipeline.Read) -> SingleModel | Ensemble:
         def read_inner(inner: Any) -> SingleModel | Ensemble:

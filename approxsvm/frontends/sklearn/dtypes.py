@@ -2,8 +2,8 @@
 
 The compiled map (ir/input_map.py) transforms float64 rows as the source does. This module traces float64 rows, and rows
 of every other kind (frames/dtypes.py), through the objects of the source. A source is rejected if one of its steps
-returns float32 or integers for float64 rows, because later steps then compute in less than float64. The effects on rows
-of other kinds are stored in the artifact for prediction.
+returns float32 or integers for float64 rows, because later steps would then compute with lower precision than float64.
+The effects on rows of other kinds are stored in the artifact for prediction.
 
 The analysis is separate from the readers, because no map depends on dtypes, and wrappers build their models in many
 ways.
@@ -37,7 +37,7 @@ from approxsvm.frontends.sklearn.steps.dtype_rules import (
 from approxsvm.frontends.sklearn.support_vector_machines import is_dropped
 
 _PLAIN: Final = "float64"
-# Dtypes of raw rows by kind. Other dtypes of the same kind lose no more precision than the dtypes listed here.
+# Dtypes of raw rows by kind. All other dtypes of the same kind lose no more precision than the dtypes in this table.
 _RAW: Final[Mapping[str, tuple[DType, ...]]] = {
     _PLAIN: (F64,),
     FLOAT32: (F32,),
@@ -57,7 +57,7 @@ def row_dtypes(estimator: Any, n_raw_features: int, given: Any = np.float64) -> 
     """Find the effects of each dtype of rows on the predictions of a fitted estimator that has been read.
 
     `given` is the dtype of the rows that a vectorizer before the estimator returns. Raises UnsupportedModelError if a
-    step computes in less than float64 although raw rows are float64.
+    step computes with lower precision than float64 although raw rows are float64.
     """
     findings = _Findings()
     raw = {**_RAW, _PLAIN: (np.dtype(given),)}
@@ -80,7 +80,7 @@ class _Rows:
 
     dtypes: Mapping[str, _Arriving]
     columns: npt.NDArray[np.intp]  # raw columns from which the features are computed
-    is_raw: bool  # whether the rows are columns of the raw rows, which may be a data frame
+    is_raw: bool  # whether the rows are unchanged columns of the raw rows, which may be a data frame
 
 
 _Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first step, and the columns of each step
@@ -88,7 +88,7 @@ _Noted = tuple[str, list[npt.NDArray[np.intp]]]  # description of the first step
 
 @dataclass
 class _Findings:
-    """Steps that do not compute in float64: the first step, and the raw columns of all, by kind of raw rows."""
+    """Steps that do not compute in float64, by kind of raw rows: the first step, and the raw columns of all steps."""
 
     refused: dict[str, _Noted] = field(default_factory=dict)
     rounded: _Noted | None = None
@@ -107,11 +107,11 @@ class _Findings:
             self.refuse(kind, words, rows)
 
     def refuse(self, kind: str, words: str, rows: _Rows) -> None:
-        """Record a step because of which rows of a kind have to be rejected."""
+        """Record a step that requires the rejection of a kind of rows."""
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
     def effect(self, kind: str, noted: _Noted) -> Effect:
-        """Convert a record to an Effect, with column numbers if the effect depends on columns."""
+        """Convert a record to an Effect, with column positions if the effect depends on columns."""
         words, columns = noted
         matter = self.by_column or kind in (NO_NUMBER, NOT_NONE)
         return Effect(words, tuple(np.unique(np.concatenate(columns)).tolist()) if matter else None)
@@ -199,19 +199,19 @@ def _after_step(step: Any, rule: Rule, rows: _Rows, findings: _Findings, name: s
         findings.refuse(raw, words, rows)
     is_function = known.name == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
-        findings.by_column = True  # such a step maps a data frame to a data frame, column by column
+        findings.by_column = True  # such a step maps each column of a data frame separately, and returns a data frame
     return replace(rows, dtypes=dtypes, is_raw=rows.is_raw and is_function)
 
 
 def _note_objects(step: Any, words: str, rows: _Rows, findings: _Findings) -> None:
-    """Record the columns in which a step distinguishes None from NaN, because the step gets unconverted objects."""
+    """Record columns in which a step distinguishes None from NaN, because the step gets objects without conversion."""
     if not hasattr(step, "categories_"):
         findings.refuse(NO_NUMBER, words, rows)
         return
     for j, given in enumerate(step.categories_):
         categories = np.asarray(given).tolist()
         if any(isinstance(category, str) for category in categories):
-            continue  # the column holds codes, which distinguish None from NaN
+            continue  # the column contains codes, which distinguish None from NaN
         own = replace(rows, columns=rows.columns[[j]]) if rows.is_raw else rows
         if any(map(is_nan, categories)):
             findings.refuse(NO_NUMBER, words, own)
@@ -274,7 +274,7 @@ def _steps(pipeline: Any) -> list[tuple[str, Any]]:
     return [(name, step) for name, step in pipeline.steps if not (is_sampling and hasattr(step, "fit_resample"))]
 
 
-# Classes that convert a data frame to an array first.
+# Classes that first convert a data frame to an array.
 _CONVERTING_FRAMES: Final = frozenset(
     (
         *("BaggingClassifier", "BaggingRegressor", "BalancedBaggingClassifier"),
@@ -296,12 +296,12 @@ def _words(step: Any, name: str) -> str:
 
 
 def _weighted(weight: int | float) -> Rule:
-    """Make a rule for products with a transformer's weight in NumPy's result dtype; integer products wrap."""
+    """Make a rule for products with a transformer's weight in NumPy's result dtype; integer products may overflow."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         try:
             gives = np.dtype((np.ones(1, dtype) * weight).dtype)
-        except OverflowError:  # the source fails, because the dtype cannot hold the weight
+        except OverflowError:  # the source fails, because the dtype cannot represent the weight
             return Behaviour(dtype, dtype)
         if gives.kind not in "iu":
             return Behaviour(gives, gives)
@@ -312,7 +312,7 @@ def _weighted(weight: int | float) -> Rule:
 
 
 def _kernel_of(rows: str) -> Rule:
-    """Make a rule for kernels, which are computed in float32 if both sides are float32."""
+    """Make a rule for kernels, which are computed in float32 if rows and fitted rows are float32."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         side_dtype = np.dtype(host_array(getattr(step, rows)).dtype)
@@ -326,7 +326,7 @@ def _gaussian_process(step: Any, dtype: DType) -> Behaviour:
     return Behaviour(F64, F64 if _SCALARS_WIDEN or dtype.kind != "f" else dtype)
 
 
-# Rules for models and feature maps; the rule of a step is in the record of its class.
+# Rules for models and feature maps; the rule for a step is in the record of the step's class.
 _RULES: Final[Mapping[str, Rule]] = {
     "KernelRidge": _kernel_of("X_fit_"),
     "Nystroem": _kernel_of("components_"),
@@ -339,5 +339,5 @@ _RULES: Final[Mapping[str, Rule]] = {
 
 
 def rule_of(known: Known) -> Rule | None:
-    """Return the rule of a class; None if the class computes in float64, or only passes rows on."""
+    """Return the rule for a class; None if the class computes in float64, or only passes rows on."""
     return _RULES.get(known.name, known.step.rule)

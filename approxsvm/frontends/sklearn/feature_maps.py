@@ -37,7 +37,7 @@ def read_feature_map(step: Any, step_name: str, final: Any, final_name: str) -> 
 
 
 def own_map(step: Any) -> InputMap | None:
-    """Return the map of rows before the multiplication by frequencies: SkewedChi2Sampler takes log(x + skewedness)."""
+    """Return the map of rows before the multiplication by frequencies: log(x + skewedness) for SkewedChi2Sampler."""
     if name_of(step) != "SkewedChi2Sampler":
         return None
     n = len(step.random_weights_)
@@ -47,7 +47,7 @@ def own_map(step: Any) -> InputMap | None:
 def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: str) -> CosineModel:
     """Read n random Fourier features, sqrt(2 / n) cos(z @ random_weights_ + random_offset_).
 
-    z is x, or log(x + skewedness).
+    Here z is x, or log(x + skewedness).
     """
     frequencies = np.ascontiguousarray(np.asarray(step.random_weights_, dtype=np.float64).T)
     phases = np.asarray(step.random_offset_, dtype=np.float64)
@@ -68,7 +68,7 @@ def _read_fourier(kind: str, step: Any, step_name: str, final: Any, final_name: 
         feature_names=feature_names(step),
         input_map=own_map(step),
         outputs=parts.outputs,
-        # The quotient, the root and the product add 2.5 roundings. Cosines are at most 1.
+        # The quotient, the root and the product add 2.5 roundings to the error. Cosines are at most 1.
         value_error=3.0 * UNIT64 * np.abs(coef).sum(axis=1) + 2.0**-1040,
     )
 

@@ -52,7 +52,8 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
 
     With Laplace's approximation, the label is the sign of the latent mean, kernel_(rows, X_train_) @ (y_train_ - pi_):
     a positive value means the second class. The reference is this mean in exact arithmetic. Probabilities, and labels
-    of several classes, need the variance, which has one function per training row and would be no faster here.
+    of several classes, need the variance, which has one function per training row and would not become faster by
+    compilation.
     """
     if len(estimator.classes_) > 2:
         raise UnsupportedModelError(refusal(estimator, f"of {len(estimator.classes_)} classes"))
@@ -66,7 +67,7 @@ def read_gaussian_process_classifier(estimator: Any, name: str) -> KernelModel:
         raise ModelFormatError(f"y_train_ of this {name} holds other numbers than 0 and 1")
     weights = [fraction(y) - fraction(p) for y, p in zip(targets, pi, strict=True)]
     first, second = ascending_classes(inner.classes_, name)
-    labels = np.where([True, False], second, first)  # as `predict` does, so objects become strings
+    labels = np.where([True, False], second, first)  # `predict` does the same, so objects become strings
     kernels = _Kernels.of(estimator, inner, name)
     return kernels.sum(weights, Fraction(0), task="classification", labels=labels, outputs=Outputs(SignAlone()))
 
@@ -89,7 +90,7 @@ class _Kernels:
         The kernel must be built from ConstantKernel, RBF and WhiteKernel by sums and products, with exactly one RBF.
         Length scales per feature become an input map, and the support vectors are divided by these length scales.
         """
-        for kernel in (estimator.kernel, trained.kernel):  # `predict` checks rows as estimator.kernel requires
+        for kernel in (estimator.kernel, trained.kernel):  # `predict` checks rows as the attribute `kernel` requires
             recognise(kernel)
         terms = _terms(trained.kernel_)
         if terms.length_scale is None:
@@ -101,7 +102,7 @@ class _Kernels:
             length = fraction(lengths[0])
             if not 2.0**-100 <= abs(length) <= 2.0**100:
                 raise UnsupportedModelError(f"the length scale of this {name} is {lengths[0]:.6g}: scale the features")
-            # Bound on the effect of rounding gamma, since t exp(-t) <= 1/e.
+            # Bound on the effect of rounding gamma, because t exp(-t) <= 1/e.
             errors = np.full(len(rows), 2.01 * UNIT64 / math.e)
             return cls(terms, rows, float(Fraction(1, 2) / length**2), None, names, errors)
         input_map = InputMap.identity(rows.shape[1], names).then_affine(divide=lengths)

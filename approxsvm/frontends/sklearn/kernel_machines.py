@@ -89,7 +89,7 @@ def read_density(estimator: Any, name: str) -> KernelModel:
         source="sklearn KernelDensity",
         feature_names=feature_names(estimator),
         outputs=Outputs(GaussianDensity()),
-        # Bound on the effect of rounding coefficients and gamma, since t exp(-t) <= 1/e.
+        # Bound on the effect of rounding coefficients and gamma, because t exp(-t) <= 1/e.
         value_error=np.array([(1.0 + 2.01 / math.e) * UNIT64 * _UP]),
     )
 
@@ -97,8 +97,9 @@ def read_density(estimator: Any, name: str) -> KernelModel:
 def read_nystroem(nystroem: Any, final: Any, final_name: str) -> SingleModel | Ensemble:
     """Read a Nystroem map with the RBF kernel and a linear model as a sum of RBF kernels at the landmarks.
 
-    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, computed as if in
-    twice the precision. The reference is the product of this map and coef_, plus intercept_, in exact arithmetic.
+    The map is K(z, components_) @ normalization_.T, so the coefficients are normalization_.T @ coef_, computed with
+    twice the precision of float64. The reference is the product of this map and coef_, plus intercept_, in exact
+    arithmetic.
     """
     if nystroem.kernel != "rbf":
         raise UnsupportedModelError(f"the kernel of this Nystroem is {nystroem.kernel!r}, only 'rbf' can be compiled")

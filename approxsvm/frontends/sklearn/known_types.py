@@ -1,8 +1,8 @@
 """Table of all classes that the frontend accepts, and the function `recognise`, which recognises their objects.
 
-The predictions of an object are determined by its class: by the library, the class name, and the fact that the methods
-are the library's own. Therefore `recognise` also checks the object, and every reader calls it before reading
-attributes. It imports no library.
+The class of an object determines the object's predictions only if the class and its methods come unchanged from a
+library. Therefore `recognise` checks the object, and every reader calls `recognise` before reading attributes. The
+function imports no library.
 """
 
 import re
@@ -42,7 +42,7 @@ class Known:
     """Class that the frontend accepts.
 
     `relies` lists the parameters and fitted attributes on which predictions depend. `refused` documents rejected
-    variants. `overridable` lists methods that the library leaves to subclasses.
+    variants. `overridable` lists methods that users' subclasses may define.
     """
 
     role: Role
@@ -70,7 +70,7 @@ _OF_TEXTS: Final = (
     "preprocessor tokenizer input"
 )
 # Entries are in the order of docs/sources.md: role and module, then names, attributes on which predictions depend, and
-# limits. The line "steps" is replaced by the records in steps/.
+# limits. The records in steps/ replace the line "steps".
 _TABLE: Final = f"""\
 kernel machine: sklearn.svm
     SVC NuSVC | {_LIBSVM} classes_ decision_function_shape break_ties probability | {_KERNELS}
@@ -192,8 +192,8 @@ encoder of labels: sklearn.preprocessing
     LabelBinarizer | classes_ y_type_ neg_label pos_label sparse_input_ |
     LabelEncoder | classes_ |
 """
-# Methods that a library leaves to users' subclasses: a selector defines the selection, but inherits the method
-# `transform` from the library.
+# Methods that users' subclasses may define: a selector defines the selection, but inherits the method `transform` from
+# the library.
 _LEFT_TO_SUBCLASSES: Final = {"SelectorMixin": ("_get_support_mask", "get_support", "__sklearn_tags__")}
 
 
@@ -214,12 +214,12 @@ def _known() -> Iterator[Known]:
 
 
 KNOWN: Final = tuple(_known())
-# Names of attributes that hold inner estimators, which get the same rows as the outer estimator.
+# Names of attributes with inner estimators, which get the same rows as the outer estimator.
 _HOLDING: Final = {"best_estimator_", "calibrated_classifiers_", "estimator", "estimator_", "estimators_", "regressor_"}
 INSIDE: Final = {known.name: name for known in KNOWN for name in reversed(known.relies) if name in _HOLDING}
 _BY_NAME: Final = {name: tuple(known for known in KNOWN if known.name == name) for name in {k.name for k in KNOWN}}
 
-# Libraries whose subclasses of a class in the table compute the same function faster.
+# Libraries that derive faster classes with the same function from classes in the table.
 _ACCELERATORS: Final = ("daal4py", "onedal", "sklearnex")
 # Modules in which functions of classes in the table may be defined: the libraries, their foundations, and MLflow, whose
 # autologging calls the functions that it replaces.
@@ -247,7 +247,7 @@ _HARMLESS: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=4096)  # most names occur in many estimators
+@lru_cache(maxsize=4096)  # cached, because most names occur in many estimators
 def _is_harmless(name: str) -> bool:
     return _HARMLESS.fullmatch(name) is not None
 
@@ -380,7 +380,7 @@ def _matters(name: str, value: Any, known: Known, defined: set[str]) -> bool:
 def _require_own_functions(cls: type) -> None:
     """Reject a library's class if another package has replaced one of its functions."""
     if cls.__module__.partition(".")[0] not in _CHECKED:
-        return  # cuML and ThunderSVM wrap their methods by functions of various packages
+        return  # cuML and ThunderSVM wrap their methods in functions of various packages
     for name, value in vars(cls).items():
         if _is_harmless(name) or isinstance(value, GetSetDescriptorType):  # a GetSetDescriptorType has no Python code
             continue

@@ -49,7 +49,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     constants = -np.asarray(estimator.offset_) if name in _ONE_CLASS else estimator.intercept_
     coef, intercept = np.atleast_2d(given), np.asarray(constants, dtype=np.float64).ravel()
     if len(coef) > 1 and intercept.tolist() == [0.0]:
-        intercept = np.zeros(len(coef))  # fitted with fit_intercept=False
+        intercept = np.zeros(len(coef))  # the model was fitted with fit_intercept=False
     if len(intercept) != len(coef):
         raise ModelFormatError(f"this {name} has {len(intercept)} intercepts for {len(coef)} decision functions")
     if name in _ONE_CLASS:  # a value of 0 is also an inlier
@@ -68,7 +68,7 @@ def linear_parts(estimator: Any, name: str) -> LinearParts:
     labels = ascending_classes(estimator.classes_, name)
     if len(labels) == 1:
         raise UnsupportedModelError(refusal(estimator, "of one class, which it predicts for every row"))
-    # liblinear drops classes without weight, and then `predict` uses the first labels in `classes_`.
+    # liblinear drops classes whose rows have no weight, and then `predict` uses the first labels in `classes_`.
     if name == "LinearSVC" and len(coef) != 2:
         labels = labels[: max(2, len(coef))]
     if len(labels) != (2 if len(coef) == 1 else len(coef)):
@@ -135,12 +135,12 @@ def _outputs(estimator: Any, name: str) -> Outputs:
 
 
 def _outputs_of_several(estimator: Any, name: str) -> Outputs:
-    """Label by the largest value; compute probabilities by the softmax, or by normalizing one-vs-rest probabilities."""
+    """Return outputs with the label of the largest value; probabilities by softmax, or normalized one-vs-rest."""
     n = len(estimator.classes_)
     probability: ClassProbability | None = None
     loss = getattr(estimator, "loss", None) if name == "SGDClassifier" else None
     if name.startswith("LogisticRegression"):
-        # This is scikit-learn's condition for class-by-class fits, which do not exist in 1.8 and later.
+        # This is scikit-learn's condition for class-by-class fits, which no longer exist in version 1.8.
         rule, by_liblinear = getattr(estimator, "multi_class", "auto"), estimator.solver == "liblinear"
         by_class = rule in ("ovr", "warn") or (rule in ("auto", "deprecated") and by_liblinear)
         by_class = by_class and _scikit_learn_version() < (1, 8)

@@ -32,7 +32,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
     After a feature map that approximates a kernel, the last step is a linear model or a wrapper of one. The functions
     in `around` read these wrappers.
 
-    The reference is the reference of the last step at the transformed rows. The steps before transform rows in float64,
+    The reference is the last step's reference at the transformed rows. The steps before transform rows in float64,
     operation by operation, and in exact arithmetic from the first projection or logarithm on (input_map.py).
     """
     steps = _flat(pipeline)
@@ -49,7 +49,7 @@ def read_pipeline(pipeline: Any, read: Read, around: Mapping[str, ReadAround]) -
             model = read(final)
     if not steps:
         return model
-    # The first of `steps` gives the names, because the first step of the pipeline itself may be "passthrough".
+    # The names come from the first of `steps`, because the first step of the pipeline itself may be "passthrough".
     names = feature_names(steps[0][1])
     with _remedy_named(pipeline, steps):
         map_ = InputMap.identity(_n_features_in(steps[0][1], steps[0][0]), names)
@@ -67,7 +67,7 @@ def _is_unchecked(step: Any) -> bool:
 
 
 def _checks_columns_alone(steps: Sequence[Any]) -> bool:
-    """Return whether the first of these steps only checks the columns that it selects."""
+    """Return whether the first of these steps checks only the columns that it selects."""
     if steps and name_of(steps[0]) == "FeatureUnion":
         parts = [part for _, part in steps[0].transformer_list if not is_dropped(part)]
         return bool(parts) and all(_checks_columns_alone([part]) for part in parts)
@@ -76,7 +76,7 @@ def _checks_columns_alone(steps: Sequence[Any]) -> bool:
 
 @contextmanager
 def _remedy_named(pipeline: Any, steps: Sequence[tuple[str, Any]]) -> Iterator[None]:
-    """Add a remedy if the first of these steps is rejected: how to compile the steps after the last rejected step."""
+    """If the first of these steps is rejected, add a remedy: how to compile the steps after the last rejected step."""
     try:
         yield
     except UnsupportedModelError as error:
@@ -120,12 +120,12 @@ def _read_after_map(
         if len(steps) == 1:
             return read_after(steps[0][1])
         if kind in around:
-            if getattr(estimator, "passthrough", False):  # it would pass on rows that are not raw
+            if getattr(estimator, "passthrough", False):  # the estimator would pass on rows that are not raw
                 raise UnsupportedModelError(f"{_cannot_fold(map_name, map_step)} (passthrough=True after it)")
             return around[kind](estimator, read_after)
         if kind not in linear_models.NAMES:
             with _step_named(final_name):
-                read(estimator)  # raises another error for an unknown estimator
+                read(estimator)  # this call raises another error for an unknown estimator
             raise UnsupportedModelError(_cannot_fold(map_name, map_step))
         if name_of(map_step) == "Nystroem":
             return kernel_machines.read_nystroem(map_step, estimator, kind)
@@ -213,7 +213,7 @@ def allows_nan(step: Any) -> bool:
 
 
 def gives_sparse(step: Any, is_sparse: bool) -> bool:
-    """Return whether a transformer returns sparse rows, for sparse or dense input as `is_sparse` says."""
+    """Return whether a transformer returns sparse rows; `is_sparse` states whether its input is sparse."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":
@@ -249,7 +249,7 @@ def _name_of(step: Any, name: str) -> str:
 
 
 def flat_steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return the steps except those that do nothing, with inner pipelines expanded."""
+    """Return the steps except steps that do nothing, with inner pipelines expanded."""
     return [(name, step) for name, step in _flat(pipeline) if not _is_nothing(step)]
 
 
@@ -288,7 +288,7 @@ def _n_features_in(step: Any, name: str) -> int:
     if count is not None:
         return int(count)
     known = recognise(step)
-    # scikit-learn before 0.24 lacks n_features_in_, but its scalers have a number for each column.
+    # In scikit-learn before 0.24, `n_features_in_` does not exist, but scalers have a number for each column.
     learned = [vars(step).get(key) for key in _COLUMN_ATTRIBUTES] if known is not None and known.role == "step" else []
     widths = [np.shape(numbers)[-1] for numbers in learned if np.ndim(numbers) > 0]
     if widths:
@@ -297,7 +297,7 @@ def _n_features_in(step: Any, name: str) -> int:
         raise UnsupportedModelError(f"step {name!r} ({class_name(step)}) does not know its number of columns")
     if known is not None and known.role in ("step", "selector"):
         step.n_features_in_  # noqa: B018  # raises the AttributeError of a step that is not fitted
-    raise UnsupportedModelError(_cannot_fold(name, step))  # text vectorizers, which take documents instead of columns
+    raise UnsupportedModelError(_cannot_fold(name, step))  # text vectorizers take documents instead of columns
 
 
 def _check_width(map_: InputMap, step: Any, name: str) -> None:
@@ -328,7 +328,7 @@ def _column_transformer(map_: InputMap, step: Any) -> InputMap:
     ]
     for name, transformer, _ in parts:
         _check_takes_no_whole_texts(transformer, name)
-    if len(parts) > 1:  # slices get a view, other columns a copy
+    if len(parts) > 1:  # a slice gives a view, other selections give a copy
         _check_overwriting((name, part) for name, part, columns in step.transformers_ if isinstance(columns, slice))
     return _concatenated(map_, parts, step.transformer_weights)
 
@@ -367,7 +367,7 @@ def _feature_union(map_: InputMap, step: Any) -> InputMap:
 
 
 def overwrites(step: Any) -> bool:
-    """Return whether a step or an inner step overwrites its input, which other steps may use afterwards."""
+    """Return whether a step or an inner step overwrites its input, which other steps may use later."""
     known = recognise(step)
     kind = "" if known is None else known.name
     if kind == "Pipeline":

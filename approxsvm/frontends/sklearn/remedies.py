@@ -53,7 +53,7 @@ REMEDIES: Final = {
 
 
 def refuse_what_holds_estimators(candidate: Any, name: str) -> None:
-    """Reject a class, or a container of estimators, whose name in code is `name`.
+    """Reject a class, or a container of estimators that has the name `name` in code.
 
     Raises UnsupportedModelError, whose message explains how to extract the estimators.
     """
@@ -87,7 +87,7 @@ def _estimators_in(candidate: Any, place: str, depth: int = 0) -> Iterator[tuple
 
 
 def refusal(estimator: Any, which: str = "") -> str:
-    """Return why an estimator cannot be compiled, and a remedy; `which` says which objects of the class are meant."""
+    """Return why an estimator cannot be compiled, and a remedy; `which` describes the objects to which this applies."""
     if is_compiled(estimator):
         return (
             f"a {class_name(estimator)} is already compiled: compile its source instead; build pipelines and ensembles "

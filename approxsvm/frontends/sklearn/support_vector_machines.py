@@ -67,7 +67,7 @@ def read_svm(estimator: Any, name: str) -> KernelModel:
 
 
 def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
-    """Reject sparse matrices with unsorted or duplicate entries, which LIBSVM, unlike SciPy, reads wrongly."""
+    """Reject sparse matrices with unsorted or duplicate entries, which LIBSVM, unlike SciPy, would misread."""
     row = first_row_out_of_order(support_vectors)
     if row is not None:
         raise UnsupportedModelError(
@@ -82,7 +82,7 @@ def _check_sparse(support_vectors: Any, dual_coef: Any, name: str) -> None:
 
 
 def ascending_classes(classes: Any, name: str) -> Any:
-    """Return the labels, which must ascend, as decision values and probabilities assume; reject other orders."""
+    """Return the labels, which must be increasing, because decision values and probabilities assume this order."""
     labels = np.asarray(classes)
     if not np.array_equal(np.unique(labels), labels):
         raise ModelFormatError(f"classes_ of this {name} is {labels.tolist()}, which does not ascend as after fit")
@@ -90,7 +90,7 @@ def ascending_classes(classes: Any, name: str) -> Any:
 
 
 def with_kernel(machine: KernelModel, estimator: Any) -> KernelModel:
-    """Replace the RBF kernel of a model by the kernel of the estimator, which `check_kernel` has accepted."""
+    """Replace the RBF kernel of a model with the kernel of the estimator, which `check_kernel` has accepted."""
     if estimator.kernel == "rbf":
         return machine
     if estimator.kernel == "linear":
@@ -141,7 +141,7 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
         dual_coef=host_array(estimator.dual_coef_),
         intercept=np.ravel(host_array(estimator.intercept_)),
         gamma=float(estimator._gamma),
-        # With two labels, a positive value means the first label, and a value of 0 the second.
+        # With two labels, a positive value means the first label, and a value of 0 means the second label.
         labels=ascending_classes(host_array(estimator.classes_), name)[::-1]
         if task == "classification"
         else np.empty(0),
@@ -215,8 +215,8 @@ def _check_attributes(estimator: Any, name: str, n_classes: int, n_sv: int) -> N
     if not estimator._sparse and len(estimator.support_) != n_sv:
         raise ModelFormatError(f"support_ names {len(estimator.support_)} rows, but there are {n_sv} support vectors")
     counts = np.ravel(estimator._n_support)
-    # The values are unused, but LIBSVM takes the length for the number of classes. sklearnex stores one number, and
-    # does not use LIBSVM.
+    # The values are unused, but LIBSVM takes the length as the number of classes. sklearnex stores one number, but does
+    # not use LIBSVM.
     if n_classes == 0 and len(counts) != 2 and not hasattr(estimator, "_onedal_estimator"):
         raise ModelFormatError(f"_n_support of this {name} is {counts.tolist()}, but must be 2 numbers")
     if name == "OneClassSVM" and not np.array_equal(np.ravel(estimator.offset_), -np.ravel(estimator._intercept_)):
@@ -240,7 +240,7 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
             )
         return Outputs(SignAlone())  # all methods of the source except `predict` fail
     probability = None
-    # sklearnex stores zeros here without probabilities, and a separate calibrated classifier with probabilities.
+    # sklearnex stores zeros if there are no probabilities, and otherwise has a separate calibrated classifier.
     wanted = estimator.probability is True or estimator.probability == 1
     if wanted and not hasattr(estimator, "clf_prob"):
         prob_a, prob_b = (_probability_number(estimator, key) for key in ("probA", "probB"))
@@ -252,7 +252,7 @@ def _outputs(estimator: Any, task: Task, n_classes: int, *, has_all: bool) -> Ou
 
 
 def _probability_number(estimator: Any, name: str) -> Any:
-    """Return `probA` or `probB`; before scikit-learn 0.23, the object has these arrays under other names."""
+    """Return the array `probA` or `probB`, whose attribute has another name in scikit-learn before 0.23."""
     values = getattr(estimator, f"_{name}", None)
     return np.array(vars(estimator)[f"{name}_"] if values is None else values, dtype=np.float64)
 
@@ -260,7 +260,7 @@ def _probability_number(estimator: Any, name: str) -> Any:
 def _n_support(estimator: Any, n_classes: int, n_sv: int) -> Any:
     """Return the number of support vectors of each class; check these numbers, because a pickle may be tampered with.
 
-    Classes whose training rows all had weight 0, as in bagging, are missing.
+    The numbers omit classes whose training rows all had weight 0, as in bagging.
     """
     if n_classes == 0:
         return np.empty(0, np.int64)

@@ -19,7 +19,7 @@ _ANALYZERS = ("word", "char", "char_wb")
 
 
 def split(source: Any) -> tuple[TextRows | None, Any]:
-    """Split an estimator into vectorizers (None if there are none) and an estimator of the vectorized rows.
+    """Split an estimator into vectorizers (None if it has no vectorizers) and an estimator of the vectorized rows.
 
     Compiling estimators are replaced by the trained estimators inside, whose predictions are the reference.
 
@@ -113,7 +113,7 @@ class _Places:
         return rest
 
     def _inside(self, one: Any) -> Any | None:
-        if isinstance(one, tuple) and len(one) == 2:  # a name and a transformer
+        if isinstance(one, tuple) and len(one) == 2:  # a pair of a name and a transformer
             rest = self._inside(one[1])
             return None if rest is None else (one[0], rest)
         return one if _is_dropped(one) else self.without_texts(one)
@@ -170,7 +170,7 @@ def _role_and_name(estimator: Any) -> tuple[str, str]:
 
 
 def describe(name: str, vectorizer: Any) -> dict[str, Any]:
-    """Describe a fitted vectorizer by a dict of plain data."""
+    """Describe a fitted vectorizer as a dict of plain data."""
     kind = name_of(vectorizer)
     if kind != "TfidfTransformer":
         _check_calls(name, vectorizer)
@@ -184,7 +184,7 @@ def describe(name: str, vectorizer: Any) -> dict[str, Any]:
         parameters[parameter] = value.item() if isinstance(value, np.generic) else value
     if "stop_words" in parameters:
         try:
-            words = vectorizer.get_stop_words()  # stored, because scikit-learn's list may change
+            words = vectorizer.get_stop_words()  # the words are stored, because scikit-learn's list may change
         except ValueError as error:
             raise ModelFormatError(f"step {name!r}: {error}") from None
         parameters["stop_words"] = None if words is None else sorted(_texts(name, "stop_words", words))

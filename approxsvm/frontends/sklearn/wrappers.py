@@ -23,12 +23,12 @@ from approxsvm.ir.outputs import (
 )
 from approxsvm.ir.single_model import SingleModel
 
-# Selectors that predict by an inner estimator on the selected features.
+# Selectors that predict with an inner estimator on the selected features.
 SELECTED: Final = ("RFE", "RFECV")
 
 
 def read_search(estimator: Any, read: Read) -> Model:
-    """Read a fitted parameter search, which predicts by best_estimator_."""
+    """Read a fitted parameter search, which predicts with `best_estimator_`."""
     if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
         raise UnsupportedModelError(
             f"this {class_name(estimator)} has no best_estimator_: it was fitted with refit=False; "
@@ -43,7 +43,7 @@ def read_search(estimator: Any, read: Read) -> Model:
 
 
 def read_selected(estimator: Any, read: Read) -> Model:
-    """Read a fitted RFE or RFECV, which predicts by an inner estimator on the selected features."""
+    """Read a fitted RFE or RFECV, which predicts with an inner estimator on the selected features."""
     support = np.asarray(estimator.support_)
     rows = InputMap.identity(len(support), feature_names(estimator))
     rows = rows if allows_nan(estimator) else rows.looked_at(takes_nan=False)
@@ -167,7 +167,7 @@ def _calibrated(inner: Any, classes: Any, read: Read) -> SingleModel:
 
 
 def _check_some_classes(inner: Any, n_own: int, n_classes: int) -> None:
-    """Reject a classifier that knows only some of the classes if scikit-learn fails for it or confuses class columns.
+    """Reject a classifier that knows only some of the classes if scikit-learn fails or confuses class columns.
 
     If all calibrators of such a classifier return 0, all classes get equal probabilities.
     """
@@ -195,7 +195,7 @@ def _calibrator(calibrator: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 
 def _isotonic(calibrator: Any) -> IsotonicCalibrator:
-    """Read an isotonic calibrator from its thresholds; check that `f_`, which scikit-learn calls, agrees with these."""
+    """Read an isotonic calibrator from its thresholds; check that `f_`, which scikit-learn calls, gives them."""
     knots, heights = (np.asarray(v, np.float64) for v in (calibrator.X_thresholds_, calibrator.y_thresholds_))
     if np.asarray(calibrator.X_thresholds_).dtype != np.float64:
         raise UnsupportedModelError(
@@ -204,7 +204,7 @@ def _isotonic(calibrator: Any) -> IsotonicCalibrator:
         )
     if calibrator.out_of_bounds != "clip":
         raise UnsupportedModelError(f"isotonic calibration with out_of_bounds={calibrator.out_of_bounds!r}")
-    if len(knots) == 1:  # then f_ is an anonymous function of scikit-learn
+    if len(knots) == 1:  # in this case, `f_` is an anonymous function of scikit-learn
         agrees = np.array_equal(calibrator.f_(knots), heights)
     else:
         f = helper(calibrator.f_, "f_", "interp1d")

@@ -1,4 +1,4 @@
 """Predictions for Arrow record batches: the code that all table engines share, which needs only pyarrow.
 
-The code gets evaluators (evaluator.py) and does not depend on files or engines.
+The code takes evaluators (evaluator.py) and does not depend on files or engines.
 """

@@ -33,11 +33,11 @@ class Block:
 
     batch: Any  # pyarrow.RecordBatch of the columns; for LIBSVM text, only columns that can be copied
     place: Callable[[int], str]  # returns the name of the row at a position: "rows.parquet, row 17"
-    rows: Any = None  # features as an array or csr_array, if the features are not columns
+    rows: Any = None  # features as an array or csr_array, if `batch` has no feature columns
     unreadable: Mapping[int, str] = field(default_factory=dict)  # reason for each unreadable row, which is empty
-    lost: tuple[str, ...] = ()  # place and fault of earlier rows that no block contains
+    lost: tuple[str, ...] = ()  # place and fault of each earlier row that no block contains
     share: float | None = None  # fraction of the source that has been read
-    is_end: bool = False  # whether the source has ended; then the block has no rows
+    is_end: bool = False  # whether this block marks the end of the source, without rows
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Scored:
     batch: Any  # pyarrow.RecordBatch
     n_rows: int  # number of rows in the block, including lost rows
     n_bad: int  # rows without a prediction
-    reasons: tuple[str, ...]  # place and fault of the first bad rows
+    reasons: tuple[str, ...]  # place and fault of each of the first bad rows
     skipped: tuple[int, ...] = ()  # rows of the block that are omitted
 
 
@@ -107,7 +107,7 @@ class Scorer:
                 columns=self.columns,
                 others=self.keep if others is None else others,
                 generated=generated,
-                tell=None if evaluator.artifact.takes_texts else tell,  # documents are not matched by position
+                tell=None if evaluator.artifact.takes_texts else tell,  # documents need no match by position
             )
             for name, evaluator in self.evaluators.items()
         }
@@ -120,7 +120,7 @@ class Scorer:
     def bind(
         self, schema: Any, features: Mapping[str, Features], *, text: bool = False, truths: Set[str] = frozenset()
     ) -> "BoundScorer":
-        """Bind to the columns of a schema; with `text`, strings are parsed as numbers or booleans."""
+        """Bind the models to the columns of a schema; with `text`, strings are parsed as numbers or booleans."""
         matrices: dict[Any, Columns] = {}
         bound = {}
         for name, names in features.items():
@@ -140,11 +140,11 @@ class Scorer:
         return BoundScorer(self, schema, bound)
 
     def bind_schema(self, schema: Any) -> "BoundScorer":
-        """Bind to the columns of a schema, chosen by their names."""
+        """Bind the models to the columns of a schema, chosen by their names."""
         return self.bind(schema, self.features(schema.names))
 
     def bind_rows(self, schema: Any, none: Any) -> "BoundScorer":
-        """Bind to blocks whose features are arrays or CSR matrices; `none` is an array of this kind without rows."""
+        """Bind the models to blocks with arrays or CSR matrices of features; `none` is such an array without rows."""
         check_names(self.keep, schema.names)
         return BoundScorer(self, schema, {}, none)
 
@@ -162,7 +162,7 @@ class BoundScorer:
 
     def end(self) -> Block:
         """Return a block without rows, which marks the end of a source."""
-        # from_pylist() does not support every type that a column may have.
+        # The function from_pylist() does not support every type that a column may have.
         nothing = [pa.nulls(0, column.type) for column in self._row_schema]
         return Block(
             pa.RecordBatch.from_arrays(nothing, schema=self._row_schema), str, self._none, share=1.0, is_end=True
@@ -188,7 +188,7 @@ class BoundScorer:
         if skipped:
             try:
                 batch = batch.take(pa.array(np.setdiff1d(np.arange(n_rows), skipped)))
-            except pa.ArrowNotImplementedError as error:  # lists of views, for example, cannot be filtered
+            except pa.ArrowNotImplementedError as error:  # Arrow cannot filter lists of views, for example
                 raise InputError(f"rows of a kept column cannot be skipped, only nulled: {error}") from None
         n_lost = len(block.lost)
         return Scored(batch, n_rows + n_lost, len(faults) + n_lost, (*block.lost[:_MAX_REASONS], *reasons), skipped)
@@ -202,7 +202,7 @@ class BoundScorer:
         features: Columns | None,
         faults: dict[int, str],
     ) -> list[Any]:
-        """Return one model's columns, null where a prediction is missing; add the reasons to `faults`."""
+        """Return one model's columns, with null for missing predictions; add the reasons to `faults`."""
         reasons_by_row: dict[int, str] = dict(block.unreadable)
         if not reasons_by_row:
             try:
@@ -249,7 +249,7 @@ def predict_stream(
 def score_batches(
     bound: BoundScorer, schema: Any, batches: Iterable[Any], place: Callable[[int], str] = "row {}".format
 ) -> tuple[Any, slice | npt.NDArray[np.intp]]:
-    """Return a table of predictions for batches of one schema, and the rows in it; `place` names rows in errors."""
+    """Return a table of predictions for batches of one schema, and the rows in the table; `place` names bad rows."""
     first, answers, skipped = 0, [], []
     for batch in batches:
         for piece in pieces(batch):
@@ -313,7 +313,7 @@ def _plain_type(kind: Any) -> Any:
 def _plain(column: Any) -> Any:
     """Convert a copied column to a type that files and `take` support.
 
-    Dictionaries are decoded, because dictionaries would differ between batches, which files do not allow. Views, which
+    Dictionaries are decoded, because files do not allow different dictionaries in different batches. Views, which
     Polars produces, are converted, because neither CSV files nor `take` support views.
     """
     if pa.types.is_dictionary(column.type):

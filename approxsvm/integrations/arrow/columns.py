@@ -20,7 +20,7 @@ pa = import_package("pyarrow", "arrow", "scoring tables")
 pc = import_package("pyarrow.compute", "arrow", "scoring tables")
 
 _MISSING = pa.array(MISSING_CELLS)
-# Strings that pandas reads as booleans in CSV files.
+# Strings that pandas interprets as booleans in CSV files.
 _TRUTHS = pa.array(["False", "FALSE", "false", "True", "TRUE", "true"])
 _FIRST_TRUE = 3
 # Padding between columns of the buffer, because columns at a distance of a power of two would share few cache sets.
@@ -37,7 +37,7 @@ class TextRowsColumn:
 
     @classmethod
     def takes(cls, kind: Any) -> bool:
-        """Return whether columns of this type can hold documents."""
+        """Return whether columns of this type can contain documents."""
         return _is_text(_value_type(kind))
 
     def matrix(self, batch: Any) -> Any:
@@ -51,7 +51,7 @@ class TextRowsColumn:
         return rows + type(rows)((np.full(len(missing), np.inf), (missing, somewhere)), shape=rows.shape)
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
-        """Describe why a row is rejected, by its document."""
+        """Describe the reason why a document is rejected."""
         return f"column {self.names[0]!r} is null"
 
 
@@ -80,7 +80,7 @@ class FeatureColumns:
         self._positions = [k for k, name in enumerate(names) if name is not None]
         self._thread = threading.local()
         types = [_value_type(schema.field(name).type) for name in self.names]
-        # A column of nulls has no list type, but is taken for a column of lists if the model has several features.
+        # A column of nulls has no list type, but is treated as a column of lists if the model has several features.
         is_one = len(names) == 1
         no_list = is_one and n_features > 1 and pa.types.is_null(types[0])
         self._is_list = is_one and (_is_list(types[0]) or no_list)
@@ -106,8 +106,8 @@ class FeatureColumns:
     def matrix(self, batch: Any) -> npt.NDArray[Any]:
         """Return the features of a batch, shape (n_rows, n_features), float32 or float64, NaN for missing values.
 
-        The result for lists may be a view of the batch. Columns are copied to a buffer, with 0 for unused features,
-        which the next call in the same thread overwrites; the core accepts any strides.
+        The result for lists may be a view of the batch. Columns are copied to a buffer, with 0 for unused features; the
+        next call in the same thread overwrites the buffer. The core accepts any strides.
         """
         columns = [batch.column(name) for name in self.names]
         if self._is_list:
@@ -120,7 +120,7 @@ class FeatureColumns:
             read = self._texts[k].codes if k in self._texts else _truths if k in self._truths else _floats
             buffer[k, :n_rows] = read(column)
             if k in self._looked_up:
-                buffer[k, _rounded(column)] = math.inf  # rounding could give another category
+                buffer[k, _rounded(column)] = math.inf  # after rounding, the number could be another category
         rows: npt.NDArray[Any] = buffer[:, :n_rows].T
         return rows
 
@@ -145,7 +145,7 @@ class FeatureColumns:
         return rows
 
     def fault(self, batch: Any, row: int, columns: RawColumns) -> str:
-        """Describe why a row is rejected."""
+        """Describe the reason why a row is rejected."""
         may_miss = set(columns.takes_null.tolist())
         for position, name in zip(self._positions, self.names, strict=True):
             value = batch.column(name)[row].as_py()
@@ -217,7 +217,7 @@ class _CodeColumn:
         return codes
 
     def fault(self, text: str | None) -> str:
-        """Describe why a string is rejected; return an empty string for an accepted one."""
+        """Describe the reason why a string is rejected; return an empty string for an accepted string."""
         if text is None and self._is_open:
             return "is empty, which may be missing or the text '': write the text in quotes, and NA for a missing value"
         if text is None or text in self._missing.to_pylist():
@@ -270,12 +270,12 @@ def _is_number(kind: Any) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    """Return whether an Arrow type is one of the string types."""
+    """Return whether an Arrow type is a string type."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _floats(column: Any) -> npt.NDArray[Any]:
-    """Convert a column to numbers, with NaN for null; storing the numbers as floats then rounds as in NumPy."""
+    """Convert a column to numbers, with NaN for null; a later conversion to floats rounds as in NumPy."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if _is_text(column.type):

@@ -1,4 +1,4 @@
-"""score_raster(), which predicts the pixels of raster files in windows while other windows are read and written."""
+"""The function score_raster(), which predicts a window of raster files while other windows are read and written."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def score_raster(
     model : path, bytes, Artifact, Predictor or compiled estimator
     inputs : path or sequence of paths
         Files that GDAL reads (GeoTIFF, JPEG 2000, VRT, ENVI and others), folders of such files, patterns, and names in
-        GDAL's own syntax. Several files must have the same grid; their bands are stacked, in order. If the output is a
-        folder, however, each file is a separate scene.
+        GDAL's own syntax. Several files must have the same grid; their bands are stacked, in order. However, if the
+        output is a folder, each file is a separate scene.
     output : path
-        A .tif file, which gets the grid of the input and is tiled and compressed. A name without a suffix is a folder,
-        which gets one file for each input file; if a run was killed, the same call continues with the first missing
-        file.
+        A .tif file, which gets the grid of the input and is tiled and compressed; or a folder, if the name has no
+        suffix, which gets one file for each input file. If a run was killed, the same call continues with the first
+        missing file.
     outputs : str or sequence of str, optional
         "label", "value", "probability", "error_bound", "certified". Default: "label", or "value" for a regression. Each
         output becomes one or several bands. All bands of a file have the same data type, the smallest that can
@@ -72,7 +72,7 @@ def score_raster(
         A band is missing, an output does not exist, two files have different grids (the message names both files), or
         the output is the same file as an input or the model.
     DataFormatError
-        A file is not a raster, or is damaged.
+        A file is damaged or is not a raster.
     OSError
         A file cannot be read or written. Output files under their final names are complete.
     MissingPackageError

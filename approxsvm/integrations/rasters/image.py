@@ -1,4 +1,4 @@
-"""predict_image(), which predicts the pixels of arrays of any shape piece by piece, without copying the image."""
+"""The function predict_image(), which predicts the pixels of an array piece by piece, without copying the array."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def predict_image(
     model : path, bytes, Artifact, Predictor or compiled estimator
     image : array of any shape, one axis of which is the axis of the bands
         A NumPy array or memory map; a masked array, in which a pixel that is masked in a band has no data; or an
-        xarray.DataArray, which may contain a Dask array and then gives lazy results.
+        xarray.DataArray, whose results are lazy if it contains a Dask array.
     axis : int or str
         The axis of the bands: 0 for (bands, y, x), -1 for (y, x, bands), or the name of a dimension of a DataArray. If
         the coordinates of this dimension are strings, or rioxarray has read descriptions of the bands, these names are
-        matched with the column names with which the model was fitted.
+        matched to the column names with which the model was fitted.
     nodata : float, optional
         Nodata value of the image. Default for a DataArray: the attribute ``_FillValue`` or ``nodata``. NaN always means
         no data, except in bands for which the model accepts NaN.
@@ -63,10 +63,10 @@ def predict_image(
     Returns
     -------
     numpy.ma.MaskedArray, or xarray.DataArray if `image` is one; a dict by output if `outputs` is a sequence
-        The shape is the image's without the axis of the bands. An output with several columns has an axis of columns in
-        place of the bands. A pixel without data, or with a number that the model rejects, is masked. In a DataArray,
-        the value of a masked pixel is the attribute ``_FillValue``, labels are integers, and the attributes
-        ``flag_values`` and ``flag_meanings`` name labels that are not integers.
+        The shape is the image's shape without the axis of the bands. An output with several columns has an axis of
+        columns in place of the axis of the bands. A pixel without data, or with a number that the model rejects, is
+        masked. In a DataArray, the value of a masked pixel is the attribute ``_FillValue``, labels are integers, and
+        the attributes ``flag_values`` and ``flag_meanings`` name labels that are not integers.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def _indices(pixels: PixelModel, image: Any) -> Generator[Index, None, None]:
 
 
 def _divided(shape: tuple[int, ...], most: int) -> Iterator[Index]:
-    """Divide an array into pieces of at most `most` consecutive elements, or of one row along the last axis."""
+    """Divide an array into pieces of at most `most` consecutive elements."""
     if not shape:
         yield (...,)
         return
@@ -211,7 +211,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
         nodata = nodata_number(image.attrs.get("_FillValue", image.attrs.get("nodata")))
     if image.chunks is not None:
         image = image.chunk({dim: -1})
-    known = image.encoding | image.attrs  # readers store the grid mapping in one of these
+    known = image.encoding | image.attrs  # readers store the grid mapping in one of these attributes
     shared = {name: known[name] for name in _OF_PLACE if name in known}
     answers = {}
     for output in pixels.outputs:
@@ -224,7 +224,7 @@ def _of_data_array(pixels: PixelModel, image: Any, axis: int | str, nodata: floa
             input_core_dims=[[dim]],
             output_core_dims=[[_ANSWERS]] if several else [[]],
             exclude_dims={dim},
-            keep_attrs=True,  # otherwise xarray 2024 drops attributes of coordinates, even in the image
+            keep_attrs=True,  # otherwise xarray 2024 would drop attributes of coordinates, even in the image
             dask="parallelized",
             output_dtypes=[layout.dtype],
             dask_gufunc_kwargs={"output_sizes": {_ANSWERS: len(layout.names)}} if several else {},
@@ -246,7 +246,7 @@ def _band_names(image: Any, dim: str) -> list[str] | None:
     if image[dim].dtype.kind in "UOT":
         return [str(band) for band in bands]
     if not isinstance(descriptions, list | tuple) or not all(band in range(1, len(descriptions) + 1) for band in bands):
-        return None  # an equal length does not suffice, because reordering bands does not change the attribute
+        return None  # an equal length is not sufficient, because reordering bands does not change the attribute
     names = [descriptions[int(band) - 1] for band in bands]
     return names if all(isinstance(name, str) for name in names) else None
 

@@ -17,7 +17,7 @@ from approxsvm.system.options import whole_number
 
 # Data types of integer bands, each with the preferred nodata value; the first sufficient type is used.
 _INTEGERS = ((np.uint8, 255), (np.int16, -(1 << 15)), (np.uint16, (1 << 16) - 1), (np.int32, -(1 << 31)))
-_EXACT_FLOAT32 = 1 << 24  # float32 represents all integers up to this number
+_EXACT_FLOAT32 = 1 << 24  # all integers up to this number are exact in float32
 _GOLDEN_ANGLE = 0.618034  # step of the hue for which any number of colors stay distinct
 Color = tuple[int, int, int, int]
 
@@ -91,7 +91,7 @@ class Layout:
         return bands
 
     def colors(self) -> dict[int, Color]:
-        """Return a color for each label if the only band contains labels of eight bits, else an empty dict."""
+        """Return a color for each label if the only band contains labels of eight bits, otherwise an empty dict."""
         if self.labels is None or len(self.names) > 1 or self.dtype != np.uint8:
             return {}
         known = sorted(self.labels.codes.tolist())
@@ -99,7 +99,7 @@ class Layout:
 
 
 def spare_number(dtype: np.dtype[Any], labels: Sequence[Any]) -> Any:
-    """Return a value of a dtype for missing labels, which differs from all labels, or None."""
+    """Return a value of a dtype that differs from all labels and represents a missing label, or None."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         known = set(labels)

@@ -25,7 +25,7 @@ class Answered:
 
     answers: dict[str, npt.NDArray[Any]]  # arrays of shape (n_pixels, n_columns) by output
     pixels: IntArray | None  # the pixels that have a prediction; None means all pixels
-    reasons: dict[int, str] = field(default_factory=dict)  # why pixels with data have no prediction
+    reasons: dict[int, str] = field(default_factory=dict)  # reasons why pixels with data have no prediction
 
 
 class PixelModel:
@@ -52,7 +52,7 @@ class PixelModel:
         return PixelModel, (self.artifact, self.outputs)
 
     def answer(self, rows: Any, has_data: BoolArray | None) -> Answered:
-        """Predict the pixels in `rows`, shape (n_pixels, n_bands), that have data; None means that all have data.
+        """Predict the pixels in `rows`, shape (n_pixels, n_bands), that have data (None: all pixels).
 
         NaN means no data in a band for which the model does not accept NaN. A pixel gets no prediction if it has no
         data in some band that the model uses, or if it is NaN in all bands that the model uses.
@@ -71,7 +71,7 @@ class PixelModel:
         return Answered(_columns(answers), pixels, reasons)
 
     def _finite(self, rows: Any, has_data: BoolArray | None) -> tuple[BoolArray | None, IntArray]:
-        """Return which pixels have finite data, or NaN where the model accepts NaN, and which pixels are infinite."""
+        """Return a mask of valid pixels (finite, or NaN where the model accepts NaN), and a mask of infinite pixels."""
         none = np.empty(0, np.intp)
         if rows.dtype.kind != "f" or np.isfinite(rows).all():
             return has_data, none
@@ -97,9 +97,9 @@ def nodata_number(value: Any) -> int | float | None:
 
 
 def differs(pixels: npt.NDArray[Any], number: float, dtype: np.dtype[Any]) -> Any:
-    """Return which pixels of a band differ from a number, which is rounded to `dtype`; True means all pixels."""
+    """Return a mask of pixels that differ from a number, which is rounded to `dtype`; True means all pixels."""
     if np.isnan(number):
-        return True  # the model decides whether it accepts NaN
+        return True  # the model determines whether NaN is valid
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return pixels != pixels.dtype.type(dtype.type(number))

@@ -26,12 +26,12 @@ from approxsvm.runtime.evaluator import BoolArray, artifact_of
 from approxsvm.system.output_files import refuse_shared_files
 from approxsvm.system.threads import n_threads
 
-# Limits on GDAL's cache of blocks for all files, which should hold all blocks of one window, because missing blocks are
-# decoded again.
+# Limits on GDAL's cache of blocks for all files. The cache should contain all blocks of one window, because missing
+# blocks are decoded again.
 _LEAST_CACHE_BYTES = 32 << 20
 _MOST_CACHE_BYTES = 128 << 20
 _WORK_BYTES = 48 << 20  # memory for the pixels and predictions of all threads
-_FEWEST_PIXELS = 1 << 10  # minimum for a piece of a window
+_FEWEST_PIXELS = 1 << 10  # minimum memory for a piece of a window
 _MOST_PIXELS = 1 << 17
 
 
@@ -152,7 +152,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
         results = overlapped(work.pieces(stack, tiling, scoring), partial(_answer, work), work.n_workers)
         # The output is opened first, and closed after the threads have ended.
         with (
-            rasterio.Env(GDAL_CACHEMAX=_cache_bytes(stack, tiling)),  # an int means bytes
+            rasterio.Env(GDAL_CACHEMAX=_cache_bytes(stack, tiling)),  # rasterio takes an int as a number of bytes
             open_raster(path, stack.grid, stack.ground_points, work.layout, tiling, overviews=work.overviews) as write,
             closing(results),
         ):
@@ -162,7 +162,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
                 if rows.start == 0:
                     whole = np.empty((len(result.bands), window.height, window.width), result.bands.dtype)
                 whole[:, rows] = result.bands
-                if rows.stop == window.height:  # GDAL takes twenty times as long for parts of blocks
+                if rows.stop == window.height:  # GDAL takes twenty times as long to write parts of blocks
                     start = time.perf_counter()
                     write(whole, window)
                     scoring.seconds_writing += time.perf_counter() - start
@@ -174,7 +174,7 @@ def _score_scene(names: Sequence[str], path: str, work: _Work, scoring: Scoring,
 
 def _cache_bytes(stack: Stack, tiling: Tiling) -> int:
     """Return the size of GDAL's cache for a scene."""
-    needed = _LEAST_CACHE_BYTES // 2  # part for the output
+    needed = _LEAST_CACHE_BYTES // 2  # part of the cache for the output
     for band in stack.bands:
         height, width = (min(block, size) for block, size in zip(band.block, tiling.size, strict=True))
         needed += height * width * -(-tiling.width // width) * band.dtype.itemsize

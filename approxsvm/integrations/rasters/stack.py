@@ -62,7 +62,7 @@ class Band:
 
 
 class Stack:
-    """The model's bands, in the model's order, from files with the same grid.
+    """Bands of the model, in the model's order, from files with the same grid.
 
     `grid` contains the size and georeference of all files, as keyword arguments of rasterio. The files stay open until
     `opened` is closed, and only one thread at a time may read. `bands` lists numbers or names; by default, bands are
@@ -143,7 +143,7 @@ class Stack:
 
 
 def _bands(files: Sequence[Any]) -> list[Band]:
-    """Return all bands; if names occur twice, all get the file's name and, if needed, the number as a prefix."""
+    """Return all bands; if names occur twice, the file's name and, if needed, the number become prefixes."""
     found = [(file, k) for file in files for k in range(file.count)]
     names = [file.descriptions[k] or str(n) for n, (file, k) in enumerate(found, 1)]
     if len(set(names)) < len(names):

@@ -1,4 +1,4 @@
-"""Windows of a raster, which consist of whole file blocks if memory suffices, so that each block is decoded once."""
+"""Windows of a raster; if memory suffices, a window consists of whole file blocks, and each block is decoded once."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ class Tiling:
             rows, columns = _down(fit, max(step for step in steps if step <= fit)), width
         elif block_height * block_width <= most:
             rows, columns = block_height, _down(most // block_height, block_width)
-        else:  # the blocks of the file exceed the memory
+        else:  # the blocks of the file exceed the memory for a window
             columns = min(block_width, most)
             fit = most // columns
             rows = next((t for t in _TILES if t <= fit and block_height % t == 0), _down(fit, _TILE))

@@ -34,13 +34,13 @@ def check_name(output: str) -> None:
 def open_raster(
     path: str, grid: Mapping[str, Any], ground_points: Any, layout: Layout, tiling: Tiling, *, overviews: bool
 ) -> Iterator[Write]:
-    """Yield a function that writes the bands of a window; the file appears, complete, if the block ends without error.
+    """Yield a function that writes the bands of a window; the complete file appears if the block ends without error.
 
     Raises OSError if the disk is full, which GDAL itself does not always report.
     """
     remove_unfinished(path)
     with whole_file(path) as file:
-        name = file.name  # GDAL writes into the locked file
+        name = file.name  # GDAL writes to the locked file
         with _naming(path), open_quietly(name, "w", **_profile(grid, layout, tiling)) as dataset:
             if ground_points[0] and dataset.transform.is_identity:
                 dataset.gcps = ground_points

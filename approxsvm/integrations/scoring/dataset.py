@@ -1,4 +1,4 @@
-"""score_dataset(), the public function that calls pipeline.py."""
+"""The public function score_dataset(), which calls the module pipeline.py."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ def score_dataset(
     Parameters
     ----------
     model : path, bytes, Artifact, Predictor or compiled estimator; or a mapping of names to these
-        Several models are applied in one pass; the names of their output columns begin with the names in the mapping.
+        Several models predict in one pass; the names of a model's output columns begin with the model's name in the
+        mapping.
     inputs : path or sequence of paths
         CSV (compressed or not), Parquet and Arrow files, LIBSVM text, arrays in .npy and .npz files, folders of such
         files, patterns like ``day=*/*.csv``, or "-" for standard input. Columns are matched as in
         `Predictor.predict_arrow`. A CSV file without a header has the columns 1, 2, ... LIBSVM text has a column
-        "target", the first number of each line, and arrays have a column "row", the number of each row; `keep` can
-        contain the names of these columns. A .npy file is memory-mapped, and a .npz file is read into memory.
+        "target" with the first number of each line, and arrays have a column "row" with the number of each row; `keep`
+        may contain the names of these columns. A .npy file is memory-mapped, and a .npz file is read into memory.
     output : path
         A .csv, .parquet or .arrow file, or "-" for standard output. A name without a suffix is a folder, which gets one
         file for each input file; if a run was killed, the same call continues with the first missing file.
@@ -51,7 +52,7 @@ def score_dataset(
     columns : sequence of str, optional
         The feature columns, in the models' order.
     on_error : {"fail", "null", "skip"}
-        How to treat rows that contain a null, NaN, infinity, a string that is not a number, or a number beyond the
+        Treatment of rows that contain a null, NaN, infinity, a string that is not a number, or a number beyond the
         model's range.
     input_format : {"csv", "parquet", "arrow", "libsvm", "numpy"}, optional
         Default: the format that the name of each file implies, CSV for standard input, and LIBSVM text for other names
@@ -63,7 +64,7 @@ def score_dataset(
         no format are read as CSV.
     header : bool, optional
         Whether the first line of CSV inputs has column names. Default: True unless all cells of the line are numbers or
-        empty. The numbers 0, 1, 2, ... are taken for names, because pandas writes these numbers for an array; if the
+        empty. The numbers 0, 1, 2, ... are treated as names, because pandas writes these numbers for an array; if the
         first line may also be a row of data, `header` must be given.
     batch_rows : int, optional
         Number of rows in a batch. Default: 65,536, or fewer with more than 32 columns.

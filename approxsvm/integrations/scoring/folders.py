@@ -15,14 +15,14 @@ RECORD = "_approxsvm_score.json"  # other programs skip files that begin with an
 
 
 def is_folder(output: str) -> bool:
-    """Return whether an output is a folder or, if nothing exists at its path, has the name of a folder."""
+    """Return whether an output is a folder or, if its path does not exist, has the name of a folder."""
     if output == STANDARD or (os.path.exists(output) and not os.path.isdir(output)):
         return False
     return os.path.isdir(output) or output.endswith(os.sep) or not Path(output).suffix
 
 
 def model_files(model: Any) -> Iterator[tuple[str, File]]:
-    """Yield a name for messages and the file, for each file of a model or of the models in a mapping."""
+    """Yield a name for messages and the path, for each file of a model or of the models in a mapping."""
     for one in model.values() if isinstance(model, Mapping) else [model]:
         if isinstance(one, (str, os.PathLike)):
             yield f"model {os.fspath(one)}", one

@@ -13,7 +13,7 @@ from approxsvm.integrations.arrow.batches import OnError, Scorer
 from approxsvm.integrations.scoring.folders import checksum
 from approxsvm.runtime.evaluator import Evaluator, artifact_of
 
-_MOST_OPEN = 8  # maximum number of jobs whose models a worker keeps open
+_MOST_OPEN = 8  # maximum number of jobs whose models stay open in a worker
 _open_jobs: OrderedDict[Any, Scorer] = OrderedDict()
 # Models by checksum, which jobs with different outputs or columns share.
 _open_models: WeakValueDictionary[str, Evaluator] = WeakValueDictionary()

@@ -19,7 +19,7 @@ def overlapped(
     most `n_workers` + 3 items are in memory.
     """
     pending: deque[Future[Result]] = deque()
-    # The threads end before the caller closes the files that they read.
+    # The threads must end before the caller closes the files that the threads read.
     with closing(items), ThreadPoolExecutor(1) as reader, ThreadPoolExecutor(n_workers) as workers:
         try:
             upcoming = reader.submit(next, items, None)

@@ -40,7 +40,7 @@ def output_format(output: str, requested: str | None, is_folder: bool) -> str:
 
 @contextmanager
 def open_output(path: str, schema: Any, kind: str) -> Iterator[Write]:
-    """Yield a function that appends batches to a file; the file appears, complete, if the block ends without error."""
+    """Yield a function that appends batches to a file; the complete file appears if the block ends without error."""
     if path == STANDARD:
         if sys.stdout is None:
             raise InputError("standard output is closed")
@@ -113,7 +113,7 @@ def _writer(file: Any, schema: Any, kind: str, *, is_stream: bool) -> Iterator[W
     try:
         yield made.write_batch
     except BaseException as error:
-        with suppress(Exception):  # only the first error is reported
+        with suppress(Exception):  # report only the first error
             made.close()
         if isinstance(error, pa.ArrowException):
             _check_types(schema, kind)

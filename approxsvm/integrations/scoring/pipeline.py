@@ -27,7 +27,7 @@ from approxsvm.system.threads import n_threads
 
 pa = import_package("pyarrow", "arrow", "scoring files")
 
-_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # shorter types for the same values
+_SHORT = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}  # smaller types for the same values
 
 
 def run(
@@ -119,7 +119,7 @@ def _blocks(
 
 
 def _for_one_file(first: _Result, results: Iterator[_Result], *, by_source: bool) -> Iterator[_Result]:
-    """Yield the results for the same output file as `first`: all results, or all up to the end of the source."""
+    """Yield the results for the same output file as `first`: all results, or the results up to the source's end."""
     for result in chain([first], results):
         yield result
         if by_source and result.is_end:

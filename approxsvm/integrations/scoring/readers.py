@@ -1,4 +1,4 @@
-"""Readers that split files into blocks of rows and name every row."""
+"""Readers that split files into blocks of rows, with a name for every row."""
 
 import codecs
 import contextlib
@@ -37,9 +37,9 @@ TARGET = "target"  # name of the column with the first number in each line of LI
 class Reading:
     """Options for reading files; an invalid `batch_rows` or `delimiter` raises InputError."""
 
-    batch_rows: int | None = None  # number of rows in a batch; None means as `rows_of` chooses
+    batch_rows: int | None = None  # number of rows in a batch; None: chosen by `rows_of`
     delimiter: str | None = None  # character between columns of CSV files; None means a comma
-    header: bool | None = None  # whether the first line of a CSV file has names; None means as `has_names` detects
+    header: bool | None = None  # whether the first line of a CSV file has names; None: detected by `has_names`
     tell: Tell | None = None  # function called with a sentence if columns are matched by position
 
     def __post_init__(self) -> None:
@@ -180,7 +180,7 @@ class _Text:
         self._head = b""
 
     def first_lines(self) -> tuple[bytes, bytes]:
-        """Return the first two nonblank lines, including quoted line breaks, or empty bytes for missing lines."""
+        """Return the first two lines that are not blank, including quoted line breaks; a missing line is empty."""
         self._head = self._stream.read(_TEXT_BYTES)
         text = self._head.lstrip(b"\r\n")
         first = _first_line(text)
@@ -190,7 +190,7 @@ class _Text:
         return first, second
 
     def read(self, n: int) -> bytes:
-        """Read up to n bytes, as from a file."""
+        """Read up to n bytes, like the method of a file."""
         head, self._head = self._head[:n], self._head[n:]
         data: bytes = head + self._stream.read(n - len(head))
         self.position += len(data)
@@ -230,13 +230,13 @@ def _open_csv(source: Source, scorer: Scorer, reading: Reading, opened: contextl
     values = below if is_named else names
     if not is_named:
         names = [str(k + 1) for k in range(len(names))]
-    # As in pandas, a boolean column contains only booleans. The first row determines which columns are boolean, so the
-    # result does not depend on the division into blocks.
+    # As in pandas, a boolean column contains only booleans. The first row determines which columns are boolean, so that
+    # the result does not depend on the division into blocks.
     truths = {name for name, cell in zip(names, values, strict=False) if cell.strip('"').lower() in ("true", "false")}
     features = scorer.features(names, generated=not is_named, tell=reading.tell)
     needed = scorer.needed(features)
     ragged = array("q")  # numbers of the rows that Arrow omits
-    lost: list[str] = []  # messages about omitted rows that have not been reported yet
+    lost: list[str] = []  # messages about omitted rows that are not yet reported
 
     def handle_ragged(row: Any) -> str:
         if scorer.on_error != "skip":
@@ -305,7 +305,7 @@ def _cells(line: bytes, how: Any) -> list[str]:
 
 
 def _as_written(batch: Any, names: Set[str]) -> Any:
-    """Replace null in the columns `names` by empty strings, as in the file."""
+    """Replace null in the columns `names` with empty strings, as in the file."""
     columns = [
         column.fill_null("") if name in names and column.null_count else column
         for name, column in zip(batch.schema.names, batch.columns, strict=True)
@@ -314,7 +314,7 @@ def _as_written(batch: Any, names: Set[str]) -> Any:
 
 
 def _valid_text(batch: Any) -> tuple[Any, dict[int, str]]:
-    """Replace cells that are not valid UTF-8 by null; return the batch, and the reason for each such row."""
+    """Replace cells that are not valid UTF-8 with null; return the batch, and the reason for each such row."""
     unreadable: dict[int, str] = {}
     columns = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 # Called with the number of rows written and the fraction of the input processed so far (None if unknown).
 Progress = Callable[[int, "float | None"], None]
-_MAX_REASONS = 100  # maximum number of reasons for all files together
+_MAX_REASONS = 100  # maximum number of reported reasons for all files together
 
 
 @dataclass

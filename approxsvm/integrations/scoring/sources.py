@@ -1,4 +1,4 @@
-"""Search for the files to score: names, folders, patterns and standard input become a list of files with formats."""
+"""Search for the files to score: file names, folders, patterns and standard input become a list of files."""
 
 import glob
 import os
@@ -36,7 +36,7 @@ RASTERS = (
     "a NetCDF file",
     "an ERDAS image",
 )
-_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # suffixes that mean a raster if the file does not exist
+_RASTER_SUFFIXES = (".tif", ".tiff", ".jp2", ".vrt")  # suffixes that indicate a raster if the file does not exist
 _BESIDE_RASTERS = (".ovr", ".msk")  # suffixes of overviews and masks, which are TIFF images themselves
 # Remedies in messages about files of other kinds.
 _REMEDIES = {
@@ -91,7 +91,7 @@ def format_of(name: str | os.PathLike[str]) -> str | None:
 
 
 def _format(path: Path, unnamed: str) -> str:
-    """Return the format of a file that was given by name: the suffix's format, else `unnamed` if the content allows it.
+    """Return the format of a file given by name: the format of the suffix, else `unnamed` if the content allows it.
 
     Raises DataFormatError if the content shows another kind of file.
     """
@@ -110,11 +110,11 @@ def _format(path: Path, unnamed: str) -> str:
 
 
 def is_raster(name: str) -> bool:
-    """Return whether GDAL reads this name: a raster file, or a name in GDAL's syntax such as /vsizip/a.zip/b.tif."""
+    """Return whether GDAL can open `name`: a path of a raster file, or a name like /vsizip/a.zip/b.tif."""
     if os.path.isfile(name):
         return format_of(name) is None and (file_kinds(Path(name))[0] in RASTERS or _has_envi_header(Path(name)))
     if name.lower().endswith(_RASTER_SUFFIXES) and not os.path.lexists(name):
-        return True  # the name is misspelled, or a pattern without a match
+        return True  # the name is misspelled, or is a pattern without a match
     return name.startswith("/vsi") or bool(re.match(r"[A-Za-z0-9_]{2,}:", name) and not os.path.lexists(name))
 
 
@@ -134,7 +134,7 @@ def are_rasters(inputs: Sequence[str]) -> bool:
 
 
 def find_rasters(inputs: Sequence[str | os.PathLike[str]], without: Path | None) -> list[Source]:
-    """List all rasters that the inputs name; a folder stands for the images in the folder.
+    """List all rasters among the inputs; a folder stands for the images in the folder.
 
     Names in GDAL's syntax, such as /vsizip/a.zip/b.tif, are not changed. Raises InputError if there is no file.
     """
@@ -168,7 +168,7 @@ def find_sources(
     *,
     unnamed: str = "libsvm",
 ) -> list[Source]:
-    """List all files that the inputs name, in order; files of a folder or a pattern are sorted by name.
+    """List all files of the inputs, in order; files of a folder or a pattern are sorted by name.
 
     `inputs` lists files, folders, patterns with ``*``, ``?``, ``[...]`` and ``**``, or "-" for standard input. A folder
     stands for the files with a known suffix in the folder, at any depth, except for names that begin with "." or "_"

@@ -1,4 +1,4 @@
-"""Combinations: the rule by which the columns of an ensemble's members become the ensemble's values."""
+"""Combination rules, by which the columns of an ensemble's members become the ensemble's values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Combination:
         labels. "labels": the predicted label or, for each value of a regression, the second of two labels if the value
         is positive, and the first otherwise.
     weights : array of shape (n_values, n_columns), optional
-        Matrix that multiplies the columns. If it is missing, the columns are the values, or the labels.
+        Matrix that multiplies the columns. Default: the columns are the values, or the labels.
     addends : array of shape (n_values,), optional
         Initial values of the sums, by default 0.
     """
@@ -54,7 +54,7 @@ class Combination:
         return 1 if self.columns == "labels" else len(member.labels)
 
     def parts(self, members: Sequence[Any]) -> list[FloatArray]:
-        """Return the weights of each member's columns, (n_values, number of columns of the member)."""
+        """Return the weights of each member's columns, shape (n_values, number of columns of the member)."""
         assert self.weights is not None
         ends = np.cumsum([self.n_columns_of(member) for member in members])
         return np.split(self.weights, ends[:-1], axis=1)
@@ -68,13 +68,13 @@ class Combination:
 
 
 def label_positions(labels: npt.NDArray[Any], members: Sequence[Any]) -> list[IntArray]:
-    """Return the positions of each member's labels in `labels`; for the sign of a regression, of the two labels."""
+    """Return the positions of each member's labels in `labels`; the sign of a regression stands for two labels."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     return [np.array([places[label] for label in one.labels.tolist()] or [0, 1], np.int64) for one in members]
 
 
 def of_labels(columns: Columns, members: Sequence[SingleModel], labels: Any, weights: Sequence[float]) -> Combination:
-    """Return the weighted sum over the members for each of `labels`; a classifier may know only some of the labels."""
+    """Return each label's weighted sum over the members; a classifier may know only some of the `labels`."""
     places = {label: place for place, label in enumerate(labels.tolist())}
     known = [(label, weight) for one, weight in zip(members, weights, strict=True) for label in one.labels.tolist()]
     matrix = np.zeros((len(places), len(known)))

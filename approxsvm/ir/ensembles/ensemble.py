@@ -23,12 +23,12 @@ class Ensemble:
     or the numbers themselves. `outputs` derives predictions from the values, as in a single model:
 
     * a sum of regressions, or several targets of regressions;
-    * the value of a classifier of two `classes`, labeled by a threshold or by probabilities;
+    * the value of a classifier of two `classes`, whose label depends on a threshold or on probabilities;
     * decision functions of several `classes`, one for each class (``decision_shape="each"``) or one for each pair;
     * one sum of probabilities for each class; the label is the class with the largest mean (``outputs.probability`` is
-      a `MembersMean`): CalibratedClassifierCV, soft votes, bags.
+      a `MembersMean`), as in CalibratedClassifierCV, soft voting and bagging.
 
-    If the members vote, the predicted label has the largest sum of votes, and ties go to the first class. If the
+    If the members vote, the label with the largest sum of votes is predicted; in a tie, the first class wins. If the
     members produce labels, these are the predictions, one for each target.
 
     Parameters
@@ -41,10 +41,10 @@ class Ensemble:
         Default for regressions: their values side by side. Default for classifiers: the mean of their probabilities.
     classes : array of labels, optional
         For decision functions of classes, the labels in the order of the functions; for targets, all labels of any
-        member; for one sum, the two labels; for votes and means, all labels if some members do not know all of them.
+        member; for one sum, the two labels; for votes and means, all labels if some members do not know all labels.
     real_weights : tuple of Fraction, optional
         For a mean or a sum, the exact weights and addend before rounding; needed if the ensemble is nested in another
-        one.
+        ensemble.
 
     Raises
     ------

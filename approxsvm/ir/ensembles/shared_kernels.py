@@ -56,7 +56,7 @@ def _same_map(one: InputMap | None, other: InputMap | None) -> bool:
 
 def _same_op(one: Any, other: Any) -> bool:
     if not (isinstance(one, Affine) and isinstance(other, Affine) and one.first == other.first):
-        return False  # steps of other kinds are not compared
+        return False  # steps of other kinds are treated as different
     parts = [(getattr(one, name), getattr(other, name)) for name in AFFINE_PARTS]
     return all(np.array_equal(a, b) if a is not None and b is not None else a is b for a, b in parts)
 

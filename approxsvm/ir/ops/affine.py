@@ -96,7 +96,7 @@ class Affine(Op):
 
     @classmethod
     def covering(cls, ops: "Sequence[Affine]", first: int, end: int) -> "Affine":
-        """Return one op on the features from `first` to `end` that equals `ops` on separate features of a row."""
+        """Return one op on the features from `first` to `end` with the same effect as `ops` on separate features."""
         parts: dict[str, FloatArray] = {}
         for name in AFFINE_PARTS:
             found = [(op, values) for op in ops if (values := getattr(op, name)) is not None]

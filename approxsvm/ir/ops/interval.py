@@ -1,4 +1,4 @@
-"""Intervals: numbers outside are wrapped into the interval or rejected, as in periodic and bounded splines."""
+"""Intervals: numbers outside an interval are wrapped into it (periodic splines) or rejected (bounded splines)."""
 
 from dataclasses import dataclass
 

@@ -15,14 +15,14 @@ from approxsvm.ir.ops.op import NO_NAN, IntArray, Op, PerOutput, Stored, check, 
 # Strings of a column: the strings whose positions were the old codes, and the strings whose positions are the new
 # codes.
 TextChange = tuple[Sequence[str], Sequence[str]]
-# Special values: the feature itself, a rejected row, and a NaN that a later lookup replaces.
+# Special values: the unchanged feature, a rejected row, and a NaN that a later lookup replaces.
 SAME = np.inf
 REFUSED = np.nan
 GIVES_NAN = -np.inf
 
 
 class Steps(NamedTuple):
-    """A step function: values[k] for edges[k - 1] <= x < edges[k], and a value for NaN."""
+    """Step function: values[k] for edges[k - 1] <= x < edges[k], and a value for NaN."""
 
     edges: FloatArray
     values: FloatArray
@@ -40,7 +40,7 @@ class Steps(NamedTuple):
         """Return values[k] if x equals numbers[k], which must be increasing, and `otherwise` for any other x."""
         if len(numbers) == 0:
             return cls.of([], [otherwise], nan)
-        numbers = np.asarray(numbers, np.float64) + 0.0  # replaces -0 by 0
+        numbers = np.asarray(numbers, np.float64) + 0.0  # replaces -0 with 0
         edges = np.stack([numbers, np.nextafter(numbers, np.inf)], axis=1).ravel()
         between = np.stack([values, np.full(len(numbers), otherwise)], axis=1).ravel()
         fresh = np.append(edges[1:] > edges[:-1], True)  # False between two adjacent floats
@@ -119,7 +119,7 @@ class Lookup(PerOutput):
         return any((steps.values == GIVES_NAN).any() for steps in self.steps)
 
     def refusing_nan(self) -> "Lookup":
-        """Return this lookup with NaN rejected, for maps without a later lookup that replaces NaN."""
+        """Return the same lookup with NaN rejected, for maps without a later lookup that replaces NaN."""
         kept = (one._replace(values=np.where(one.values == GIVES_NAN, REFUSED, one.values)) for one in self.steps)
         return replace(self, steps=tuple(kept))
 
@@ -183,12 +183,12 @@ class Lookup(PerOutput):
 
     @classmethod
     def together(cls, ops: Sequence[Any]) -> "Sequence[Lookup]":
-        """Combine all ops into one, because exports support only one lookup at the start; features in between pass."""
+        """Combine all ops into one, because exports support only one lookup; features in between stay unchanged."""
         return [cls.covering(ops, ops[0].first, ops[-1].end)]
 
     @classmethod
     def covering(cls, ops: "Sequence[Lookup]", first: int, end: int) -> "Lookup":
-        """Return one lookup on the features from `first` to `end` that equals `ops` on separate features of a row."""
+        """Return one lookup on the features from `first` to `end` that has the effect of `ops` on separate features."""
         columns, at = [], first
         for op in ops:
             columns += [(j - first, _ITSELF) for j in range(at, op.first)]
@@ -228,7 +228,7 @@ _ITSELF = Steps.of([], [SAME], SAME)
 
 
 def _of_texts(steps: Steps, old: Sequence[str], new: Sequence[str]) -> Steps:
-    """Translate a step function of old string codes to new codes; codes that are results are translated, too."""
+    """Translate a step function from old to new string codes; results that are codes are also translated."""
     place = {text: float(k) for k, text in enumerate(old)}
     numbers = np.array([NONE, *range(len(new))], np.float64)
     before = np.array([NONE, *(place.get(text, UNKNOWN) for text in new)])

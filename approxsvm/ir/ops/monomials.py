@@ -11,7 +11,7 @@ from approxsvm.ir.ops.op import IntArray, Op, Stored
 
 @dataclass(frozen=True, eq=False)
 class Monomials(Op):
-    """Products of features, each multiplied from the last factor to the first, as in the source."""
+    """Products of features; each product is computed from the last factor to the first, as in the source."""
 
     kind = "monomials"
     as_source = True

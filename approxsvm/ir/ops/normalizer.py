@@ -9,8 +9,8 @@ from approxsvm.ir.ops.op import IntArray, Op, Stored
 NORMS = ("l1", "l2", "max")
 # Whether the source normalizes sparse rows: if the raw rows are sparse, never, or always.
 ROWS = ("as raw", "dense", "sparse")
-# scikit-learn replaces smaller norms by 1 to avoid 0 / 0; in sparse rows, only a norm of 0 is replaced. Sparse raw rows
-# with a norm in between are rejected, because the source might receive them as dense rows.
+# scikit-learn replaces smaller norms with 1 to avoid 0 / 0; in sparse rows, only a norm of 0 is replaced. Sparse raw
+# rows with a norm in between are rejected, because the source might receive them as dense rows.
 LEAST_NORM = 10.0 * 2.0**-52
 LEAST_NORM_OF_SPARSE_ROWS = 2.0**-1074
 
@@ -41,7 +41,7 @@ class Normalizer(Op):
         return LEAST_NORM_OF_SPARSE_ROWS if self.rows == "sparse" else LEAST_NORM
 
     def select(self, features: IntArray) -> None:
-        """Return None, because the norm needs all features."""
+        """Return None, because the norm depends on all features."""
         return
 
     def stored(self) -> Stored:

@@ -40,7 +40,7 @@ class Op(ABC):
     # Whether the op reproduces the source's results bit for bit, given the same numbers
     as_source: ClassVar[bool] = False
 
-    if TYPE_CHECKING:  # otherwise the dataclass would use the property as the field's default
+    if TYPE_CHECKING:  # otherwise the dataclass would use the property as the default of the field
 
         @property
         def n_features(self) -> int:
@@ -83,7 +83,7 @@ class Op(ABC):
     def select(self, features: IntArray) -> "tuple[Op, IntArray | None] | None":
         """Return the op restricted to some outputs, and the features that it then takes (None: the same as before).
 
-        Returns a single None if every output depends on the other outputs.
+        Returns only None if every output depends on the other outputs.
         """
 
     def merged(self, before: "Op") -> "Op | None":
@@ -117,7 +117,7 @@ class Op(ABC):
 
     @classmethod
     def together(cls, ops: "Sequence[Any]") -> "Sequence[Op]":
-        """Return few ops of this kind, to be applied in sequence, that equal `ops` on separate features of a row.
+        """Combine `ops`, which take separate features of a row, into few ops of this kind, to be applied in sequence.
 
         The features of `ops` must be increasing.
         """
@@ -147,10 +147,10 @@ class Op(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PerFeature(Op):
-    """An op with parameters for each feature; all features of an op have the same `choice`."""
+    """Op with parameters for each feature; all features of the op have the same `choice`."""
 
     by_feature = True
-    arrays: ClassVar[Sequence[str]]  # fields that hold one number per feature
+    arrays: ClassVar[Sequence[str]]  # fields that contain one number per feature
     # Field that all features have in common, if any, and the permitted values of the field.
     choice: ClassVar[str] = ""
     choices: ClassVar[Sequence[str]] = ()
@@ -187,7 +187,7 @@ class PerFeature(Op):
         ]
 
     def stored(self) -> Stored:
-        """Return the number of the choice, and the parameters of all features."""
+        """Return the index of the choice, and the parameters of all features."""
         parts = self.choices.index(getattr(self, self.choice)) if self.choice else 0
         return parts, [getattr(self, name) for name in self.arrays]
 
@@ -200,7 +200,7 @@ class PerFeature(Op):
 
 @dataclass(frozen=True, eq=False)
 class PerOutput(Op):
-    """An op whose outputs each depend on only one feature."""
+    """Op each of whose outputs depends on only one feature."""
 
     n_features: int
     source: IntArray  # shape (n_outputs,)
@@ -216,7 +216,7 @@ class PerOutput(Op):
 
 
 def adjacent(ops: Sequence[Any], choice: str = "") -> list[list[Any]]:
-    """Return runs of ops that take adjacent features and have the same choice."""
+    """Return groups of consecutive ops that take adjacent features and have the same choice."""
     runs = [[ops[0]]]
     for last, op in pairwise(ops):
         is_next = op.first == last.end and (not choice or getattr(op, choice) == getattr(last, choice))

@@ -15,13 +15,13 @@ from approxsvm.planning.costs.cost import CostModel, Size, rows_in_engine
 from approxsvm.planning.costs.profiles import Constants, Profile
 from approxsvm.planning.problem import Problem
 
-# Maximum cost of a single row if rows_per_call is not given, as a multiple of the least cost of a single row.
+# Maximum cost of a single row if `rows_per_call` is not given, as a multiple of the least cost of a single row.
 MOST_ALONE: Final = 3.0
-# Maximum predicted cost of a plan relative to the exact engine's; the exact engine is used instead of costlier plans.
+# Maximum predicted cost of a plan relative to the exact engine's cost; the exact engine replaces costlier plans.
 WORTHWHILE: Final = 0.85
 # Factor up to which two costs count as equal.
 SAME: Final = 1.05
-# Limits on the share of rows in the exact engine between which these rows get an additional weight, and the weight.
+# Additional weight of rows in the exact engine: the range of shares of these rows for which it applies, and the weight.
 _TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
 
@@ -40,25 +40,25 @@ class Cost:
     def weighed(self) -> FloatArray:
         """Weighted cost by which plans are compared.
 
-        Rows in the exact engine count ten times in the range from 0.5 to 2 % of all rows, because they determine the
-        99th percentile of one row's time. Above 2 %, a plan cannot reduce this percentile.
+        Rows in the exact engine count ten times in the range from 0.5 to 2 % of all rows, because these rows determine
+        the 99th percentile of the time per row. Above 2 %, a plan cannot reduce this percentile.
         """
         return self.asked + self.tail
 
     def times(self, share: float) -> Cost:
-        """Return the cost for a share of all rows."""
+        """Return this cost multiplied by a share of all rows."""
         return Cost(share * self.asked, share * self.alone, share * self.tail)
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.asked + other.asked, self.alone + other.alone, self.tail + other.tail)
 
     def with_tail(self, share: float, exact: Cost) -> Cost:
-        """Return the cost with the weight of rows in the exact engine, given the share of these rows."""
+        """Return the cost with the additional weight of rows in the exact engine, given the share of these rows."""
         weight = _TAIL_WEIGHT * max(min(share, _TAIL[1]) - _TAIL[0], 0.0)
         return Cost(self.asked, self.alone, weight * exact.asked)
 
     def is_slow_alone(self, least: FloatArray, rows_per_call: int | None) -> bool:
-        """Return whether a single row costs far more than by another plan, if rows_per_call is not given."""
+        """Return whether a single row costs far more than with another plan, if `rows_per_call` is not given."""
         return rows_per_call is None and bool(np.any(self.alone > MOST_ALONE * least))
 
     def is_worthwhile(self, exact: Cost, rows_per_call: int | None) -> bool:
@@ -67,11 +67,11 @@ class Cost:
         return min(asked, math.sqrt(asked * alone) if rows_per_call is None else math.inf) <= WORTHWHILE
 
     def shares_of(self, exact: Cost) -> tuple[float, float]:
-        """Return mean ratios to another plan's cost, for calls of the requested size and for calls of one row."""
+        """Return mean ratios of this cost to another plan's cost, for calls of the requested size and of one row."""
         return _mean(self.asked / exact.asked), _mean(self.alone / exact.alone)
 
     def words(self, exact: Cost, rows_per_call: int | None) -> str:
-        """Describe the cost relative to the exact engine's."""
+        """Describe the cost relative to the exact engine's cost."""
         asked, alone = (f"{share:.1%}" for share in self.shares_of(exact))
         if rows_per_call == 1:
             return f"{alone} of the exact engine's time in calls of one row"
@@ -85,7 +85,7 @@ def _mean(ratios: FloatArray) -> float:
 
 
 def ratios(costs: Iterable[FloatArray]) -> FloatArray:
-    """Return the largest ratio of each cost to the least cost, over all profiles."""
+    """Return the largest ratio, over all profiles, of each cost to the least cost."""
     table = np.array([np.atleast_1d(cost) for cost in costs])
     largest: FloatArray = (table / table.min(axis=0)).max(axis=1)
     return largest
@@ -104,10 +104,10 @@ def regrets(costs: Iterable[Cost]) -> FloatArray:
 
 
 class Calls(NamedTuple):
-    """Number of rows in calls and in blocks."""
+    """Numbers of rows per call and per block."""
 
-    n_rows: int | None  # rows per call; None for batches
-    width: int  # rows that fill a block
+    n_rows: int | None  # number of rows per call; None for batches
+    width: int  # number of rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
         """Return the cost of a row in a stage that gets a share of a call; a block costs the same if partly filled."""

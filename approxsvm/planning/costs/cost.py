@@ -1,4 +1,4 @@
-"""Cost of a row in each stage, computed without timing anything.
+"""Cost of a row in each stage, computed without any timing.
 
 The unit of cost is the time of a multiply-add in a float32 microkernel at full speed. Constants that depend on the
 machine are in profiles.py, measured by ``python -m benchmarks.costs``; nothing is timed when a model is compiled.
@@ -22,11 +22,12 @@ machine are in profiles.py, measured by ``python -m benchmarks.costs``; nothing 
   least `run`. With 10 features, a polynomial of degree 6 has 8,008 coefficients in 3,003 runs.
 * Refining a row requires loading the row again. At degree 2, refining also costs `direction` and the cost of all
   coefficients once more, for the bound that depends on the row's direction. Above degree 2, refining costs `degrees`
-  and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if a row in it is undecided.
-* With several classes or functions, each polynomial costs 1,000 more, or 1.6 w / m times as much in smaller blocks.
-  Degrees above 2 are evaluated only for the few classes that may win. In the exact engine, the support vectors in the
-  pairs of a speculated winner cost 1.5 times as much, because they are not contiguous, and 40 each instead of `kernel`
-  (measured on a Xeon with AVX-512).
+  and the coefficients above degree 2. A higher degree is evaluated for all rows of a block if one of the rows is
+  undecided.
+* With several classes or functions, each polynomial costs an additional 1,000, or 1.6 w / m times this cost in smaller
+  blocks. Degrees above 2 are evaluated only for the few classes that may win. In the exact engine, the support vectors
+  in the pairs of a speculated winner cost 1.5 times as much, because they are not contiguous, and 40 each instead of
+  `kernel` (measured on a Xeon with AVX-512).
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ class Products:
     """Counts of a model and its rows on which the cost of the exact engine depends."""
 
     n_sv: int
-    n_terms: float  # multiplications per support vector: all features, or only those that differ from the reference
+    n_terms: float  # multiplications per support vector: all features, or the features that differ from the reference
     cost: float  # number of multiplications of a row with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
     by_columns: bool  # whether support vectors are stored by columns
@@ -181,7 +182,7 @@ class PairCosts:
         return float(_LISTED_SHARE * (frequency @ (own + listed * (self.n_features + _LISTED_COST + 1.0))))
 
     def speculating(self, n_landmarks: int) -> float:
-        """Return the cost of the network that speculates the winner."""
+        """Return the cost of the network that speculates on the winner."""
         n = len(self.products.counts)
         return float(n * self.n_features + _LISTED_SHARE * n_landmarks * (self.n_features + _LISTED_COST + n))
 
@@ -332,7 +333,7 @@ class CostModel:
         return constants.degrees + loaded + max(further, 0.0)
 
     def _share_of_blocks(self, share: float) -> float:
-        """Return the share of blocks with at least one of the rows to refine, because whole blocks are refined."""
+        """Return the share of blocks that contain a row to refine, because whole blocks are refined."""
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
@@ -356,5 +357,5 @@ class CostModel:
 
 
 def rows_in_engine(share: Mapping[str, float]) -> float:
-    """Return the cost of an average row in units of float32 rows in the exact engine, given the share of each stage."""
+    """Return the cost of an average row, relative to a float32 row in the exact engine, given each stage's share."""
     return share["float32"] + 2.0 * (share["float64"] + share["definition"])

@@ -1,9 +1,9 @@
 """Cost profiles of machines, which are constants for estimating the time per row.
 
 The planner times nothing. The cost of a plan is the sum of counts, such as multiply-adds and rows, times the constants
-of a profile. Each target has the profiles of all machines on which the target was measured, and the plan with the least
-regret over these profiles is chosen (search.py). So the same input gives the same plan on all machines with the same
-target.
+of a profile. Each target has a profile for every machine on which the target was measured. The planner chooses the plan
+with the least regret over these profiles (search.py). So the same input gives the same plan on all machines with the
+same target.
 
 ``python -m benchmarks.costs`` measures the target in use on this machine and fits a profile;
 ``python -m benchmarks.profile FILE`` fits a profile to the output of that command on another machine.
@@ -20,8 +20,8 @@ from approxsvm import _native
 
 # Minimum cost of a run of coefficients above degree 2, relative to the cost of a coefficient.
 _RUN: Final = 9.0
-# Cost of each of several functions about a center in addition to the coefficients: in blocks, and for single rows
-# relative to `row`.
+# Cost of each of several functions about a center, in addition to the cost of coefficients: for blocks, and for single
+# rows, as a multiple of `row`.
 _FORM: Final = 1_000.0
 _FORM_ALONE: Final = 1.0 / 6.0
 # Cost of finding a feature's value on a grid of few values, per row in the lanes of a block.
@@ -40,9 +40,9 @@ class Constants:
     kernel: float  # cost of a support vector in the exact engine, in addition to its inner product
     grid: float  # cost of finding a feature's value on a grid of few values
     width: int  # number of rows that fill the lanes of a block; 0 for single rows
-    coefficient: float = 1.0  # minimum cost of an expansion's coefficient; above 1 if single rows wait for loads
+    coefficient: float = 1.0  # minimum cost of an expansion's coefficient; above 1 if single rows must wait for loads
     product: float = 1.0  # cost of a product with a coordinate of a support vector or of a subspace's basis
-    form: float = _FORM  # cost of each of several functions about a center, in addition to the coefficients
+    form: float = _FORM  # cost of each of several functions about a center, without the cost of coefficients
     listed: float = 1.0  # cost of a coefficient in the lists of a class or of a subspace
 
     @property
@@ -88,15 +88,15 @@ class Profile:
 
     @classmethod
     def all(cls) -> tuple[Profile, ...]:
-        """Return the profiles of the target that predicts on this machine, or of the target in APPROXSVM_TARGET."""
+        """Return the profiles of the target that this machine uses, or of the target that APPROXSVM_TARGET names."""
         target = os.environ.get("APPROXSVM_TARGET") or _native.runnable_targets()[0]
-        return PROFILES.get(target, PROFILES["avx2"])  # the target with the next narrower vectors
+        return PROFILES.get(target, PROFILES["avx2"])  # profiles for narrower vectors
 
 
-# The arguments are the rows that fill the lanes of a block; the seconds of a multiply-add; for blocks `row`, `loaded`,
-# `direction`, `degrees`, `routing` and `kernel`; for single rows `row`, `coefficient`, `product`, `routing` and
-# `kernel`. `python -m benchmarks.costs` measures these constants, with APPROXSVM_TARGET=avx2 for the target avx2. The
-# constants of the Xeon come from `python -m benchmarks.profile costs_xeon.txt`.
+# The arguments are the number of rows that fill the lanes of a block; the time of a multiply-add in seconds; for blocks
+# `row`, `loaded`, `direction`, `degrees`, `routing` and `kernel`; for single rows `row`, `coefficient`, `product`,
+# `routing` and `kernel`. `python -m benchmarks.costs` measures these constants, with APPROXSVM_TARGET=avx2 for the
+# target avx2. The constants of the Xeon come from `python -m benchmarks.profile costs_xeon.txt`.
 _ZEN_5 = Profile.of("AMD Zen 5", 16, 7.2e-12, (1_400, 39, 5_200, 800, 5_600, 27), (14_000, 9, 6.5, 10_000, 28))
 _ZEN_5_AVX2 = Profile.of("AMD Zen 5", 8, 14.5e-12, (750, 33, 2_100, 200, 3_100, 28), (6_400, 6, 2.9, 4_000, 45))
 _XEON = Profile.of(

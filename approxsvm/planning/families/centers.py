@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     Rows: TypeAlias = npt.NDArray[np.floating[Any]] | csr_array[Any]
 
-# Number of rows per center for k-means; more rows hardly change the centers.
+# Number of rows per center for k-means; additional rows hardly change the centers.
 _ROWS_PER_CENTER: Final = 32
 _ITERATIONS: Final = 10
 # Work of k-means per feature, to be multiplied by the square of the number of centers.
 PLACING_WORK: Final = float(_ROWS_PER_CENTER * _ITERATIONS)
 # Maximum number of centers for which a single list of all centers is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
-# Maximum number of values of a feature that may be a category; minimum number of rows on a slice; minimum share of all
-# rows on slices; maximum share of an expansion's coefficients that slices leave.
+# Maximum number of values of a feature that counts as a category; minimum number of rows on a slice; minimum share of
+# all rows on slices; maximum share of an expansion's coefficients that remain on slices.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
 _ON_SLICES: Final = 0.98
@@ -44,10 +44,10 @@ _SLICED_ELEMENTS: Final = 1 << 25
 
 
 def varying_features(rows: Rows, n_centers: int) -> npt.NDArray[np.intp] | None:
-    """Return the columns that vary on slices with nearly all rows; None if slices would reduce the cost too little.
+    """Return the columns that vary on slices that contain nearly all rows; None if slices would hardly reduce the cost.
 
-    There are at most half as many slices as centers. Features with few values are fixed one after the other, in order
-    of increasing entropy. The rows must be in random order.
+    There are at most half as many slices as centers. Features with few values are fixed one at a time, in order of
+    increasing entropy. The rows must be in random order.
     """
     some, d = rows[:_SLICED_ROWS], int(rows.shape[1])
     if not _ROWS_PER_SLICE <= some.shape[0] <= _SLICED_ELEMENTS // d:
@@ -126,7 +126,7 @@ def choose_centers(
         search = Search(reference, metric)
         nearest = search.nearest(rows, centers)
         n_groups = 1 if len(centers) <= _MOST_IN_ONE_GROUP else round(math.sqrt(len(centers)))
-        # Centers are weighted by the number of their rows, so that dense regions get more groups.
+        # Centers are weighted by their numbers of rows, so that dense regions get more groups.
         weights = np.bincount(nearest, minlength=len(centers)) + 0.1
         stretch = np.sqrt(metric)
         grouped = (means(centers * stretch, n_groups, weights) / stretch).astype(np.float32)
@@ -138,7 +138,7 @@ def choose_centers(
 def _on_slices(
     rows: Rows, n_centers: int, varying: npt.NDArray[np.intp], means: Callable[[Any, int], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Choose centers on large slices in proportion to their rows, and a metric with large distances between slices."""
+    """Choose centers on large slices in proportion to the numbers of rows, and a metric that separates the slices."""
     fixed = np.setdiff1d(np.arange(rows.shape[1]), varying)
     on_fixed = _dense32(rows[:, fixed])
     slices, slice_of, counts = np.unique(on_fixed, axis=0, return_inverse=True, return_counts=True)

@@ -3,7 +3,7 @@
 A trial expands and certifies functions about some of the centers. Then the real predictor predicts held-out rows, which
 were not used to place the centers, and counts the rows whose results each stage determines. The cost of a row is the
 sum of the costs of the stages that process the row (cost.py). Measured times do not influence the choice, so the same
-input always gets the same plan; these times are only recorded for the report.
+input always gives the same plan; the times are only recorded for the report.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ EFFORTS: Final[dict[Effort, tuple[int, ...]]] = {
     "high": (1, 16, 64, 256, 1024, 4096),
 }
 # Minimum and maximum number of centers to expand in a trial. A twentieth of all centers is also a minimum, and a
-# quarter of all centers replaces the maximum if it is larger. Between these limits, the budget decides.
+# quarter of all centers replaces the maximum if it is larger. Between these limits, the budget determines the number.
 LEAST_PROBED_CENTERS: Final = 8
 _PROBED_CENTERS: Final = 32
-# Factor by which a trial of a single center may exceed the work that a trial is worth, because the trial builds the
-# plan.
+# Factor by which a trial of a single center may exceed the work that a trial may take, because this trial also builds
+# the plan.
 _FOR_BUILDING: Final = 4.0
 # Factor by which building a large model with several centers may exceed the work that the plan may save.
 _FOR_MORE_CENTERS: Final = 6.0
 # Fixed work of an expansion, in the same unit as `Work`.
 _WORK_OF_ANY: Final = 4e7
 _GOLDEN_RATIO: Final = (math.sqrt(5.0) - 1.0) / 2.0
-# Minimum number of rows per center; with fewer rows, k-means would only return the rows themselves.
+# Minimum number of rows per center; with fewer rows, k-means would return the rows themselves.
 _ROWS_PER_CENTER: Final = 4
 # Maximum number of coefficients of an expansion about a center, and maximum number of bytes of all expansions.
 MAX_COEFFICIENTS: Final = 1 << 16
@@ -64,7 +64,7 @@ MAX_EXPANSION_BYTES: Final = 64 << 20
 # Factor up to which costs are treated as equal if more rows are certified or fewer centers need to be tried.
 ABOUT: Final = 1.15
 # Share of certified support vectors above which more centers hardly help, because support vectors are nearer to the
-# decision boundary than rows are.
+# decision boundary than other rows.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
 # Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit, except for a small share of
 # the rows. The constants are this limit and this share.
@@ -83,7 +83,7 @@ class Candidate:
     certified: float = 0.0
     error: float = 1.0
     seconds_per_row: float | None = None
-    expanded: Expanded | None = None  # the expansions, if the trial expanded all centers
+    expanded: Expanded | None = None  # the expansions, if the trial has expanded all centers
     share: Mapping[str, float] | None = None  # share of held-out rows, by the stage that determined the result
     n_probed: int = 0  # number of centers that were expanded in the trial
     work: float = 0.0  # work of the trial
@@ -113,7 +113,7 @@ class Expansions:
         self._placement = Placement(problem)
         self.sample = self._placement.sample
         self.tried: list[Candidate] = []
-        self._ahead: dict[int, Points] = {}  # centers of later plans for which sums have been computed in advance
+        self._ahead: dict[int, Points] = {}  # centers of later plans whose sums have been computed in advance
         self._varying_for: dict[int, npt.NDArray[np.intp] | None] = {}
 
     # --- families
@@ -129,7 +129,7 @@ class Expansions:
         return tuple(n for n, finer in zip(numbers, [*numbers[1:], 0], strict=True) if not self._is_quicker(finer, n))
 
     def hopeful_cost(self, n_centers: int) -> Cost | None:
-        """Return the lowest possible cost of a row with `n_centers` centers; None if no such plan can be better."""
+        """Return the lowest possible cost of a row with `n_centers` centers; None if such a plan cannot be better."""
         size = self._size(n_centers)
         if self._cannot_improve() or not all(self.may_pay(n) for n in self.numbers_of_centers if n <= n_centers):
             return None
@@ -149,14 +149,14 @@ class Expansions:
         return self._work_of_trial(size, self._degrees(size)[0], placing)
 
     def try_centers(self, n_centers: int, progress: Callable[[float], None]) -> None:
-        """Try the first degree about `n_centers` centers; about a single center, also higher degrees that are quick."""
+        """Try the first degree about `n_centers` centers; for a single center, also try quick higher degrees."""
         if n_centers == 1:
             further = [n for n in self.numbers_of_centers if n > 1]
             self._sum_ahead(further, part_of(progress, 0.0, 0.5))
             progress = part_of(progress, 0.5, 1.0)
         points = self._ahead.get(n_centers) or self._points(n_centers)
         if self.tried and len(points.centers) <= max(len(c.points.centers) for c in self.tried):
-            return  # too few distinct rows for more centers
+            return  # there are too few distinct rows for more centers
         degrees = self._degrees(points.size)
         waits = len(points.centers) > 1 or (len(degrees) > 1 and self._takes_long(points.size, degrees[1]))
         self.tried += self._try_degrees(points, degrees[:1] if waits else degrees, progress, [])
@@ -221,7 +221,7 @@ class Expansions:
                 continue
             part = part_of(progress, k / len(fitting), (k + 1) / len(fitting))
             last = tried[-1] if tried else None
-            # The number of expanded centers is the same as for the next lower degree, so that the comparison is fair
+            # Expand as many centers as for the next lower degree, so that the comparison is fair
             n_probed = before[-1].n_probed if before else self._n_probed(candidate, hopeful)
             found = self._tried(replace(candidate, n_probed=n_probed), last, part)
             tried.append(found)
@@ -229,13 +229,13 @@ class Expansions:
                 self._budget.record(found.costs, found.work, self._work(points.size, found.degree, None))
             costs = [c.costs for c in before[-1:] + tried[-1:]]
             if self._budget.is_free and lower and regrets(costs).argmin() == 0:
-                break  # a higher degree costs more than it saves
+                break  # a higher degree would cost more than it would save
         return tried
 
     # --- hopes
 
     def _hopeful_cost(self, degree: int, size: Size, lower: list[Candidate]) -> Cost:
-        """Return the cost of a row if a plan leaves as few rows undecided as trials so far suggest at best.
+        """Return the cost of a row if a plan leaves only as many rows undecided as earlier trials suggest at best.
 
         `lower` lists plans already tried with lower degrees about the same centers, or with fewer centers.
         """
@@ -250,7 +250,7 @@ class Expansions:
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate may be chosen at the cost `hopeful`; halving the undecided rows may cost more."""
+        """Return whether a candidate of cost `hopeful` may be chosen; if it halves undecided rows, it may cost more."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
@@ -281,7 +281,7 @@ class Expansions:
 
     @cached_property
     def _is_hopelessly_curved(self) -> bool:
-        """Whether the part of degree 2 about the single center far exceeds nearly all values, by a fast estimate.
+        """Whether a fast estimate shows that the part of degree 2 about a single center far exceeds nearly all values.
 
         N_2^2 is a double sum over the support vectors (certificate.py). If support vectors have little in common, as in
         wide data, the diagonal is nearly the whole sum.
@@ -306,7 +306,7 @@ class Expansions:
 
     @property
     def _is_rationed(self) -> bool:
-        """Whether trials are limited to the work that plans may save."""
+        """Whether the work of a trial is limited to the work that the plan could save."""
         return self._budget.is_free and self._mode == "certified"
 
     def _n_probed(self, candidate: Candidate, hopeful: Cost) -> int:
@@ -336,7 +336,7 @@ class Expansions:
         return not self._has_long_passes or work <= most
 
     def _work(self, size: Size, degree: int, n_probed: int | None) -> float:
-        """Estimate the work of expanding each decision function about `n_probed` centers, or about all centers."""
+        """Estimate the work of expanding every decision function about `n_probed` centers, or about all centers."""
         model, n_forms = self._model, self._n_forms
         n = size.n_centers if n_probed is None else n_probed
         is_sliced = size.n_varying < model.n_features
@@ -360,7 +360,7 @@ class Expansions:
         return np.count_nonzero(model.dual_coef) / model.n_decisions if model.has_several else float(model.n_sv)
 
     def _sum_ahead(self, numbers: list[int], progress: Callable[[float], None]) -> None:
-        """Place centers of later trials, and compute their sums in the pass over the kernel matrix for the first plan.
+        """Place centers of later trials, and compute the sums in the first plan's pass over the kernel matrix.
 
         Sums of small models are not computed in advance, because passes of small models take little time. The first
         number of centers is always included; further numbers are included if all sums together take at most half of the
@@ -403,7 +403,7 @@ class Expansions:
     # --- sizes
 
     def _is_quicker(self, finer: int, n_centers: int) -> bool:
-        """Return whether trials with the larger number of centers are quicker, because of fewer varying features."""
+        """Return whether trials with the larger number of centers are quicker because fewer features vary."""
         if not 1 < n_centers < finer:
             return False
         few, many = self._size(n_centers), self._size(finer)
@@ -492,7 +492,8 @@ class Expansions:
         candidate = replace(candidate, seconds_per_row=(time.perf_counter() - start) / n_rows)
         if self._mode == "approximate":
             return replace(candidate, error=self._error(answers, rows))
-        # One additional row counts as undecided, because a few certified rows do not show that nearly all rows are.
+        # One additional row counts as undecided, because a few certified rows do not prove that nearly all rows are
+        # certified.
         share = {stage: count / (n_rows + 1) for stage, count in evaluator.rows_per_stage.items()}
         share["float32"] += 1 / (n_rows + 1)
         lower = None if before is None or before.degree <= 2 else (before.degree, before.certified)
@@ -512,13 +513,13 @@ class Expansions:
         return float(np.mean(np.abs(answers - exact) > 1e-3 * np.ptp(exact, axis=0)))
 
     def _probe(self, points: Points, most: int) -> tuple[Any, Points]:
-        """Choose at most `most` centers, with a router among these centers and the held-out rows nearest to them."""
+        """Choose at most `most` centers; also return a router to these centers and the held-out rows near them."""
         rows, centers = self.sample.held_out, points.centers
         if points.router is None:
             return rows[_spread(np.arange(rows.shape[0]))], points
         nearest = route(points.router, centers, rows)
         # The chosen centers are evenly spaced in the order of the distances of their rows, because bounds depend most
-        # on these distances. A smaller selection is part of a larger one.
+        # on these distances. Every smaller selection is part of the larger selections.
         present = np.unique(nearest)
         ordered = present[np.argsort(points.typical_s[present], kind="stable")]
         probed = ordered[np.argsort(np.argsort((np.arange(len(ordered)) * _GOLDEN_RATIO + 0.5) % 1.0))][:most]
@@ -538,16 +539,16 @@ def _least_probed(size: Size) -> int:
 
 
 def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-    """Choose rows for a trial that are evenly spread over the data, because the data may drift with time."""
+    """Choose rows for a trial, evenly spread over the data, because the data may change with time."""
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), PROBE_ROWS)).astype(np.intp)]
 
 
 def hopeful_rest(degree: int, lower: list[Candidate]) -> float:
-    """Return the share of the rows undecided by the last plan that another plan leaves undecided at best.
+    """Return the share of the last plan's undecided rows that another plan leaves undecided in the best case.
 
-    At best, each step is assumed to leave the square of the share that the step before left. The first degree counts as
-    a step from no plan at all. The effect of the first number of centers is unknown, so the next number may leave
-    nothing. A lower degree about more centers, used if higher degrees do not fit, is not a step.
+    In the best case, each step is assumed to leave the square of the share that the previous step left. The first
+    degree counts as a step from no plan at all. The effect of the first number of centers is unknown, so the next
+    number may leave no rows. A lower degree about more centers, used if higher degrees do not fit, is not a step.
     """
     last, more_degrees = lower[-1], max(degree - lower[-1].degree, 0)
     before = lower[-2] if len(lower) > 1 else None

@@ -19,7 +19,7 @@ from approxsvm.planning.problem import Problem
 # Maximum number of sample rows, and the share of these rows that is held out to evaluate candidates.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
-# Maximum number of values in a dense sample, except for a minimum number of rows.
+# Maximum number of values in a dense sample, unless the sample has only the minimum number of rows.
 _MAX_SAMPLE_NUMBERS: Final = 1 << 25
 # Maximum number of rows on which a candidate is tried.
 PROBE_ROWS: Final = 4_000
@@ -85,7 +85,7 @@ class Placement:
         self.sample = _draw_sample(problem)
 
     def points(self, n_centers: int, varying: npt.NDArray[np.intp] | None) -> Points:
-        """Place centers; `varying` lists the columns in which rows may differ from their center (None for all)."""
+        """Place centers; `varying` lists the columns in which rows may differ from their center (None: all columns)."""
         gamma = self._model.gamma
         if n_centers > 1:
             min_rows = _ROWS_BEHIND_A_CENTER if self._problem.mode == "approximate" else 1
@@ -104,7 +104,7 @@ class Placement:
         return float(np.mean(norms**2)) if len(norms) else 0.0
 
     def _majority_classes(self, centers: npt.NDArray[np.float32], router: Router | None) -> npt.NDArray[np.intp] | None:
-        """Return the most frequent class among each center's rows, or the class of the center if it has no rows."""
+        """Return the most frequent class of each center's rows, or the class of the center itself if it has no rows."""
         if not self._model.has_pairs:
             return None
         rows = self.sample.fit

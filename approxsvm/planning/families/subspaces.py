@@ -34,8 +34,8 @@ from approxsvm.system.threads import all_threads
 
 # Numbers of coordinates that may be tried, up to half of the features.
 _NUMBERS: Final = (16, 32, 64, 128, 256, 512)
-# Number of coordinates that is useful most often. If work is limited, the numbers that differ most from it, by ratio,
-# are dropped first.
+# Number of coordinates that is most often useful. If work is limited, the numbers with the largest ratios to this
+# number are dropped first.
 _MOST_OFTEN: Final = 90
 # Degrees of expansions that may replace kernel sums.
 _DEGREES: Final = (2, 3, 4)
@@ -47,8 +47,8 @@ _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 8e10, "normal": 2e12, "high": 2e13}
 # Maximum number of rows for the evaluation of stages.
 _MAX_ROWS: Final = 2_000
-# With several classes, stages must reduce the cost of a row to at most this share of the exact engine's, because blocks
-# are less full than predicted.
+# With several classes, stages must reduce the cost of a row to at most this share of the exact engine's cost, because
+# blocks are less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.5
 # If stages may reduce the cost to this share, the work of a trial may be this multiple of the work that the stages save
 # for the expected rows.
@@ -90,7 +90,7 @@ class Subspaces:
 
 
 def goes_by_many_features(problem: Problem) -> bool:
-    """Return whether rows have many features and the exact engine processes all of them, not only the non-zeros."""
+    """Return whether rows have many features and the exact engine processes all features, not only the non-zeros."""
     model, rows = problem.model, problem.typical_rows
     if rows.shape[0] == 0 or model.n_features < _MANY_FEATURES:
         return False
@@ -204,7 +204,7 @@ def _most_bytes(problem: Problem) -> float:
 
 
 def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
-    """Return the size in bytes of a stage's vectors, including those of other classes in the pairs of each group."""
+    """Return the size in bytes of a stage's vectors, including vectors of other classes in the pairs of each group."""
     listed = np.count_nonzero(model.dual_coef) if model.has_pairs else 0
     return 4 * n_coordinates * (model.n_sv + int(listed))
 
@@ -250,7 +250,7 @@ class _Costs:
         return self._costs.cost(lambda costs: costs.fixed)
 
     def at_best(self, n_coordinates: int) -> Cost:
-        """Return the average cost of a row if the first stage decided all rows."""
+        """Return the average cost of a row if the first stage determined all results."""
         return self._costs.cost(lambda costs: costs.at_best(n_coordinates))
 
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
@@ -344,7 +344,7 @@ class _Trial:
         return self.decided_by_sums(k) > self._costs.at_best(k).shares_of(self._costs.exact)[0]
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
-        """Return the steps that are fastest for a single row among those of about the lowest cost, with the cost."""
+        """Return the steps that are fastest for a single row among steps of about the lowest cost, with the cost."""
         # With several classes, the few undecided rows of a class after a stage do not fill blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [

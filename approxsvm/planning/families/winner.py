@@ -1,8 +1,8 @@
 """Small network that speculates on the winner of several classes, so that the exact engine starts with its pairs.
 
-Class scores are a linear function of the row and of kernel values at a few support vectors, the landmarks. The scores
-are fitted by least squares to the winners of sample rows. Wrong speculation only costs time, because the speculated
-winner must win its pairs by more than their error bounds.
+Class scores are a linear function of the row and of its kernel values at a few support vectors, the landmarks. The
+scores are fitted by least squares to the winners of sample rows. A wrong speculation costs only time, because the
+speculated winner must win its pairs by more than their error bounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def speculate(
 ) -> tuple[int | None, dict[str, bytes]]:
     """Fit networks with increasing numbers of landmarks; return the cheapest number and the section "speculation".
 
-    The result is None and an empty dict if rows use all pairs, as on a grid of few values, if evaluating all pairs is
+    The result is None and an empty dict if rows use all pairs (on a grid of few values), if evaluating all pairs is
     cheaper, or if no fit succeeds.
     """
     model = problem.model
@@ -78,7 +78,7 @@ def build_network(problem: Problem, n_landmarks: int) -> dict[str, bytes]:
 
 
 class _Fit:
-    """Networks fitted to the winners of sample rows; some of the rows are held out."""
+    """Networks fitted to the winners of sample rows; some of the sample rows are held out."""
 
     @classmethod
     def of(cls, problem: Problem) -> _Fit | None:
@@ -102,7 +102,7 @@ class _Fit:
             self._equations = self._network.normal_equations(~self._held_out, self.hits)
 
     def weights(self, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Return the weights of the network with the first landmarks; the weights are not finite if no fit succeeds."""
+        """Return the weights of the network with the first landmarks; the weights are not finite if the fit fails."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             return self._network.solved(*self._equations, n_landmarks)
 
@@ -146,14 +146,14 @@ class _Network:
         self._columns = np.hstack([np.ones((len(z), 1)), np.nan_to_num(features), self._kernel])
 
     def normal_equations(self, chosen: npt.NDArray[np.bool_], targets: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the equations of all columns; those for fewer landmarks are a leading block."""
+        """Return the equations of all columns; the equations for fewer landmarks are a leading block."""
         a = self._columns[chosen]
         gram = a.T @ a
         gram[np.diag_indices_from(gram)] += _RIDGE * len(a)
         return gram, a.T @ targets[chosen]
 
     def solved(self, gram: FloatArray, products: FloatArray, n_landmarks: int) -> npt.NDArray[np.float32]:
-        """Solve for the weights as the artifact stores them; the weights are not finite if no fit succeeds."""
+        """Solve for the weights as the artifact stores them; the weights are not finite if the fit fails."""
         n_features = self._z.shape[1]
         n_linear = 1 + len(self._varying)
         n = n_linear + n_landmarks

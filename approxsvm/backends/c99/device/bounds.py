@@ -9,7 +9,7 @@ phi_k(s) = exp(-s/2) sqrt(s^k / k!). For all s in a cell, widened by the error o
 * truncation: N_k phi_k(s) for the norms N_k of the omitted degrees, and the remainder from first_remainder_degree on;
 * float32 rounding of the kept degrees. The error is proportional to the sum of the absolute values of the terms, which
   is at most N_k phi_k(s), and to the length of chains of additions, which are at most as long as assumed (source.py);
-* for s >= 174, where the value of a row may be the intercept alone, the kept degrees themselves;
+* the kept degrees themselves for s >= 174, because the value of such a row may be the intercept alone;
 * rounding of the row's coordinates and of the coefficients, and the distance between the compiled model and its source.
 
 Two errors occur only in the export:
@@ -19,15 +19,15 @@ Two errors occur only in the export:
 
       output_scale sigma_k sqrt(k!) theta^(-k/2) phi_k(s) =: E_k phi_k(s):
 
-  E_k acts as one more norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k with the
-  Frobenius norm in place of sigma_k, and chains are three roundings longer, due to the scale, the product with the
-  scale, and a separate sum.
+  The number E_k acts as one more norm of degree k. Rounding errors are then proportional to N_k + F_k, where F_k is E_k
+  with the Frobenius norm in place of sigma_k, and chains of additions have three more roundings: of the scale, of the
+  product with the scale, and of a separate sum.
 * Input map, evaluated in float64. The host bounds the rounding of each individual row; here, the bound holds for all
   rows of a cell. The distance of these rows from the center is at most r = sqrt(s / (2 gamma)), so every mapped feature
-  has absolute value at most M = |center| + r. Going backwards through the ops gives bounds on all intermediate values.
-  A feature that is clipped from a number t beyond the limit has an error only if t <= M + e(t), where the error
-  e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M) is affine, positive
-  at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
+  has absolute value at most M = |center| + r. From this bound, bounds on all intermediate values follow, op by op from
+  the last op to the first. A feature that is clipped from a number t beyond the limit has an error only if t <= M +
+  e(t), where the error e(t) = a + b t is affine and increasing. If e(2M) <= M, it follows that t <= 2M: e(t) - (t - M)
+  is affine, positive at t = 0 and at most 0 at t = 2M, hence negative for t > 2M.
 """
 
 import math
@@ -50,7 +50,7 @@ from approxsvm.ir.ops import Affine
 # Cells of s / 2. The host has 32 cells per octave from 2^-21 to 2^7, one cell below, and an open cell above. A cell of
 # a device covers four host cells, or eight with quantized coefficients, where memory matters most; bounds become 5 to
 # 10 % larger. The table covers the octaves in which some bound is less than W, the norm of the whole function, and
-# greater than this fraction of W (and of a tolerance). Hardly any row needs smaller bounds.
+# greater than this fraction of W (and of a tolerance). Smaller bounds hardly ever matter.
 CELLS_PER_OCTAVE: Final = 8
 FEWER_PER_OCTAVE: Final = 4
 _NEGLIGIBLE: Final = 2.0**-16
@@ -69,7 +69,7 @@ class BoundTable:
     def __init__(
         self, artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Affine] = (), moved: float = 0.0
     ) -> None:
-        """Build the table; `moved` bounds the distance between mapped rows and the intended rows (input_codes.py).
+        """Build the table; `moved` bounds the distance of mapped rows from rows before quantization (input_codes.py).
 
         If the input map consists of `scalers` only, the bounds include the error of the input map.
         """
@@ -87,7 +87,7 @@ class BoundTable:
 
 
 def _octaves(artifact: Artifact, fine: FloatArray) -> tuple[int, int]:
-    """Return the first octave of s / 2 in which bounds matter, and the first octave after these."""
+    """Return the first octave of s / 2 in which bounds matter, and the octave after the last such octave."""
     total = np.tile(artifact.decision_numbers()["total"], artifact.n_centers)[:, np.newaxis]
     inside = fine[:, 1:-1]  # cells of whole octaves
     least = np.minimum(_NEGLIGIBLE * total, float(artifact.header["tolerance"]) / 8.0)
@@ -126,7 +126,7 @@ def _fine_bounds(artifact: Artifact, parts: Sequence[Part], scalers: Sequence[Af
         with np.errstate(invalid="ignore"):
             remainder = np.outer(records["remainder"][chosen], factor)
         bounds[chosen] += np.where(np.isinf(factor), total[chosen, np.newaxis], remainder)
-    bounds = np.column_stack([bounds, total])  # bound on the open cell, where the value is the intercept
+    bounds = np.column_stack([bounds, total])  # bound on the open last cell, where the value is the intercept
     bounds += (records["coefficient_error"] + 2.0**-48 * (intercept + total))[:, np.newaxis]
     bounds += _source_errors(artifact, scalers, ends[1])
     bounds = 1.00001 * bounds + 2.0**-120
@@ -142,7 +142,7 @@ def _norms(artifact: Artifact, parts: Sequence[Part]) -> tuple[FloatArray, Float
         if part.scales is None:
             continue
         k = part.degree
-        if theta == 0.0:  # then gamma is 0, and so are s and all coefficients
+        if theta == 0.0:  # gamma is 0 in this case, and so are s and all coefficients
             quantized[:, k] = np.where(part.error_norms > 0.0, np.inf, 0.0)
             continue
         unit = records["output_scale"] * math.sqrt(math.factorial(k)) * theta ** (-0.5 * k) * (1.0 + 1e-9)

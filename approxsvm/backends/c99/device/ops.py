@@ -21,13 +21,13 @@ from approxsvm.ir.ops import Op
 # Limit on the intermediate values for all float32 rows.
 _MOST_ON_THE_WAY: Final = 1e300
 
-# Radii that are kept after a loop, as a sum of bits (exported/ops.h): the sum of their squares, each radius.
+# Radii to keep after a loop, as a sum of bits (exported/ops.h): the sum of the squared radii; each single radius.
 KEEPS_SUM: Final = 1
 KEEPS_EACH: Final = 2
 
 
 class Before(NamedTuple):
-    """Known properties of the inputs of an op."""
+    """Known properties of an op's inputs."""
 
     is_source: bool  # whether the inputs equal the source's numbers bit for bit
     is_exact: bool  # whether the inputs are free of rounding errors and have no radii
@@ -42,9 +42,9 @@ class Step(NamedTuple):
     detail: int = 0
     # Whether the op begins a loop, because an output reads several inputs
     begins_loop: bool = False
-    in_place: bool = False  # whether output j reads only inputs j and later
+    in_place: bool = False  # whether output j reads only the inputs from j on
     keeps: int = KEEPS_EACH  # radii of the inputs that the op reads, if there are any
-    macros: Mapping[str, int] = {}  # sizes that the op needs; a header has the maxima
+    macros: Mapping[str, int] = {}  # sizes that the op needs; a header contains the maximum of each size
 
 
 class OnDevice(NamedTuple):
@@ -87,8 +87,8 @@ def largest_after(op: Op, most: FloatArray) -> FloatArray:
 class OpTable:
     """Table of the ops of an input map, for mapping whole rows or single numbers.
 
-    `n_first` is the number of inputs. Without `wholly`, numbers are mapped one by one, all ops are scalers, and the
-    caller bounds their errors.
+    `n_first` is the number of inputs. If `wholly` is False, all ops are scalers, numbers are mapped one at a time, and
+    the caller bounds the errors.
     """
 
     def __init__(self, ops: Sequence[Op], n_first: int, wholly: bool) -> None:
@@ -127,8 +127,8 @@ class OpTable:
         self._need({"has_parts_": int(n_inputs < width)})
         if step.begins_loop and self._columns:
             is_exact = bool(self._is_exact.all())
-            # A projection needs only one sum for the radii of its inputs, but numbers outside the projection keep their
-            # radii.
+            # A projection needs only one sum over the radii of its inputs, but numbers outside the projection keep
+            # individual radii.
             needs_each = not is_exact and (step.keeps == KEEPS_EACH or n_inputs < width)
             self._end_loop((step.keeps & KEEPS_SUM) + KEEPS_EACH * needs_each)
             before = before._replace(is_exact=is_exact)
@@ -185,7 +185,7 @@ class OpTable:
 
 
 def float32_above(numbers: FloatArray) -> npt.NDArray[np.float32]:
-    """Return float32 upper bounds on numbers; positive bounds are at least 2^-126, so that none is flushed to 0."""
+    """Return float32 upper bounds on numbers; positive bounds are at least 2^-126, so that no bound is flushed to 0."""
     with np.errstate(over="ignore"):
         narrow = np.where(numbers > 0.0, np.maximum(numbers, 2.0**-126), 0.0).astype(np.float32)
     return np.where(narrow < numbers, np.nextafter(narrow, np.float32(np.inf)), narrow).astype(np.float32)

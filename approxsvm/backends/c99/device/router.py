@@ -12,9 +12,9 @@ from approxsvm.ir.schema import ROUTER_WIDTH
 class DeviceRouter:
     """Lists of centers without redundancy: every point is stored once, and slots refer to points.
 
-    A slot that follows another slot with the same point in the same panel can never win and is dropped. All other slots
-    keep their order and panel, so the search finds the same center as with all slots. If two centers are equally near
-    up to rounding, the host and the device may choose different centers.
+    A slot is dropped if an earlier slot in the same panel has the same point, because the later slot can never win. All
+    other slots keep their order and panel, so the search finds the same center as with all slots. If two centers are
+    equally near up to rounding, the host and the device may choose different centers.
     """
 
     def __init__(self, artifact: Artifact) -> None:
@@ -33,7 +33,7 @@ class DeviceRouter:
             seen: set[bytes] = set()
             for point, number in zip(panel, target, strict=True):
                 key = point.tobytes()
-                if key in seen:  # on ties, the earlier lane wins
+                if key in seen:  # if distances are equal, the earlier lane wins
                     continue
                 seen.add(key)
                 slot_points.append(known.setdefault(key, len(known)))

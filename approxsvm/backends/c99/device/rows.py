@@ -27,7 +27,7 @@ Arrays = Iterator[tuple[str, npt.NDArray[Any]]]
 
 
 def device_ops(artifact: Artifact) -> tuple[Op, ...]:
-    """Return the ops of an artifact's input map, without a leading lookup and ops that change nothing.
+    """Return the ops of an artifact's input map except a leading lookup and ops that change nothing.
 
     Raises UnsupportedModelError under the conditions in `largest_after`.
     """
@@ -53,7 +53,7 @@ class DeviceRows:
         self.lookup, self.ops = leading_lookup(artifact), device_ops(artifact)
         self.has_map = artifact.input_map is not None
         only_scales = all(isinstance(op, Affine) for op in self.ops)
-        # Scalers, completed to all features of the row
+        # Scalers, extended to all features of the row
         self.scalers = tuple(
             Affine.covering([op], 0, artifact.n_features) for op in self.ops if only_scales and isinstance(op, Affine)
         )
@@ -65,7 +65,7 @@ class DeviceRows:
         self.is_whole = self.has_map and (wholly or not only_scales)
         self.folded = codes.folded(artifact, self.scalers) if codes and not self.is_whole else None
         self.moved = codes.moved(artifact, self.scalers, self.folded) if codes else 0.0
-        # Whether some rows of finite numbers map to NaN
+        # Whether some rows of finite numbers are mapped to NaN
         self.has_domain = any(on_device(op).refuses(op) for op in self.ops)
         also = "" if self.lookup is None else ", or has a value that a lookup rejects"
         # Description of the rows that cannot be mapped

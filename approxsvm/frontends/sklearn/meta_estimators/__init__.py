@@ -1,4 +1,4 @@
-"""scikit-learn's meta-estimators, whose way of combining members becomes a combination rule of an Ensemble.
+"""scikit-learn's meta-estimators, whose combinations of members become combination rules of an Ensemble.
 
 Members that have the same kernel after the same map of rows are combined into one model with shared vectors, so each
 kernel is evaluated once for all members. This applies to sums of regressions, functions of classes, and binary SVMs for

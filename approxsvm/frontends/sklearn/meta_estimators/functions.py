@@ -82,7 +82,7 @@ def two_classes(
 
 
 def with_class_labels(estimator: Any, members: Sequence[SingleModel]) -> list[SingleModel]:
-    """Give members the sorted class labels of their meta-estimator; a member knows class positions, or all labels."""
+    """Give members the sorted labels of their meta-estimator; a member has class positions, or already all labels."""
     name = class_name(estimator)
     classes = ascending_classes(estimator.classes_, name)
     every = range(len(classes))
@@ -111,7 +111,7 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
     elif isinstance(probability, ClassProbability):
         raise UnsupportedModelError(f"a member of this {name} ({member.source}) has its labels in descending order")
     changed = replace(outputs, probability=probability)
-    if outputs.label_rule == "votes":  # a value above 0 then means the second label, which was the first
+    if outputs.label_rule == "votes":  # a value above 0 then means the second label, which was the first label
         changed = replace(changed, label_rule="value_threshold", threshold=0.0)
     elif outputs.threshold is not None:
         changed = replace(changed, threshold_label=1 - outputs.threshold_label)
@@ -119,5 +119,5 @@ def _with_labels_reversed(member: SingleModel, name: str) -> SingleModel:
 
 
 def takes_last_of_ties(estimator: Any) -> bool:
-    """Return whether the last of equal values wins; the first wins in newer scikit-learn, which reverses members."""
+    """Return whether the last of equal values wins; in newer scikit-learn, which reverses members, the first wins."""
     return "reversed" not in unwrap(estimator.predict).__code__.co_names

@@ -65,5 +65,5 @@ def class_sums(
 
 
 def all_classes(members: Sequence[SingleModel], classes: Any) -> Any:
-    """Return the classes of a meta-estimator if some member knows only some of the classes, else None."""
+    """Return the classes of a meta-estimator if a member knows only some of the classes, or None."""
     return None if all(len(member.labels) == len(classes) for member in members) else np.asarray(classes)

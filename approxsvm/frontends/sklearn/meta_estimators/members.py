@@ -21,7 +21,7 @@ CONSTANT = "constant"
 
 
 def single_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[SingleModel]:
-    """Read the models of estimators_, none of which may be an ensemble."""
+    """Read the models in the attribute `estimators_`; raise an error if one of the models is an ensemble."""
     models = single_models(estimator, read_members(estimator, read, constants))
     if not any(constants):
         return models
@@ -39,7 +39,7 @@ def single_models(estimator: Any, models: Sequence[Model]) -> list[SingleModel]:
 
 
 def read_members(estimator: Any, read: Read, constants: Sequence[bool] = ()) -> list[Model]:
-    """Read the models of estimators_ except constant ones; no member may overwrite the rows for later members."""
+    """Read the models in `estimators_` except constant models; no member may overwrite the rows for later members."""
     if len(estimator.estimators_) == 0:
         raise ModelFormatError(f"estimators_ of this {class_name(estimator)} is empty")
     if any(overwrites(inner) for inner in estimator.estimators_[:-1]):
@@ -71,7 +71,7 @@ def member_weights(estimator: Any, n_members: int, *, may_subtract: bool = False
 def read_bag(estimator: Any, read: Read) -> list[Model]:
     """Read the members of a bagging estimator; each model first selects the columns on which it was trained.
 
-    A bagging estimator uses its first n_estimators members, and divides by n_estimators.
+    A bagging estimator uses its first `n_estimators` members, and divides their sum by `n_estimators`.
     """
     name, n_asked = class_name(estimator), estimator.n_estimators
     n_members, n_chosen = len(estimator.estimators_), len(estimator.estimators_features_)

@@ -18,7 +18,7 @@ from approxsvm.ir.kernel_model import KernelModel
 from approxsvm.ir.outputs import Outputs
 from approxsvm.ir.single_model import SingleModel
 
-# With scores, a value of 0 counts for the first class of a pair. This number replaces an intercept of 0 if the member
+# In scores, a value of 0 counts for the first class of a pair. This number replaces an intercept of 0 if the member
 # predicts the second class for a value of 0.
 _BELOW_0 = -(2.0**-1074)
 
@@ -26,7 +26,7 @@ _BELOW_0 = -(2.0**-1074)
 def read_one_vs_one(estimator: Any, read: Read) -> Model:
     """Read a fitted OneVsOneClassifier of more than two classes, which predicts by scores like SVC with break_ties.
 
-    Members whose kernels differ, such as those of SVC with gamma="scale", stay separate.
+    Members with different kernels, such as SVC members with gamma="scale", stay separate.
     """
     members = single_members(estimator, read)
     classes = ascending_classes(estimator.classes_, "OneVsOneClassifier")

@@ -38,7 +38,7 @@ from approxsvm.ir.single_model import SingleModel
 def read_one_vs_rest(estimator: Any, read: Read) -> Model:
     """Read a fitted OneVsRestClassifier, which predicts the label with the largest decision value, or several labels.
 
-    For members without a decision_function, probabilities replace decision values.
+    For members without the method `decision_function`, probabilities replace decision values.
     """
     binarizer = helper(estimator.label_binarizer_, "label_binarizer_", "LabelBinarizer")
     if binarizer.y_type_.startswith("multilabel"):

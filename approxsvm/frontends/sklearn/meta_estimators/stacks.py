@@ -100,7 +100,7 @@ def _stack_of_several(estimator: Any, requested: Sequence[tuple[Model, str]], cl
 def _columns(
     estimator: Any, model: Model, method: str, classes: Any
 ) -> tuple[int, list[tuple[SingleModel, list[int], Fraction]], Fraction]:
-    """Return the number of final-model columns that a member provides, and their composition.
+    """Return the number of the final model's columns that a member provides, and the composition of these columns.
 
     The composition is a list of models, each with the columns of its outputs and a weight, followed by an addend.
     """
@@ -129,13 +129,13 @@ def _columns(
 
 
 def _in_order(member: SingleModel, weight: Fraction, classes: Any) -> tuple[SingleModel, list[int], Fraction]:
-    """Replace a classifier's labels by the classes of the same ranks; return the classifier, the ranks and `weight`."""
+    """Replace a classifier's labels with classes of the same ranks; return the classifier, the ranks and `weight`."""
     order = np.argsort(np.argsort(member.labels))
     return replace(member, labels=classes[order]), order.tolist(), weight
 
 
 def _passthrough_model(estimator: Any, coef: Any) -> KernelModel:
-    """Build the linear functions that a final model applies to the rows themselves, as a regression."""
+    """Build a regression from the linear functions that a final model applies to the rows themselves."""
     return KernelModel(
         task="regression",
         support_vectors=coef,

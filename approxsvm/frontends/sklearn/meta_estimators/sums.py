@@ -48,7 +48,7 @@ def sum_of_values(
     classes: Any = None,
     outputs: Outputs | None = None,
 ) -> Model:
-    """Combine regressions by a weighted sum in exact arithmetic, as a single sum of kernels if all kernels are equal.
+    """Combine regressions by an exact weighted sum, which becomes a single sum of kernels if all kernels are equal.
 
     With two `classes`, a sum above 0 means the first class, and members may also be classifiers, which contribute
     probabilities.

@@ -41,7 +41,7 @@ def read_multi_output_classifier(estimator: Any, read: Read) -> Model:
     if dtype.kind == "f":  # converts -0.0 to 0.0
         members = [replace(member, labels=member.labels + 0.0) for member in members]
     labels = np.unique(np.concatenate([member.labels for member in members]))
-    # A value above 0 means the second label, as for members that share kernels.
+    # A value above 0 means the second label, as for members with common kernels.
     return targets_of(members, members[0].labels[::-1] if len(labels) == 2 else labels)
 
 

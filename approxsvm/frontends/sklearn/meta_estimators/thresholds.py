@@ -45,7 +45,7 @@ def read_threshold(estimator: Any, read: Read) -> Model:
         if not isinstance(model.outputs.probability, ClassProbability):
             raise UnsupportedModelError(refusal(estimator, f"by predict_proba of a {model.source}"))
         if not isinstance(model, Ensemble) and not hasattr(inner, "decision_function"):
-            model = Ensemble((model,), model.source)  # a mean also has no decision values
+            model = Ensemble((model,), model.source)  # a mean has no decision values either
         return replace(model, outputs=replace(model.outputs, label_rule="probability_threshold", **numbers))
     is_sum = isinstance(model, Ensemble) and model.labels_sum
     if (isinstance(model, Ensemble) and not is_sum) or not hasattr(inner, "decision_function"):

@@ -50,7 +50,7 @@ def in_common_dtype(*attributes: str, kept: Sequence[Any] = ()) -> Rule:
 
 
 def centered_in_place(mean: Callable[[Any], bool], factor: str, *, kept: Sequence[Any]) -> Rule:
-    """Make a rule for steps that center in the rows' dtype, then multiply as in `in_common_dtype`."""
+    """Make a rule for steps that center in the rows' dtype and then multiply in a common dtype (`in_common_dtype`)."""
 
     def rule(step: Any, dtype: DType) -> Behaviour:
         taken = checked_dtype(dtype, *kept)

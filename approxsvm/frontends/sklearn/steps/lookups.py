@@ -55,7 +55,7 @@ def _bins(map_: InputMap, step: Any) -> InputMap:
         n_bins = len(edges) - 1
         if not (edges[1:] >= edges[:-1]).all():
             raise ModelFormatError(f"the edges of column {j} do not ascend")
-        # In scikit-learn, a value at several equal edges is in the bin above the last of these edges.
+        # In scikit-learn, a value equal to several edges is in the bin above the last of these edges.
         inner, first = np.unique(edges[1:-1][::-1], return_index=True)
         bins = np.append(0.0, n_bins - 1.0 - first)
         if step.encode == "ordinal":
@@ -137,7 +137,7 @@ def _check_as_source(map_: InputMap) -> None:
 
 
 def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
-    """Return a lookup that replaces the missing value by `number`."""
+    """Return a step function that replaces the missing value with `number`."""
     if isinstance(missing, (bool, str)) or not isinstance(missing, (int, float, np.number)):
         raise UnsupportedModelError(f"its missing value is {missing!r}, which is not a number")
     if np.isnan(missing):
@@ -146,7 +146,7 @@ def _replacement(missing: Any, otherwise: list[float], number: float) -> Steps:
 
 
 def _text_replacement(missing: Any, codes: Mapping[str, float], otherwise: float, number: float) -> Steps:
-    """Return a lookup that replaces a missing value in a column of strings by `number`."""
+    """Return a step function that replaces a missing value in a column of strings with `number`."""
     if isinstance(missing, str):
         return Steps.equal([codes[missing]], [number], otherwise)
     if missing is None:
@@ -295,7 +295,7 @@ def _encoder(widths_of: Callable[[Any, npt.NDArray[Any]], list[int]], map_: Inpu
 
 
 def _steps_of(categories: "_Categories", made: csc_array[Any], probe: Callable[[Any], npt.NDArray[Any]]) -> list[Steps]:
-    """Return a lookup for each output of a column; `made` contains the outputs for categories."""
+    """Return a step function for each output of a column; `made` contains the outputs for categories."""
     # A later imputer may replace NaN outputs (unknown_value, encoded_missing_value).
     made.data[np.isnan(made.data)] = GIVES_NAN
     numbers, unknown = np.array(categories.numbers), probe(categories.unknown)
@@ -360,7 +360,7 @@ def _categories(map_: InputMap, j: int, values: list[Any]) -> tuple[InputMap, _C
 
 
 def _imputed_numbers(map_: InputMap, feature: int) -> tuple[InputMap, Any]:
-    """Return a map that leaves missing numbers of a feature NaN, and the string by which an imputer replaces NaN."""
+    """Return a map in which missing numbers of a feature stay NaN, and the string that an imputer puts for NaN."""
     column, at = _raw_text(map_, feature), feature
     texts = () if column is None or column not in map_.texts else map_.texts[column].texts
     for k in reversed(range(len(map_.ops) if len(texts) == 1 else 0)):
@@ -435,7 +435,7 @@ def _transformed(step: Any, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
 
 
 def _binarizer_dtypes(step: Any, dtype: DType) -> Behaviour:
-    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only a larger one matters."""
+    """Return the behaviour of Binarizer, which converts the threshold to the rows' dtype; only an increase matters."""
     taken = checked_dtype(dtype)
     differs = taken.kind == "f" and float(taken.type(step.threshold)) > float(step.threshold)
     return Behaviour(taken, taken if differs else F64)
@@ -453,7 +453,7 @@ def _target_dtypes(step: Any, dtype: DType) -> Behaviour:
 def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
     """Return whether an encoder raises an error for unknown numbers in rows of a dtype that it should accept.
 
-    The encoder replaces unknown numbers by its first category, which the dtype may be unable to represent. For bool
+    The encoder replaces unknown numbers with its first category, which the dtype may be unable to represent. For bool
     rows, the converted replacement must then be a category; for integer rows, only some encoders look up the
     replacement.
     """
@@ -471,7 +471,7 @@ def _fails_on_unknown(step: Any, dtype: DType, looks_up: bool) -> bool:
 
 def _imputer_dtypes(step: Any, dtype: DType) -> Behaviour:
     """Return the behaviour of SimpleImputer, which compares missing values and fills values in the rows' dtype."""
-    fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # missing before scikit-learn 1.0
+    fitted = getattr(step, "_fit_dtype", np.asarray(step.statistics_).dtype)  # absent before scikit-learn 1.0
     takes_any = step.strategy in ("constant", "most_frequent")
     if dtype == OBJECT and (takes_any or fitted.kind == "O"):
         return Behaviour(OBJECT, OBJECT)
@@ -501,7 +501,7 @@ def _plain_numbers(values: Sequence[Any]) -> list[float]:
 
 
 def _holds(dtype: DType, number: float) -> bool:
-    """Return whether a dtype can hold a number exactly."""
+    """Return whether a dtype can represent a number exactly."""
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return float(dtype.type(number)) == number

@@ -55,7 +55,7 @@ def _spline_transformer(map_: InputMap, step: Any) -> InputMap:
     if getattr(step, "handle_missing", "error") != "error":
         raise UnsupportedModelError(f"its handle_missing is {step.handle_missing!r}")
     if step.extrapolation == "linear" and step.degree == 1 and len(step.bsplines_) > 1:
-        # In this case, scikit-learn takes the range of every column except the first from wrong knots.
+        # In this case, scikit-learn computes the range of every column except the first from wrong knots.
         raise UnsupportedModelError(
             "its degree is 1, its extrapolation 'linear'; refit it with 'continue', the same there"
         )
@@ -97,7 +97,7 @@ def _within(map_: InputMap, extrapolation: str, low: FloatArray, high: FloatArra
 
 
 def _basis(knots: FloatArray, degree: int, extrapolation: str, n_different: int) -> list[Pieces]:
-    """Compute basis splines in rational numbers that are rounded once; spline k includes spline k + n_different."""
+    """Compute basis splines in exact fractions and round once; spline k includes spline k + n_different."""
     t = [Fraction(knot) for knot in knots.tolist()]
     n_splines = len(t) - degree - 1
     spans = [k for k in range(degree, n_splines) if t[k] < t[k + 1]]
@@ -150,7 +150,7 @@ def _rounded(number: Fraction) -> float:
 
 
 def _on_span(t: list[Fraction], degree: int, span: int) -> list[Polynomial]:
-    """Compute basis splines on a span as polynomials in the distance from its first knot, by Cox and de Boor."""
+    """Compute basis splines on a span by Cox and de Boor, as polynomials in the distance from the span's first knot."""
     n = len(t) - 1
     splines: list[Polynomial] = [[Fraction(int(k == span))] for k in range(n)]
     for p in range(1, degree + 1):
@@ -209,7 +209,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the smallest number that scikit-learn treats as within the quantiles, and the smallest above them."""
+    """Return the smallest number that scikit-learn treats as within the quantiles, and the smallest number above."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
@@ -217,7 +217,7 @@ def _bounds(quantiles: FloatArray) -> tuple[float, float]:
 
 def _least_float(holds: Callable[[float], bool]) -> float:
     """Return the smallest float64 for which a monotone condition holds."""
-    # Read as integers, the bits of positive floats increase with the float, and those of negative floats decrease.
+    # If the bits are interpreted as an integer, they increase with a positive float and decrease with a negative float.
     low, high = -(0x7FEF << 48 | (1 << 48) - 1), 0x7FEF << 48 | (1 << 48) - 1
     while low < high:
         middle = (low + high) // 2
@@ -231,7 +231,7 @@ def _least_float(holds: Callable[[float], bool]) -> float:
 
 
 def _between(pieces: Pieces, low: float, high: float) -> Pieces:
-    """Replace pieces by 0 below `low`, and by 1 from `high` on."""
+    """Replace pieces with 0 below `low`, and with 1 from `high` on."""
     inside = (pieces.edges > low) & (pieces.edges < high)
     edges = [low, *pieces.edges[inside], high] if low < high else [low]
     of = [int(k) for k in np.searchsorted(pieces.edges, edges[:-1], side="right")]
@@ -254,7 +254,7 @@ def _interpolated(quantiles: FloatArray, references: FloatArray, has_ends: bool)
     points, low = np.unique(quantiles, return_index=True)
     high = np.append(low[1:], len(quantiles)) - 1
     edges: list[float] = []
-    pieces: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]  # origin, value there, slope
+    pieces: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]  # origin, value at the origin, slope
 
     def add(edge: float, piece: tuple[float, float, float]) -> None:
         edges.append(edge)

@@ -1,4 +1,4 @@
-"""Record of a class of steps: how objects of the class become part of an input map, and their dtypes."""
+"""Record of a class of steps: how objects of the class become part of an input map, and dtypes of their rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,8 +61,8 @@ class Step:
     gives_sparse: Callable[[Any, bool], bool] = gives_dense  # whether the step returns sparse rows
     leaves_unsorted: Callable[[Any], bool] = _never  # whether returned sparse rows may be unsorted
     sorts: bool = False  # whether sparse rows that the step returns are sorted even if the input is unsorted
-    # Function that returns the kinds of sparse rows for which the results differ from those for dense rows
+    # Function that returns the kinds of sparse rows for which the results differ from the results for dense rows
     differs_if_sparse: Callable[[Any], tuple[str, ...]] = _nothing
 
 
-NO_STEP: Final = Step("", "", "", None, None)  # for classes that are not steps, or are unions of steps
+NO_STEP: Final = Step("", "", "", None, None)  # for classes that are no steps, or that consist of other steps
