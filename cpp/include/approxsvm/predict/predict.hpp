@@ -1,5 +1,5 @@
-// Predictions for raw rows, which begin with evaluate() at the end of this file. The folders, in the order in which a
-// row passes through them:
+// Predictions for raw rows, which begin with evaluate() at the end of this file. A row passes through these folders, in
+// this order:
 //
 //     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
 //     answers/     determines which values a request needs, and computes labels and probabilities from these values:
@@ -21,12 +21,12 @@
 //     5. the engine or the sums of stage 4 in float64
 //     6. the definition, term after term in LIBSVM's order (definition.hpp)
 //
-// A model of mode exact begins with stage 4. An approximate model has only the stages 1 and 2, and reports its bounds.
-// Exact values begin with stage 5. Rows that a stage leaves undecided are collected and sent to the next stage a full
-// block at a time. Each lane computes the same numbers whatever the other lanes hold, so results do not depend on the
-// other rows of a block.
+// For a model of mode exact, evaluation begins with stage 4. An approximate model has only the stages 1 and 2, and
+// reports its bounds. For exact values, evaluation begins with stage 5. Rows that a stage leaves undecided are
+// collected and sent to the next stage a full block at a time. The numbers in a lane do not depend on the other lanes,
+// so results do not depend on the other rows of a block.
 //
-// A model of two classes predicts a label with the code of eight files: this one, rows/raw_rows.hpp,
+// Predicting a label of a two-class model takes the code of eight files: this file, rows/raw_rows.hpp,
 // answers/one_model.hpp, answers/evaluate.hpp, kernels/gaussian.hpp, stages/centers.hpp, stages/one_function.hpp and
 // stages/decisions.hpp.
 #ifndef APPROXSVM_PREDICT_PREDICT_HPP
@@ -52,15 +52,15 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     return counter.bytes_anywhere();
 }
 
-// Whether certificates are computed in a separate pass. Certificates state what the first stage proves if only labels
-// are wanted. They must not depend on other outputs, because values may come from later stages or need tighter bounds.
-// Without engines, all requests are evaluated in the same way.
+// Whether certificates are computed in a separate pass. Certificates state which labels the first stage proves if only
+// labels are wanted. They must not depend on other outputs, because values may come from later stages or need tighter
+// bounds. Without engines, all requests are evaluated in the same way.
 inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
     const bool more = wants_values(out) || out.probabilities || out.probability_bounds;
     return out.certified && more && (model.n_members > 0 || has_engines(model));
 }
 
-// Computes all outputs for all rows of a source. For each stage, `counts[stage]` grows by the number of rows whose
+// Computes all outputs for all rows of a source. Adds to `counts[stage]`, for each stage, the number of rows whose
 // results came from that stage, once per member of an ensemble and once per evaluation of a row. The size of the
 // workspace is workspace_bytes() for the number of rows in the call.
 template <Parts parts = all_parts>
@@ -93,7 +93,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
     return answer_single<parts>(prepared, rows, own, out, counts, memory);
 }
 
-// Evaluates raw rows of any type that with_source() accepts; a fault contains the number of the row.
+// Evaluates raw rows of any type that with_source() accepts; a fault contains the index of the row.
 template <Parts parts = all_parts, class Rows>
 inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
                        Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {
