@@ -36,7 +36,7 @@ const ANSWERS = {
   certified: [Uint8Array, (model) => model.nTargets],
 };
 
-/** NEW@@ */
+/** An error of the library. `code` is the error's APPROXSVM_... code, and `row` is the faulty row's index or -1. */
 export class ApproxsvmError extends Error {
   constructor(message, code, row) {
     super(message);

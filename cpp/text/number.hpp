@@ -52,7 +52,7 @@ inline unsigned count_leading_digits(std::uint64_t block) {
 }
 
 /// Returns the value of eight digits, the most significant in the lowest byte. One multiplication combines neighbours
-/// to pairs, a second combines pairs to groups of four, and a third combines these groups to the result.
+/// into pairs, a second combines pairs into fours, and a third combines fours into the result.
 inline std::uint64_t join_eight_digits(std::uint64_t digits) {
     digits = ((digits * (1 + (std::uint64_t{10} << 8))) >> 8) & 0x00FF00FF00FF00FF;
     digits = ((digits * (1 + (std::uint64_t{100} << 16))) >> 16) & 0x0000FFFF0000FFFF;

@@ -55,7 +55,7 @@ inline std::vector<std::string_view> cut_into_chunks(std::string_view text, Mode
     return text::split_at_lines(text, text.size() / std::max(wanted, min_chunk_bytes(mode)) + 1);
 }
 
-/// Calls work() on up to n_threads threads, including the calling one, and returns when all threads are done. If the
+/// Calls work() on up to n_threads threads, including the calling thread, and returns when all threads are done. If the
 /// system cannot start a thread, the other threads do the work.
 template <class Work>
 void run_on_threads(std::size_t n_threads, const Work& work) {

@@ -48,7 +48,7 @@ constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::si
 struct SubspacesView {
     std::uint32_t n_stages, reserved;  // number of stages; 0 if the section is absent
     const std::uint32_t* coordinates;  // number of coordinates of each stage, (n_stages,), ascending
-    std::size_t n_coordinates;         // number of coordinates of the last stage, which has the most
+    std::size_t n_coordinates;         // number of coordinates of the last stage, the largest
     const unsigned char* groups;       // the data of each class in turn (artifact/sections/subspaces.hpp)
     const unsigned char* expansion;    // artifact that replaces the sums of the first stage, in its coordinates
 };
@@ -63,8 +63,8 @@ struct SubspaceGroup {
     const ResidualNumbers* known;  // norms of the residual, (n_stages, n_forms)
     const float* basis;            // basis vectors, (n_coordinates, n_features)
     const float* vectors;          // coordinates of the support vectors, (n_own + n_others, n_coordinates)
-    // (n_summed, n_forms n_own + n_others): the coefficients of own support vectors, function by function, then those
-    // of the other lists
+    // (n_summed, n_forms n_own + n_others): coefficients of the own support vectors, function by function, then of the
+    // other lists
     const float* coef;
 };
 

@@ -87,7 +87,7 @@ struct ArtifactFault {
     StoredNumber found{};
     Expected expected{};
     std::uint32_t member = no_member;    // index of the ensemble's faulty member, if any
-    bool in_subspace_expansion = false;  // whether the fault is in section subspace_expansion
+    bool in_subspace_expansion = false;  // whether the fault is in section "subspace_expansion"
 };
 
 }  // namespace APPROXSVM_VERSION_NAMESPACE
@@ -232,7 +232,7 @@ class Check {
     bool finite(field::Id field, const Real* numbers, std::size_t n) {
         return within(field, numbers, n, finite_number);
     }
-    // Checks integers that ascend from low to high.
+    // Checks that integers are strictly increasing, from at least low to at most high.
     bool ascending(field::Id field, const std::uint32_t* numbers, std::size_t n, const Expected& expected) {
         std::uint64_t least = expected.low.whole();
         for (std::size_t k = 0; k < n; least = std::uint64_t{numbers[k]} + 1, ++k) {

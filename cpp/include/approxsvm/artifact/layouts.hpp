@@ -22,7 +22,7 @@ inline std::size_t n_subspace_groups(const ModelView& model) {
 // The names that expressions in the tables may use, and the tables as functions.
 class Layouts {
   public:
-    // Layouts of a model whose header and section outputs have been read.
+    // Layouts of a model whose header and section "outputs" have been read.
     Layouts(const ModelView& model, bool has_subspaces, bool has_subspace_expansion)
         : single(model.mode != Mode::ensemble),
           approximate(model.mode == Mode::approximate),

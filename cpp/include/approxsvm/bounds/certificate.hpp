@@ -194,7 +194,7 @@ struct BasisCell {
 };
 
 // Fills a table row for an expansion truncated after `degree`. If one remainder is infinite, all remainders are
-// replaced, because the row serves every contraction.
+// replaced, because expansions with any theta use this table row.
 APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
     const RoundingFactors rounding(float32_arithmetic(model.n_features, degree), cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {

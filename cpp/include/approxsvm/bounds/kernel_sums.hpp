@@ -103,7 +103,7 @@ struct ListedErrors {
 };
 
 // The largest difference, in units of 1 / sqrt(gamma), between the distances of a support vector and of the row from
-// the center; support vectors farther away count as this far.
+// the center; for support vectors farther away, this difference is used.
 constexpr double far_beyond = 4.0;
 
 // Rounding errors of kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the

@@ -28,7 +28,7 @@ static_assert(least_coefficient >= least_listed && most_coefficient <= most_list
 // The kernel sums of one class, or of the only function, in one stage. A stage that is an expansion uses only the
 // fields that do not depend on support vectors.
 struct SubspaceSums {
-    KernelVectors<float> kernels;  // kernels with as many features as the stage has coordinates
+    KernelVectors<float> kernels;  // vectors whose features are the stage's coordinates
     const std::size_t* others_of;  // first tile of each function's list, (n_forms + 1,)
     std::size_t n_own;             // number of tiles of `own`
     ListOfVectors own, others;     // lists with n_forms sums in `own`, and one sum per list in `others`

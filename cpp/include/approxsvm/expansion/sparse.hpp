@@ -95,7 +95,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
-    double unseen_error = 0.0;  // error of unknown features beyond the bound's summation depth
+    double unseen_error = 0.0;  // rounding error of unseen_sq_norm, which the bound does not cover
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];

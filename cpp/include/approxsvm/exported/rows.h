@@ -128,7 +128,7 @@ static inline float model_not_finite_(const float row[]) {
     return model_has_refused_(row) ? approxsvm_nan32() : wrong;
 }
 #else
-/* The used number j. */
+/* Used number j of a row. */
 static inline double model_given_(const model_row_ row[], int j) {
     return (double)model_raw_(row, model_column_(j));
 }

@@ -34,7 +34,7 @@ APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const double* x) {
 }
 
 // Returns the position of the label of a two-class or one-class model by LIBSVM's rule: 0, the first label, if f > 0,
-// else 1. In a one-class model 0 means an inlier (+1), 1 an outlier (-1).
+// else 1. In a one-class model, 0 means an inlier (+1), and 1 means an outlier (-1).
 inline std::size_t label_position(double decision_value) {
     return decision_value > 0.0 ? 0 : 1;
 }

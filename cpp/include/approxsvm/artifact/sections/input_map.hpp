@@ -137,7 +137,7 @@ APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::siz
     const std::size_t n_columns = counts.n_columns;
     check(field::input_map_n_raw_features, counts.n_raw_features, equal_to(n_raw_features));
     check(field::input_map_n_columns, n_columns, from_to(0, max_n_features));
-    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // by_column is only used for data frames
+    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // only data frames use by_column
     if (check.status() != Status::ok) return check.status();
     const std::size_t columns_end = sizeof(InputMapHeader) + 4 * n_columns, ops_begin = (columns_end + 7) / 8 * 8;
     if (!check(field::any_size, n_bytes, at_least(ops_begin)) || !check.zeros(bytes, columns_end, ops_begin))

@@ -1,5 +1,5 @@
 // Reads the section "outputs" in place (models/FORMAT.md). Every MUST is checked before a pointer is returned.
-// outputs.hpp evaluates the section.
+// outputs/outputs.hpp computes the outputs.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
 

@@ -271,7 +271,8 @@ class FewValuesWriter {
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
     }
-    // Ends a group. If the sum over the run, including this group, exceeds a byte, the run ends before this group.
+    // Ends a group. If the sum over the run, including this group, does not fit in a byte, the run ends before this
+    // group.
     void end_group(std::size_t n_groups, double of_group, double& of_run, std::size_t& n_runs) const {
         if (of_run + of_group > 255.0) {
             memory_.run_ends[n_runs++] = static_cast<std::uint32_t>(n_groups - 1);

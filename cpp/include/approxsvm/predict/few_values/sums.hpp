@@ -64,7 +64,7 @@ struct FewValues {
 
 // --- a row
 
-// A row as the sums need it: bits, or one table per group.
+// A row in the form that the sums need: bits, or one table per group.
 struct FewRow {
     std::uint32_t* planes;       // bits, (n_parts,)
     std::uint8_t (*tables)[16];  // tables of the groups, (n_parts,)

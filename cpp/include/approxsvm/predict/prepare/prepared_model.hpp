@@ -45,7 +45,7 @@ struct PreparedModel {
     bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
     // data of a kernel that is not Gaussian, instead of all of the above except zeros and map_gains
     const void* of_kind;
-    const PreparedModel* const* members;   // members of an ensemble, whose other fields are unused
+    const PreparedModel* const* members;   // members of an ensemble; its other fields are unused
     const std::uint32_t* label_positions;  // positions of members' labels in an ensemble of targets
 };
 

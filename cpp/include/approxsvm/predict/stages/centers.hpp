@@ -64,8 +64,8 @@ class Gatherer {
     RowQueue<block_rows> waiting_;
 };
 
-// Orders the rows [first, first + n) of the source by their centers, counted from `first`. Meanwhile, `center_of` holds
-// their groups.
+// Orders the rows [first, first + n) of the source by their centers, counted from `first`. At first, `center_of` holds
+// the rows' groups.
 struct Routing {
     std::uint32_t *center_of, *order, *counts;
 

@@ -69,7 +69,7 @@ APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* row
     const std::size_t stride = n_registers * static_cast<std::size_t>(lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
-        if (!model.packed.reference) {  // the center is float32: load many rows side by side
+        if (!model.packed.reference) {  // the center is float32, so many rows are loaded at once
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
             return source.load_block(n_registers, rows, n, center, model.input_scale, block, unseen);
         }

@@ -28,7 +28,7 @@ class ExactPairs final : public ExactCascade<GaussianTerms<parts, Shape::pairs>>
   private:
     using Exact::job_, Exact::take_block;
 
-    // Finds the rows of a block in which one class certainly wins all its pairs, many rows at a time. Nearly all rows
+    // Finds, many rows at a time, the rows of a block for which one class certainly wins all its pairs. Nearly all rows
     // have such a class.
     APPROXSVM_NOINLINE void take_block(std::size_t stride, const std::size_t* rows, std::size_t n, const double* sums,
                                        const float* half_sq_norm, bool* is_settled) override {

@@ -13,7 +13,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // The outcome of the pairs of a class for a row: whether the class certainly wins all its pairs, and which class
-// certainly beats it.
+// certainly beats this class.
 struct WinnerOutcome {
     bool wins_all;
     std::size_t beaten_by;  // class that certainly beats this class; n_labels if none does
@@ -196,7 +196,7 @@ class WinnerStage {
         memory_.queues[q * block_rows + memory_.n_rows[q]++] = queued;
         if (memory_.n_rows[q] == block_rows) take(level, w);
     }
-    // Empties a queue, because it may be refilled while its rows are processed; returns its former size.
+    // Empties a queue before its rows are processed, because it may be refilled meanwhile; returns its former size.
     std::size_t unqueue(std::size_t q, QueuedRow (&queued)[block_rows]) {
         const std::size_t n = memory_.n_rows[q];
         memory_.n_rows[q] = 0;
