@@ -1,5 +1,5 @@
 # Writes the web page with its module, approxsvm.wasm and an example into one file, which a browser can open from a disk
-# or from a server.
+# or a server.
 #   cmake -DWEB=<folder with these files> -P one_page.cmake
 file(READ ${WEB}/index.html page)
 file(READ ${WEB}/approxsvm.mjs module)

@@ -1,6 +1,6 @@
-// Reports the instruction sets that the CPU has and the operating system enables (the system must save the wide
-// registers). This code reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty and some Windows
-// compilers lack them.
+// Reports the instruction sets that the CPU has and the operating system enables (which must save the wide registers).
+// This code reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty and some Windows compilers
+// lack them.
 #pragma once
 
 #if defined(__x86_64__) || defined(_M_X64)

@@ -84,7 +84,7 @@ std::string text_of(const Expected& expected) {
             return "another than label " + text_of(low);
         case Rule::some_label_of_ensemble:
             return "one of the ensemble's";
-        case Rule::ascends:  // faults of this rule are reported as from_to
+        case Rule::ascends:  // a fault of this constraint is reported as from_to
         case Rule::newer_format:
         case Rule::none_in_mode:
         case Rule::needed_in_mode:
@@ -123,7 +123,7 @@ std::string subject(const ArtifactFault& fault) {
     return section.empty() ? text : text + " of section " + section;
 }
 
-// Explains a wrong file size; the explanation follows the actual and the expected size.
+// Explains a wrong file size. The explanation is printed after the actual and the expected size.
 std::string why_size(const ArtifactFault& fault) {
     if (fault.member != no_member || fault.in_subspace_expansion || fault.section != 0) return "";
     const std::uint64_t found = fault.found.whole(), expected = fault.expected.low.whole();
@@ -159,7 +159,7 @@ std::string statement(const ArtifactFault& fault) {
         return "version is " + text_of(fault.found) + ", which approxsvm " +
                std::to_string(expected.high.whole() >> 8) + "." + std::to_string(expected.high.whole() & 0xFF) +
                " and later read, expected " + text_of(expected.low);
-    // For this field, the size that the file declares is the expected one.
+    // For this field, the expected size is the size that the file declares.
     if (fault.field == field::header_file_bytes && fault.member == no_member)
         return "the file has " + text_of(expected.low) + " bytes, expected " + text_of(fault.found);
     if (fault.field == field::any_size)

@@ -6,8 +6,8 @@
 
 namespace approxsvm::dispatch {
 
-// Returns a line in lower case with the section, the field, its number and the expected number, such as "n_labels is 1,
-// expected at least 2". For a fault without numbers, returns the message() of its status.
+// Returns a line in lower case with section, field, actual and expected number, such as "n_labels is 1, expected at
+// least 2". For a fault without numbers, returns the message() of its status.
 std::string text_of(Status status, const ArtifactFault& fault);
 
 }  // namespace approxsvm::dispatch

@@ -1,4 +1,4 @@
-// Sums over powers of a block of a Gram matrix. The compiler computes norms with these sums
+// Sums over elementwise powers of a block of a Gram matrix. The compiler computes norms with these sums
 // (approxsvm/expansion/gram.py).
 #pragma once
 
@@ -20,9 +20,9 @@ struct GramPowers {
 
 inline namespace APPROXSVM_TARGET {
 
-// Processes one row at a time, so that the powers stay in the first-level cache. Additions and roundings have the same
-// order on every target: each row is summed in eight lanes, with at most n_columns / 8 + 3 additions; then the rows are
-// added.
+// Processes one row at a time, so that the powers stay in the first-level cache. Every target adds and rounds in the
+// same order: each row is summed in eight lanes, with at most n_columns / 8 + 3 additions; then the sums of the rows
+// are added.
 inline void gram_powers(const GramPowers& task) {
     const std::size_t n = task.n_columns;
     for (std::size_t k = 0; k < task.n_degrees; ++k) task.sums[k] = 0.0;

@@ -1,4 +1,4 @@
-// A block of the kernel matrix and the remainders of the matrix's roots, computed from inner products. The compiler
+// A block of the kernel matrix, and the remainders of its elementwise roots, computed from inner products. The compiler
 // computes norms with such blocks (approxsvm/expansion/kernel_sums.py).
 #pragma once
 
@@ -29,9 +29,9 @@ struct KernelBlock {
 
 inline namespace APPROXSVM_TARGET {
 
-// A root has a relative error of 2 u, u = 2^-53. Each squaring doubles the error and adds u, so K has an error of 23 u
-// after three squarings. Roots that are NaN or below exp(-708) become exp(-708). The summation depth of a row or column
-// sum is at most its number of terms.
+// A root has a relative error of 2 u, u = 2^-53. Each squaring doubles the error and adds u, so K has a relative error
+// of 23 u after three squarings. Roots that are NaN or below exp(-708) become exp(-708). The summation depth of the sum
+// of a row or column is at most its number of terms.
 inline void kernel_block(KernelBlock& task) {
     constexpr int n = 4;
     static_assert(kernel_block_columns % (n * lanes64) == 0, "a block is not a whole number of registers");

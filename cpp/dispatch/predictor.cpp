@@ -36,7 +36,7 @@ class KeptWorkspace {
 };
 
 // Calls part(first, n_rows, workspace) for chunks of the rows on several threads. Chunk sizes are multiples of the
-// block size, so every row is computed as in a single call. The first failure stops all threads.
+// block size, so every row is computed as in a single call. After the first failure, all threads stop.
 template <class Part>
 Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_per_row, int n_threads,
                   const Part& part) {
@@ -45,7 +45,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
     const double n_blocks = std::ceil(static_cast<double>(n_rows) / static_cast<double>(block));
     const std::size_t n_workers =
         static_cast<std::size_t>(std::max(1.0, std::min({static_cast<double>(n_threads), useful, n_blocks})));
-    // Several chunks per thread balance the load; with many centers, chunks are larger, so that each center gets enough
+    // Several chunks per thread balance the load. With many centers, chunks are larger, so that each center gets enough
     // rows.
     const std::size_t turns = predictor.model().n_centers > 1 ? 2 : 8;
     const std::size_t per_worker = n_rows / (n_workers * turns) / block * block;
@@ -72,7 +72,7 @@ Status for_chunks(const Predictor& predictor, std::size_t n_rows, double work_pe
         try {
             threads.emplace_back(work, std::cref(workspaces[kept ? t - 1 : t]));
         } catch (const std::exception&) {
-            break;  // no thread or memory is left: the running threads do the work
+            break;  // no thread or memory is left, so the running threads do the work
         }
     }
     work(kept ? *kept.workspace() : workspaces[0]);
@@ -94,7 +94,7 @@ CsrRows<Real, Index> part_of(CsrRows<Real, Index> rows, std::size_t first, std::
     return rows;
 }
 
-// Returns the work for a dense row up to degree 2: evaluating the quadratic form and assigning the row to a center.
+// Returns the work for a dense row up to degree 2: assigning the row to a center and evaluating the quadratic form.
 double dense_work(const ModelView& model) {
     const double d = static_cast<double>(model.n_features), n_centers = static_cast<double>(model.n_centers),
                  v = static_cast<double>(model.n_varying);
@@ -106,7 +106,7 @@ double expansion_work(const ModelView& model, const DenseRows<Real>&) {
     return dense_work(model);
 }
 
-// Returns the work for an average sparse row, in units of a dense row's multiply-adds.
+// Returns the work for an average sparse row, in multiply-adds of dense rows.
 template <class Real, class Index>
 double expansion_work(const ModelView& model, const CsrRows<Real, Index>& rows) {
     if (model.n_centers > 1) return dense_work(model);
@@ -122,7 +122,7 @@ double work_per_row(const ModelView& model, double of_expansion) {
     if (model.form) {
         return static_cast<double>(model.n_decisions) * (model.degree == 1 ? d : 0.5 * d * d);
     }
-    constexpr double engine_share = 0.05;  // assumed share of rows that reach the engine in mode certified
+    constexpr double engine_share = 0.05;  // assumed share of rows that need the engine in mode certified
     return model.mode == Mode::exact       ? d * n_terms
            : model.mode == Mode::certified ? of_expansion + engine_share * d * n_terms
                                            : of_expansion;
@@ -135,7 +135,7 @@ Status evaluate_on_threads(const Predictor& predictor, const Rows& rows, const E
     if (allowed != Status::ok) return allowed;
     request.n_rows_in_call = std::max(request.n_rows_in_call, rows.n_rows);
     const ModelView& model = predictor.model();
-    if (n_threads == 1 && rows.n_rows > 0) {  // preparing threads would cost a single row a quarter of its time
+    if (n_threads == 1 && rows.n_rows > 0) {  // for a single row, preparing threads would take a quarter of the time
         const KeptWorkspace kept(predictor);
         if (kept)
             return function(predictor.prepared(), rows, request, part_of(model, out, 0, rows.n_rows), counts.data(),

@@ -1,5 +1,5 @@
-// One table of functions per target. The core headers are compiled once per target; the rest of the program calls them
-// only through these tables.
+// One table of functions per target. The core headers are compiled once per target; the rest of the program calls their
+// functions only through these tables.
 #pragma once
 
 #include <approxsvm/model_view.hpp>

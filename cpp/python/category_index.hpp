@@ -1,5 +1,4 @@
-// Finds the code of a string with one hash lookup instead of a binary search in the artifact, which takes a dozen
-// steps.
+// Finds the code of a string with one hash lookup; a binary search in the artifact takes a dozen steps.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>
@@ -8,8 +7,8 @@
 
 namespace approxsvm::python {
 
-// The strings of a column, stored in the artifact. Columns with few strings have no hash table, because searching is
-// faster.
+// The strings of a column, stored in the artifact. Columns with few strings have no hash table, because a binary search
+// is faster.
 class CategoryIndex {
   public:
     explicit CategoryIndex(const ColumnTexts& texts) : texts_(texts) {

@@ -1,4 +1,4 @@
-// Declarations shared by the parts of the extension module: registration functions, and the translation of errors to
+// Declarations that the parts of the extension module share: registration functions, and the translation of errors to
 // Python.
 #pragma once
 
@@ -25,8 +25,8 @@ void register_rows(pybind11::module_& module);
 void register_text(pybind11::module_& module);
 void register_ngrams(pybind11::module_& module);
 
-// Returns the named target; without a name, the target in APPROXSVM_TARGET, else the fastest. Raises TargetError if
-// there is no such target.
+// Returns the target with this name; without a name, the target that APPROXSVM_TARGET names, else the fastest target.
+// Raises TargetError if there is no such target.
 const dispatch::TargetTable& target_for(const std::optional<std::string>& name);
 
 // Copies a section's bytes to an address that is a multiple of 8, as the section's readers require.

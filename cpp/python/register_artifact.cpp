@@ -64,7 +64,7 @@ const char* const names_of_fields[] = {
 #include <approxsvm/artifact/schema.inc>
 };
 
-// Lists the numbers of a validated section: name, code, offset in the section, count, and the limits of the allowed
+// Lists the numbers of a validated section, each with name, code, offset in the section, count, and the limits of its
 // range. Records have no name.
 class Lister : public Walk {
   public:

@@ -12,7 +12,7 @@ namespace py = pybind11;
 namespace approxsvm::python {
 namespace {
 
-// Constants that bounds, costs and exports in Python share with the core, under the core's names.
+// Constants that Python's code for bounds, costs and exports shares with the core, under the same names.
 py::dict constants() {
     py::dict all;
     py::list thetas;
@@ -61,8 +61,8 @@ Matrix bound_factors(const Matrix& ends, int degree, int first_remainder_degree,
     return factors;
 }
 
-// Returns the reach and the moments, (n_functions, q + 1), of terms with the norms (n,) and the absolute values of
-// coefficients (n_functions, n).
+// Returns the reach and the moments, (n_functions, q + 1), of terms, given their norms (n,) and the absolute values of
+// their coefficients (n_functions, n).
 py::tuple term_moments(int power, const Matrix& norms, const Matrix& moduli) {
     const py::ssize_t n = norms.size(), n_functions = moduli.shape(0), size = approxsvm_moduli_degree(power) + 1;
     const double reach = n > 0 ? *std::max_element(norms.data(), norms.data() + n) : 0.0;

@@ -15,7 +15,7 @@ namespace {
 
 using Matrix = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
-// Applies the section outputs to decision values, one row at a time, without holding the GIL.
+// Computes outputs from decision values as the section "outputs" specifies, one row at a time, without holding the GIL.
 class PyOutputs {
   public:
     PyOutputs(const std::optional<py::bytes>& section, std::uint32_t task, std::uint32_t n_labels)

@@ -35,8 +35,8 @@ class PyPredictor {
             raise("InputError", "float32_unit is " + std::to_string(float32_unit) + ", expected 0 or 2**-24");
     }
 
-    // Number of rows whose results came from each stage since the predictor was created, and number of these rows that
-    // went straight to float64.
+    // Number of rows whose results came from each stage since the predictor was created, and number of these rows for
+    // which evaluation began with float64.
     dispatch::StageCounts counts() const { return counts_; }
     std::uint64_t exact_count() const { return exact_count_; }
 
@@ -45,8 +45,8 @@ class PyPredictor {
     std::string target() const { return predictor_->kernels().name; }
 
     // Returns the outputs in `want`, a sum of bits of Want, as an array or as a tuple of arrays in the order of the
-    // bits. `values` names an enumerator of Values. With `as_part`, the rows get the same numbers as they would as part
-    // of a large batch.
+    // bits. The argument `values` names an enumerator of Values. With `as_part`, results are the same as if the rows
+    // were part of a large batch.
     py::object dense(const py::array& rows, int n_threads, int want, const std::string& values, bool as_part) {
         if (rows.ndim() != 2)
             raise("InputError", "expected a 2-d array, got " + std::to_string(rows.ndim()) + " dimension(s)");
@@ -77,9 +77,9 @@ class PyPredictor {
         raise("InputError", "indptr and indices must both be int32 or both be int64");
     }
 
-    // Predicts one C-contiguous row; this is the documented fast path. The GIL is held, so the workspace has one user
-    // at a time. Returns the position of the label, or a regression's value. Returns None for another layout or dtype,
-    // which Python code then converts.
+    // Predicts one C-contiguous row; this is the documented fast path. The GIL is held, so only one call at a time uses
+    // the workspace. Returns the position of the label, or a regression's value. Returns None if the row has another
+    // layout or dtype; Python code then converts the row.
     py::object one(const py::object& object) {
         if (!py::isinstance<py::array>(object)) {
             raise("InputError", "expected a NumPy array; predict takes lists and data frames");
@@ -107,7 +107,7 @@ class PyPredictor {
     // code.
     py::object one_of(const RowReader& reader, const py::object& row) {
         check_n_features(static_cast<py::ssize_t>(reader.n_columns()));
-        std::vector<double> numbers(reader.n_columns());  // local: hashing dict keys may run other threads
+        std::vector<double> numbers(reader.n_columns());  // local, because hashing dict keys may run other threads
         double value = 0.0;
         Fault fault{};
         if (!reader.read(row.ptr(), numbers.data()) ||
@@ -147,12 +147,12 @@ class PyPredictor {
         raise("InputError", "values must be promised, settled or exact, not " + name);
     }
 
-    // Raises the error for a faulty row or request.
+    // Raises the exception for a faulty row or request.
     static void raise_if_at_fault(Status status, const Fault& fault) {
         const std::string row = "row " + std::to_string(fault.row) + ": ";
         switch (status) {
             case Status::ok:
-            case Status::not_finite:        // the caller locates the value
+            case Status::not_finite:        // the caller finds the value
             case Status::unsorted_indices:  // the caller raises another exception
                 return;
             case Status::map_overflow:
@@ -276,7 +276,7 @@ class PyPredictor {
         return results.to_python();
     }
 
-    // Uses scikit-learn's wording, and adds the position of the value.
+    // The message has scikit-learn's wording, and adds the position of the value.
     template <class Rows>
     [[noreturn]] void raise_not_finite(const Rows& rows) const {
         const ModelView& model = predictor_->model();

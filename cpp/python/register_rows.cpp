@@ -13,7 +13,7 @@ namespace approxsvm::python {
 namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
-constexpr long long largest_exact = 1LL << 53;  // float64 represents all integers up to this one
+constexpr long long largest_exact = 1LL << 53;  // float64 represents all integers up to this limit
 
 // Reads a row into an array of shape (1, n_columns), or returns None.
 template <class Read>

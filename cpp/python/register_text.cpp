@@ -97,12 +97,12 @@ py::tuple parse_libsvm_data(const py::bytes& bytes) {
     return to_python(std::move(data));
 }
 
-// Describes the file, for example "a JSON file"; empty if the first bytes do not show its kind.
+// Describes the file, for example "a JSON file"; empty if the first bytes do not show the kind of file.
 std::string file_kind(const py::bytes& bytes) {
     return std::string(text::kind_of(std::string_view(bytes)).name);
 }
 
-// Describes the file with advice, as in "this is a pickle; ..."; empty if the kind of file is unknown.
+// Describes the file and gives advice, as in "this is a pickle; ..."; empty if the kind of file is unknown.
 std::string described_file(const py::bytes& bytes) {
     const text::FileKind kind = text::kind_of(std::string_view(bytes));
     return kind.name.empty() ? "" : text::described(kind);

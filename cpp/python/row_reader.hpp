@@ -1,6 +1,6 @@
 // Converts raw rows of Python values to numbers. Strings are looked up in the artifact without intermediate arrays of
 // objects. The functions return false for values other than plain numbers, strings and None;
-// approxsvm/frames/columns.py then converts the row, because it has the rules for all values.
+// approxsvm/frames/columns.py, which has the rules for all values, then converts the row.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -19,10 +19,11 @@ class RowReader {
   public:
     enum class Role { unused, number, looked_up, text };
 
-    // Each column is (name, role, code of a missing value or None if it is rejected, codes that the source rejects). In
-    // numeric columns, a code for None or NaN means that the source distinguishes this value from the missing value. If
-    // `by_column`, further names are ignored. If `has_names`, the names come from the source instead of being f0, f1,
-    // ... If `needs_real`, Python code converts rows of only integers or bools, because of their dtype.
+    // Each column is a tuple: name; role; code of a missing value, or None if missing values are rejected; codes that
+    // the source rejects. In numeric columns, a code for None or NaN means that the source distinguishes this value
+    // from the missing value. With `by_column`, other names are ignored. With `has_names`, the names come from the
+    // source instead of being f0, f1, ... With `needs_real`, Python code converts rows of only integers or bools,
+    // because of their dtype.
     RowReader(std::shared_ptr<PyArtifact> artifact, const pybind11::list& columns, bool by_column, bool has_names,
               bool needs_real);
 
@@ -48,7 +49,7 @@ class RowReader {
 
     bool read_sequence(PyObject* const* items, std::size_t n, double* out) const;
     bool read_mapping(PyObject* row, double* out) const;
-    // Whether further keys of a dict may be ignored: the keys must be strings, like column names.
+    // Whether the other keys of a dict may be ignored: they must be strings, like column names.
     bool further_keys_are_fine(PyObject* row) const;
     bool read_cell(const Column& column, PyObject* value, bool none_is_null, double& out) const;
     bool read_value(const Column& column, PyObject* value, double& out) const;

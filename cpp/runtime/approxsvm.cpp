@@ -1,4 +1,4 @@
-// The C interface wraps a model in handles, status codes and buffers. No exception leaves these functions.
+// The C interface wraps a model in handles, status codes and buffers. These functions throw no exceptions.
 #define APPROXSVM_BUILDING
 #include "approxsvm.h"
 
@@ -82,7 +82,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
         return act();
     } catch (const std::bad_alloc&) {
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
-    } catch (const std::length_error&) {  // the size exceeds that of the largest possible vector
+    } catch (const std::length_error&) {  // the size exceeds the maximum size of a vector
         return fail(error, APPROXSVM_OUT_OF_MEMORY, -1, no_memory);
     } catch (const TargetError& failure) {
         return fail(error, APPROXSVM_BAD_TARGET, -1, "%s", failure.what());
@@ -97,7 +97,7 @@ approxsvm_status guarded(approxsvm_error* error, const Act& act) {
 
 // --- opening
 
-// Opens a new model whose bytes were copied or read.
+// Opens a new model after its bytes have been copied or read.
 approxsvm_status open_model(const char* name, std::unique_ptr<approxsvm_model> opened, approxsvm_model** model,
                             approxsvm_error* error) {
     bool out_of_memory = false;
@@ -126,7 +126,7 @@ std::FILE* open_to_read(const char* path) {
 #endif
 }
 
-// Reads all bytes of a file; if it returns false, errno is set.
+// Reads all bytes of a file; on failure, returns false and sets errno.
 bool read_file(const char* path, Memory& bytes) {
     const std::unique_ptr<std::FILE, CloseFile> file(open_to_read(path));
     if (!file) return false;
@@ -189,7 +189,8 @@ approxsvm_status fail_with(approxsvm_error* error, const Rows& rows, const Model
 
 // --- predictions
 
-// Copies the caller's request into an empty request. The caller's struct may be shorter than this version's.
+// Copies the caller's request into an empty request. The caller's struct may be shorter than the struct of this
+// version.
 bool read_request(const approxsvm_request* given, approxsvm_request& request) {
     // The first version of the struct ends with certified_size.
     constexpr std::size_t first_size = offsetof(approxsvm_request, certified_size) + sizeof(std::size_t);

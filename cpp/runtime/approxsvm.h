@@ -1,5 +1,5 @@
 /* approxsvm for programs in C, and in every language that calls C: predict with a compiled kernel machine. Opening a
- * model chooses the fastest engine that this machine can run.
+ * model chooses the fastest target that this machine can run.
  *
  *     approxsvm_model *model;
  *     approxsvm_error error;
@@ -58,7 +58,7 @@ enum {
     /* the artifact */
     APPROXSVM_TRUNCATED = 10,           /* there are fewer bytes than the header or the section table needs */
     APPROXSVM_BAD_MAGIC = 11,           /* the bytes are not an artifact */
-    APPROXSVM_UNSUPPORTED_VERSION = 12, /* the version of the format is unsupported */
+    APPROXSVM_UNSUPPORTED_VERSION = 12, /* this version of the format is unsupported */
     APPROXSVM_SIZE_MISMATCH = 13,
     APPROXSVM_CHECKSUM_MISMATCH = 14,
     APPROXSVM_BAD_HEADER = 15,
@@ -68,7 +68,7 @@ enum {
     APPROXSVM_BAD_SUPPORT_VECTORS = 19,
     APPROXSVM_CHECK_ROW_MISMATCH = 20, /* this machine computes other values than the machine that compiled the model */
 
-    /* errors in a row; the error's `row` is its number */
+    /* errors in a row; the error's `row` is its index */
     APPROXSVM_NOT_FINITE = 30,       /* a column that the model uses contains NaN or infinity */
     APPROXSVM_UNSORTED_INDICES = 31, /* the columns of a sparse row are not strictly increasing */
     APPROXSVM_MAP_OVERFLOW = 32,     /* scaling overflows float64; found: the row's largest number */
@@ -113,7 +113,7 @@ typedef struct approxsvm_model approxsvm_model;
 APPROXSVM_API approxsvm_status approxsvm_open_file(const char* path, approxsvm_model** model, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_open_bytes(const void* bytes, size_t n_bytes, approxsvm_model** model,
                                                     approxsvm_error* error);
-/* Closes a model that no thread uses any longer; ignores a null pointer. */
+/* Closes a model that no thread uses any more; ignores a null pointer. */
 APPROXSVM_API void approxsvm_close(approxsvm_model* model);
 
 enum { APPROXSVM_CLASSIFICATION = 0, APPROXSVM_REGRESSION = 1, APPROXSVM_ONE_CLASS = 2 };
@@ -147,18 +147,19 @@ APPROXSVM_API void approxsvm_label_at(const approxsvm_model* model, size_t posit
    without the 0, like snprintf. */
 APPROXSVM_API size_t approxsvm_label_text(const approxsvm_model* model, size_t position, char* text, size_t size);
 
-/* Returns the number that encodes a string (UTF-8, arbitrary bytes) in rows, for string columns, such as categories of
+/* Returns the code that represents a string (UTF-8, arbitrary bytes) in rows, for string columns, such as categories of
  * a pipeline's encoders. The code is -1 for a string that the model does not know; a row with this code is rejected if
  * the source rejects unknown strings. A null pointer is a missing value. */
 APPROXSVM_API double approxsvm_category_code(const approxsvm_model* model, size_t column, const char* text,
                                              size_t text_size);
-/* Write the string of a code, like approxsvm_label_text, and return the number of a column's codes. Codes start at 0; a
- * numeric column has no codes. */
+/* Write the string of a code, as approxsvm_label_text writes labels, and return the number of a column's codes. Codes
+ * start at 0; a numeric column has no codes. */
 APPROXSVM_API size_t approxsvm_category_text(const approxsvm_model* model, size_t column, size_t code, char* text,
                                              size_t size);
 APPROXSVM_API size_t approxsvm_n_categories(const approxsvm_model* model, size_t column);
 
-/* Writes the name of a column, like approxsvm_label_text. The name is empty if the source was fitted without names. */
+/* Writes the name of a column as approxsvm_label_text writes labels. The name is empty if the source was fitted without
+   names. */
 APPROXSVM_API size_t approxsvm_feature_name(const approxsvm_model* model, size_t column, char* name, size_t size);
 
 /* A field of a record, such as a member of a JSON object. APPROXSVM_MISSING stands for the source's missing value. */
@@ -246,7 +247,7 @@ APPROXSVM_API approxsvm_status approxsvm_evaluate_csr_f64_i64(const approxsvm_mo
                                                               const int64_t* row_starts, size_t n_rows,
                                                               const approxsvm_request* request, approxsvm_error* error);
 
-/* Compute only labels, on the caller's thread. */
+/* These functions compute only labels, on the caller's thread. */
 APPROXSVM_API approxsvm_status approxsvm_predict_f32(const approxsvm_model* model, const float* rows, size_t rows_size,
                                                      uint32_t* labels, size_t labels_size, approxsvm_error* error);
 APPROXSVM_API approxsvm_status approxsvm_predict_f64(const approxsvm_model* model, const double* rows, size_t rows_size,

@@ -26,7 +26,7 @@ const LABEL = { size: 32, kind: 0, integer: 8, real: 16, text: 24, textSize: 28 
 const FIELD = { size: 32, name: 0, nameSize: 4, kind: 8, number: 16, text: 24, textSize: 28 };
 const REQUEST = { size: 60, kind: 4, threads: 8, answers: 12 };
 
-// The outputs of a request, in order, each with its array type and its number of elements per row.
+// The outputs of a request, in order, each with the type of its array and the number of elements per row.
 const ANSWERS = {
   labels: [Uint32Array, (model) => model.nTargets],
   values: [Float64Array, (model) => model.nDecisions],
@@ -36,7 +36,7 @@ const ANSWERS = {
   certified: [Uint8Array, (model) => model.nTargets],
 };
 
-/** An error of the library. `code` is the error's APPROXSVM_... number, and `row` is the faulty row or -1. */
+/** An error of the library. `code` is the error's APPROXSVM_... code, and `row` is the faulty row's index or -1. */
 export class ApproxsvmError extends Error {
   constructor(message, code, row) {
     super(message);
@@ -176,7 +176,7 @@ export class Model {
       const nRows = Math.floor(numbers.length / this.nFeatures);
       const rooms = Object.entries(ANSWERS).map(([name, [Array, perRow]]) => {
         const length = answers[name] ? nRows * perRow(this) : 0;
-        // A requested buffer is not null, even if empty: the library then tells whether the model has the output.
+        // A requested buffer is not null, even if empty, so that the library reports whether the model has the output.
         return { name, Array, length, at: answers[name] ? take(length * Array.BYTES_PER_ELEMENT) : 0 };
       });
       const request = take(REQUEST.size);
@@ -284,7 +284,7 @@ class Library {
     this.functions = functions;
   }
 
-  // Returns a view of the current memory; the library's allocations may move the memory.
+  // Returns a view of the memory at present; the library's allocations may move the memory.
   view(View, at, length) {
     return new View(this.functions.memory.buffer, at, length);
   }
@@ -323,7 +323,7 @@ class Library {
     });
   }
 
-  // Reads a UTF-8 string, up to a 0 if no size is given.
+  // Reads a UTF-8 string; without a size, up to a terminating 0.
   text(at, nBytes) {
     at >>>= 0;
     const bytes = new Uint8Array(this.functions.memory.buffer, at);

@@ -8,8 +8,8 @@
 //     if (model.predict(rows, labels, &error) != APPROXSVM_OK) ...
 //     std::cout << model.label(labels[0]);
 //
-// Link approxsvm::runtime (CMake) or approxsvm-runtime (pkg-config). Nothing throws, except std::string when out of
-// memory. Any number of threads may use an open model at once. approxsvm.h documents the functions.
+// Link approxsvm::runtime (CMake) or approxsvm-runtime (pkg-config). No function throws, unless memory for a
+// std::string is exhausted. Any number of threads may use an open model at once. approxsvm.h documents the functions.
 #ifndef APPROXSVM_RUNTIME_HPP
 #define APPROXSVM_RUNTIME_HPP
 
@@ -53,7 +53,7 @@ struct SparseRows {
     Span<const std::int32_t> columns, row_starts;
 };
 
-// Outputs to compute and their buffers, with the number of elements per row that Model reports.
+// The outputs to compute and their buffers, with as many elements per row as Model reports.
 struct Request {
     Span<std::uint32_t> labels;
     Span<double> values, bounds, probabilities, probability_bounds;
@@ -72,7 +72,7 @@ class Model {
     }
     ~Model() { approxsvm_close(model_); }
 
-    // Opens a model, and closes the previous one, if any.
+    // Opens a model, and closes the previous model, if any.
     approxsvm_status open(const char* path, Error* error = nullptr) {
         reset();
         return approxsvm_open_file(path, &model_, error);
@@ -99,7 +99,7 @@ class Model {
         approxsvm_label_text(model_, position, &text[0], text.size() + 1);
         return text;
     }
-    // Returns the number that encodes a string in rows, for string columns.
+    // Returns the code that represents a string in rows, for string columns.
     double category_code(std::size_t column, const std::string& text) const {
         return approxsvm_category_code(model_, column, text.data(), text.size());
     }

@@ -10,7 +10,7 @@ namespace approxsvm {
 
 class Memory {
   public:
-    // Keeps the contents, and allocates ahead for small growth. Returns false if the heap is exhausted.
+    // Keeps the contents, and allocates more than requested if growth is small. Returns false if the heap is exhausted.
     bool resize(std::size_t n_bytes) {
         // No object is larger than PTRDIFF_MAX; near SIZE_MAX some allocators wrap around.
         if (n_bytes > PTRDIFF_MAX) return false;
@@ -34,7 +34,7 @@ class Memory {
         void operator()(unsigned char* bytes) const { std::free(bytes); }
     };
 
-    std::unique_ptr<unsigned char, Free> bytes_;  // aligned by malloc to at least eight bytes
+    std::unique_ptr<unsigned char, Free> bytes_;  // malloc aligns to at least eight bytes
     std::size_t size_ = 0, capacity_ = 0;
 };
 

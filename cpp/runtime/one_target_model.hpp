@@ -1,5 +1,5 @@
-// The model of approxsvm.h without exceptions and threads, as in WebAssembly. Kernels of the target for which this file
-// is compiled run on the caller's thread. Only one call at a time may use a model.
+// The model of approxsvm.h without exceptions and threads, as in WebAssembly. The kernels, for the target for which
+// this file is compiled, run on the caller's thread. Only one call at a time may use a model.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>

@@ -38,7 +38,7 @@ class ColumnFinder {
     TextReader rest_;
 };
 
-// Whether a cell holds the distinct NaN that marks cells whose field has not been read.
+// Whether a cell holds the special NaN that marks cells whose field has not been read.
 inline bool is_unread(double number) {
     std::uint64_t bits;
     std::memcpy(&bits, &number, sizeof bits);
@@ -52,8 +52,8 @@ inline double unread_number() {
     return number;
 }
 
-// Reads a field for a column with these strings, or for a numeric column; returns null if the type is right, else the
-// expected type.
+// Reads a field for a column with these strings, or for a numeric column; returns null if the field's type is right,
+// else the expected type.
 inline const char* read_field(const approxsvm_field& field, const ColumnTexts& texts, bool has_texts, double& number) {
     number = has_texts ? texts.null : std::numeric_limits<double>::quiet_NaN();
     switch (field.kind) {

@@ -11,8 +11,8 @@
 
 #include "number.hpp"
 
-// Parses "index:value index:value ..." up to the end of a line, as in rows of data and support vectors. Everything is
-// inline, because reading a file takes most of its time in this loop.
+// Parses "index:value index:value ..." up to the end of a line, as in rows of data and support vectors. All functions
+// are inline, because this loop takes most of the time for reading a file.
 
 namespace approxsvm::text {
 
@@ -78,8 +78,8 @@ inline FeatureFault non_finite_fault(const char* value, NonFinite policy) {
 }  // namespace detail
 
 /// Reads the pairs of the line [p, line_last) into indices and values, which have room for one pair per colon on the
-/// line. text_last is the end of the readable bytes, line_last or later; a byte at line_last must be white space, so
-/// that every number ends there.
+/// line. The pointer text_last is the end of the readable bytes, line_last or later; a byte at line_last must be white
+/// space, so that every number ends there.
 template <NonFinite policy>
 inline FeatureParse parse_features(const char* p, const char* line_last, const char* text_last, std::int32_t* indices,
                                    double* values) {

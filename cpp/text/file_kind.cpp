@@ -99,8 +99,8 @@ FileKind kind_of_zip(std::string_view bytes) {
     return {"a zip archive", ""};
 }
 
-/// Recognises a protobuf message that begins with a version, as in ONNX and Core ML. In ONNX the producer's name or the
-/// graph follows.
+/// Recognises a protobuf message that begins with a version, as in ONNX and Core ML. In ONNX, the producer's name or
+/// the graph follows.
 FileKind kind_of_protobuf(std::string_view bytes) {
     const std::size_t last = std::min<std::size_t>(bytes.size(), 5);
     const std::string_view tags = bytes.substr(2, last - 2);
@@ -195,7 +195,7 @@ TextError explained(const TextError& error, std::string_view bytes, std::string_
     const auto n_blank_lines = static_cast<std::size_t>(std::count(bytes.data(), bytes.data() + n_blank, '\n'));
     const FileKind kind = error.line <= n_blank_lines + 1 ? kind_of(bytes) : FileKind();
     if (kind.name.empty() || kind.name == expected) {
-        const bool is_at_comment = contains(error.what(), "'#");  // the token that the error quotes
+        const bool is_at_comment = contains(error.what(), "'#");  // the token that the error message quotes
         return is_at_comment ? TextError(error.line, error.what() + std::string(comments)) : error;
     }
     return {0, described(kind, expected)};

@@ -5,8 +5,8 @@
 
 #include "text_error.hpp"
 
-// Recognises a file of the wrong kind by its first bytes, for a better error message: models of other programs, rows
-// instead of models, archives.
+// Recognises a file of the wrong kind by its first bytes, for a better error message: a model of another program, rows
+// instead of a model, or an archive.
 
 namespace approxsvm::text {
 
@@ -28,8 +28,8 @@ FileKind kind_of(std::string_view bytes);
 /// Returns "this is NAME; ADVICE". If `expected` is not empty, the message adds that this kind was expected instead.
 std::string described(const FileKind& kind, std::string_view expected = {});
 
-/// Returns the error of a text that could not be read as `libsvm_model` or `libsvm_data`. If the first line is bad and
-/// the file is of another known kind, the new error says so.
+/// Returns the error of a text that could not be read as `libsvm_model` or `libsvm_data`. If the first line is faulty
+/// and the file is of another known kind, the new error mentions this kind.
 TextError explained(const TextError& error, std::string_view bytes, std::string_view expected);
 
 }  // namespace approxsvm::text

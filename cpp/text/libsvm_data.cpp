@@ -8,7 +8,7 @@
 namespace approxsvm::text {
 namespace {
 
-// For smaller chunks, starting a thread costs more time than the thread saves.
+// With smaller chunks, starting a thread takes more time than the thread saves.
 constexpr std::size_t min_chunk_bytes = std::size_t{1} << 16;
 
 /// A piece of the text, and the positions of its rows and features in the result.
@@ -88,7 +88,7 @@ std::vector<std::string_view> split_at_lines(std::string_view text, std::size_t 
     std::vector<std::string_view> chunks;
     chunks.reserve(n_chunks);
     while (chunks.size() + 1 < n_chunks) {
-        // Recompute the target at each cut, so that one very long line does not leave the last chunk empty.
+        // Compute the target length again at each cut, so that one very long line does not leave the last chunk empty.
         const std::size_t target = text.size() / (n_chunks - chunks.size());
         const std::size_t line_break = target == 0 ? std::string_view::npos : text.find('\n', target - 1);
         const std::size_t cut = line_break == std::string_view::npos ? text.size() : line_break + 1;

@@ -15,7 +15,7 @@
 
 namespace approxsvm::text {
 
-/// One row, in buffers that are reused: only the first n_features elements are valid.
+/// One row, in reused buffers: only the first n_features elements are valid.
 struct DataRow {
     double label = 0.0;
     std::size_t n_features = 0;
@@ -96,7 +96,7 @@ struct LibsvmData {
 };
 
 /// Parses a whole text on at most n_threads threads, or on fewer if the text is short. Throws the error of the first
-/// bad line.
+/// faulty line.
 LibsvmData parse_libsvm_data(std::string_view text, int n_threads = 1);
 
 }  // namespace approxsvm::text

@@ -30,7 +30,7 @@ enum class Key {
     prob_b,
     prob_density_marks,
     nr_sv,
-    scaling,  // key of the Point Cloud Library
+    scaling,  // a key of the Point Cloud Library
     support_vectors
 };
 constexpr std::size_t n_keys = 15;
@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, n_keys> key_names = {
     "probB",    "prob_density_marks", "nr_sv",  "scaling", "SV"};
 
 constexpr std::int64_t n_density_marks = 10;
-// LIBSVM stores counts and labels as int. With the same limits, sums and products of counts fit int64.
+// LIBSVM stores counts and labels as int. With the same limits, sums and products of counts fit in int64.
 constexpr std::int64_t min_int = std::numeric_limits<std::int32_t>::min();
 constexpr std::int64_t max_int = std::numeric_limits<std::int32_t>::max();
 
@@ -236,7 +236,7 @@ class HeaderParser {
         if (twin != labels.end() && is_classification()) fail("label " + std::to_string(*twin) + " occurs twice");
     }
 
-    /// Consumes every number up to the next key, so that a list that is too long is reported as such. Further arguments
+    /// Consumes every number up to the next key, so that a list that is too long is reported as such. Other arguments
     /// are passed to check_value.
     template <class Value, class... Limits>
     void take_list(std::int64_t n_expected, std::vector<Value>& values, Limits... limits) {
@@ -369,7 +369,7 @@ class SupportVectorParser {
         const char* const first = reader_.next();
         const TextCounts counts = count_line_breaks_and_colons({first, static_cast<std::size_t>(last_ - first)});
         check_row_count(first == last_ ? 0 : static_cast<std::int64_t>(counts.n_line_breaks) + 1);
-        // total_sv is now the number of existing lines. A coefficient takes two bytes, so the size of the text limits
+        // Now total_sv is the number of existing lines. A coefficient takes two bytes, so the size of the text limits
         // the declared number n_sv * n_coef.
         const std::int64_t max_coefs = (last_ - first) / 2 + 1;
         model_.coef.reserve(static_cast<std::size_t>(std::min(model_.n_sv * model_.n_coef, max_coefs)));

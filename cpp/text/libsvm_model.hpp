@@ -40,7 +40,7 @@ struct LibsvmModel {
     /// For classification: the label of each class and its number of support vectors.
     std::vector<std::int32_t> labels;
     std::vector<std::int64_t> n_sv_per_class;
-    /// Parameters for svm-predict -b 1, by header key; a regression has the scale of a Laplace distribution.
+    /// Parameters for svm-predict -b 1, by header key; for a regression, the scale of a Laplace distribution.
     std::map<std::string, std::vector<double>> probabilities;
     /// Whether the header has the keys for svm-predict -b 1; for a model with one class the lists of these keys are
     /// empty.
@@ -53,14 +53,14 @@ struct LibsvmModel {
     UninitializedVector<std::int32_t> indices;
     UninitializedVector<double> values;
     /// The Point Cloud Library divides the features with these indices by these numbers, and other features by 1.
-    /// LIBSVM has no such numbers.
+    /// LIBSVM files have no such numbers.
     std::vector<std::int32_t> scaled_indices;
     std::vector<double> scales;
     /// Smallest and largest index in support vectors and scales; -1 if there are no indices.
     std::int32_t min_index = -1;
     std::int32_t max_index = -1;
 
-    /// Whether the file ends with a line break. If not, the last row may be incomplete, which deserves a warning.
+    /// Whether the file ends with a line break. If not, the last row may be incomplete, so a warning is appropriate.
     bool ends_in_line_break = false;
 
     /// Calls visit(name, list) for each list of numbers.
@@ -83,8 +83,8 @@ struct LibsvmModel {
 };
 
 /// Parses the text of a LIBSVM, ThunderSVM or Point Cloud Library model file; lines of the header that begin with # are
-/// comments. Throws TextError if the model is incomplete, contradictory or not finite. Memory is limited by the size of
-/// the text, not by the dimensions that the text declares.
+/// comments. Throws TextError if the model is incomplete, contradictory or not finite. The size of the text limits the
+/// memory, whatever dimensions the text declares.
 LibsvmModel parse_libsvm_model(std::string_view text);
 
 }  // namespace approxsvm::text

@@ -12,7 +12,7 @@ inline std::string_view without_byte_order_mark(std::string_view text) {
 }
 
 /// Read-only bytes of a file, without its UTF-8 byte order mark, while the object lives. Regular files are mapped into
-/// memory if the system supports it; everything else, such as pipes, is read. A mapped file must not shrink while the
+/// memory if the system supports this; other files, such as pipes, are read. A mapped file must not shrink while the
 /// object lives.
 class MappedFile {
   public:

@@ -31,7 +31,7 @@ const char* skip_digits(const char* p, const char* last) {
 }
 
 /// Reads an exponent, an optional sign and at least one digit, or returns nullptr. The exponent saturates far outside
-/// the range of double, but far enough inside int64 that a digit count can be added.
+/// the range of double, but so far inside int64 that a number of digits can be added.
 const char* parse_exponent(const char* p, const char* last, std::int64_t& exponent) {
     constexpr std::int64_t limit = std::int64_t{1} << 60;
     const char* const end = parse_index(p, last, exponent);
@@ -59,8 +59,8 @@ unsigned hexadecimal_digit_at(const char* p) {
     return c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a') + 10 : 16;
 }
 
-/// Returns mantissa * 2^exponent, rounded once, to nearest even. Rounding off the surplus bits before ldexp avoids a
-/// second rounding for denormals.
+/// Returns mantissa * 2^exponent, rounded once to nearest, ties to even. Rounding off the surplus bits before ldexp
+/// avoids a second rounding for denormals.
 double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
     constexpr std::int64_t lowest_exponent = DBL_MIN_EXP - DBL_MANT_DIG;
     if (mantissa == 0) return 0.0;
@@ -81,8 +81,8 @@ double scale_by_power_of_two(std::uint64_t mantissa, std::int64_t exponent) {
 
 /// Parses the digits after "0x", and the binary exponent if there is one.
 const char* parse_hexadecimal(const char* p, const char* last, double& magnitude) {
-    // Below this value, four more bits still fit into the mantissa. Of the digits that do not fit, it only matters
-    // whether any is non-zero; the lowest bit records this.
+    // Below this value, four more bits still fit into the mantissa. For digits that do not fit, it only matters whether
+    // any of them is non-zero; the lowest bit records this.
     constexpr std::uint64_t full = std::uint64_t{1} << 56;
     std::uint64_t mantissa = 0;
     std::int64_t exponent = 0;

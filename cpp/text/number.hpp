@@ -14,7 +14,7 @@ namespace approxsvm::text {
 const char* parse_real(const char* first, const char* last, double& value);
 
 /// Reads the decimal integer, optionally signed, at the start of [first, last). Integers outside int64 saturate, so
-/// that the caller's range check catches them. Returns one past the last digit, or nullptr (value untouched) if there
+/// that the caller's range check rejects them. Returns one past the last digit, or nullptr (value untouched) if there
 /// is no digit.
 const char* parse_index(const char* first, const char* last, std::int64_t& value);
 
@@ -45,14 +45,14 @@ inline std::uint64_t load_first_lowest(const char* p) {
 /// Returns the number of digits before the first byte that is not a digit, given each byte XOR '0'.
 inline unsigned count_leading_digits(std::uint64_t block) {
     constexpr std::uint64_t ones = 0x0101010101010101;
-    // Adding 0x76 to a byte above 9 sets the byte's top bit or carries, but the carry only reaches later bytes.
+    // Adding 0x76 to a byte above 9 sets the byte's top bit or causes a carry, which only reaches later bytes.
     const std::uint64_t stop = (((block + 0x76 * ones) | block) >> 7) & ones;
     const std::uint64_t before_first_stop = (stop - 1) & ~stop;
     return static_cast<unsigned>(((before_first_stop & ones) * ones) >> 56);
 }
 
-/// Returns the value of eight digits, the most significant in the lowest byte. One multiplication joins neighbours into
-/// pairs, another joins pairs into fours, and a third joins fours into the result.
+/// Returns the value of eight digits, the most significant in the lowest byte. One multiplication combines neighbours
+/// into pairs, a second combines pairs into fours, and a third combines fours into the result.
 inline std::uint64_t join_eight_digits(std::uint64_t digits) {
     digits = ((digits * (1 + (std::uint64_t{10} << 8))) >> 8) & 0x00FF00FF00FF00FF;
     digits = ((digits * (1 + (std::uint64_t{100} << 16))) >> 16) & 0x0000FFFF0000FFFF;
@@ -60,7 +60,7 @@ inline std::uint64_t join_eight_digits(std::uint64_t digits) {
 }
 
 /// Appends the decimal digits at p to mantissa and returns their end. Reads eight digits at a time, because the length
-/// of fractions varies and a loop over bytes would mispredict every exit.
+/// of fractions varies and every exit of a loop over bytes would be mispredicted.
 inline const char* append_fraction(const char* p, const char* last, std::uint64_t& mantissa) {
     while (last - p >= 8) {
         const std::uint64_t block = load_first_lowest(p) ^ 0x3030303030303030;
@@ -106,13 +106,13 @@ inline const char* parse_real(const char* first, const char* last, double& value
         n_digits += n_fraction_digits;
     }
 
-    // A character other than white space may begin an exponent or be the x of a hexadecimal number.
+    // A character other than white space may be the start of an exponent or the x of a hexadecimal number.
     const bool ends_here = p == last || static_cast<unsigned char>(*p) <= ' ';
     const bool is_exact =
         FLT_EVAL_METHOD == 0 && n_digits <= detail::max_fast_digits && mantissa <= detail::max_exact_integer;
     if (n_digits == 0 || !ends_here || !is_exact) return detail::parse_real_general(first, last, value);
 
-    // Convert through int64, because converting an unsigned integer costs a branch on x86-64.
+    // Convert via int64, because converting an unsigned integer takes a branch on x86-64.
     const double integer = static_cast<double>(static_cast<std::int64_t>(mantissa));
     value = detail::with_sign(integer / detail::powers_of_ten[n_fraction_digits], negative);
     return p;

@@ -21,7 +21,8 @@ inline std::string classification_summary(const std::vector<ChunkResult>& result
            std::to_string(n_rows) + ") (classification)\n";
 }
 
-// The sums, the order of additions and the two formulas are those of svm-predict, so the printed digits are the same.
+// The sums, the order of additions and the two formulas are the same as in svm-predict, so the printed digits are
+// identical.
 inline std::string regression_summary(const std::vector<ChunkResult>& results) {
     double n = 0.0, sq_error = 0.0;
     double sum_p = 0.0, sum_t = 0.0, sum_pp = 0.0, sum_tt = 0.0, sum_pt = 0.0;
@@ -45,7 +46,7 @@ inline std::string regression_summary(const std::vector<ChunkResult>& results) {
 }
 
 /// Returns the closing line. There is no closing line for string labels, several labels or several values, because
-/// these cannot be compared with the numbers of a data file. Without rows, svm-predict would print 0 / 0, "-nan%".
+/// these cannot be compared with the numbers of a data file. Without rows, svm-predict would print 0 / 0 as "-nan%".
 inline std::string summary(const ModelView& model, const std::vector<ChunkResult>& results) {
     const bool is_regression = model.task == Task::regression;
     if (is_regression ? model.n_decisions > 1 : model.label_kind == LabelKind::text || is_of_targets(model)) return "";

@@ -1,4 +1,4 @@
-// Computes predictions for rows, on one thread.
+// Computes predictions of rows on one thread.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +94,7 @@ class Decider {
 
     void evaluate(const CsrRows<double, std::int32_t>& rows, const Evaluation& out) {
         dispatch::StageCounts counts{};
-        constexpr std::size_t many = ~std::size_t{0};  // computes as in a large call, because chunk sizes vary
+        constexpr std::size_t many = ~std::size_t{0};  // evaluate as in a large call, because chunk sizes vary
         Fault fault{};
         Request request{many};
         request.fault = &fault;
@@ -127,7 +127,7 @@ class Decider {
         return message(Status::unknown_feature);
     }
 
-    /// Assigns the most probable class, as svm-predict does with -b 1, not the winner of the votes.
+    /// Assigns the most probable class, not the winner of the votes, as svm-predict -b 1 does.
     void label_by_probability(Decisions& out) const {
         for (std::size_t i = 0; i < out.labels.size(); ++i) {
             const double* shares = out.probabilities.data() + i * n_classes_;
@@ -135,8 +135,8 @@ class Decider {
         }
     }
 
-    /// Repeats the sums of svm-predict, whose rounding then decides, for rows whose winner the float64 bounds do not
-    /// determine, and for rows with so many entries that these bounds do not cover that rounding.
+    /// Repeats svm-predict's sums, whose rounding then determines the label, for rows whose winner the float64 bounds
+    /// do not determine, and for rows with so many entries that these bounds do not cover this rounding.
     void settle_ties(const CsrRows<double, std::int32_t>& rows, Decisions& out) {
         open_.clear();
         for (std::size_t i = 0; i < rows.n_rows; ++i) {

@@ -21,13 +21,14 @@ struct ChunkResult {
     std::size_t n_rows = 0;
     /// For classification and one-class models: number of rows whose label in the file equals the predicted label.
     std::size_t n_correct = 0;
-    /// Predictions, only of a regression. The closing lines sum predictions in row order, for any number of threads.
+    /// Predictions of a regression only. The closing lines sum predictions in the order of rows, for any number of
+    /// threads.
     std::vector<double> predictions;
     std::vector<double> targets;
 };
 
 /// A prediction of a classifier or one-class model: its string, and the number to compare with labels of the data file
-/// (for a string label NaN, which equals nothing).
+/// (NaN for a string label, because NaN equals no number).
 struct Answer {
     std::string text;
     double number;

@@ -45,14 +45,14 @@ class LoadedModel {
 
     const ModelView& view() const { return exact_ ? exact_->view() : predictor_->model(); }
     const dispatch::TargetTable& kernels() const { return kernels_; }
-    /// Returns null if svm-predict's sums must be repeated for every row.
+    /// Returns null if every row needs svm-predict's sums.
     const dispatch::Predictor* predictor() const { return predictor_ ? &*predictor_ : nullptr; }
     /// Returns null if the model is an artifact.
     const ExactModel* exact() const { return exact_ ? &*exact_ : nullptr; }
     bool has_probabilities() const { return has_probabilities_; }
     /// Returns the scale of a regression's errors, or null if the model has no scale.
     const double* sigma() const { return sigma_; }
-    /// Whether rows get probabilities in addition to labels; a regression has one number for all rows, or none.
+    /// Whether rows get probabilities in addition to labels; a regression has one scale for all rows, or none.
     bool gives_probabilities() const { return with_probabilities_ && view().task != Task::regression; }
     std::size_t n_probabilities() const { return predictor_ ? predictor_->n_probabilities() : n_labels_of(view()); }
 

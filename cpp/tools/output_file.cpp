@@ -182,7 +182,7 @@ OutputFile::OutputFile(const std::string& path) : path_(path) {
         fd_ = create(temporary_path_);
     }
     if (fd_ >= 0) {
-        place.give_mode_to(fd_);  // the new file takes the place and mode of the old one
+        place.give_mode_to(fd_);  // the new file replaces the old file and takes its mode
         return;
     }
     temporary_path_.clear();  // such as a writable file in a directory that is not writable

@@ -1,4 +1,4 @@
-// The output file, which is complete or does not exist.
+// The output file: it is complete or does not exist.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@ void write_to_standard_output(std::string_view bytes);
 /// Whether two UTF-8 paths lead to the same regular file, even under different names.
 bool is_same_file(const std::string& path, const std::string& other);
 
-/// A new file, or a regular file of ours, is written under another name in the same directory and renamed by commit().
-/// Everything else is written to directly: devices, pipes, files of other users or with a second name, and symbolic
-/// links, because another process may hold the target of /dev/fd/3 open. A path to the standard output shares the
-/// descriptor of the standard output, so that later output follows.
+/// A new file, or a regular file of this user, is written under another name in the same directory and renamed by
+/// commit(). All other files are written directly: devices, pipes, files of other users or with a second name, and
+/// symbolic links, because another process may have opened the target of /dev/fd/3. If the path leads to the standard
+/// output, the file shares its descriptor, so that later output follows.
 class OutputFile {
   public:
     /// Opens the file at a UTF-8 path. All functions throw std::system_error, whose message contains the path.

@@ -41,8 +41,7 @@ class ParsedRows {
     }
 
   private:
-    // Most of this memory is never touched and costs nothing, because the system provides memory page by page when it
-    // is used.
+    // Most of this memory is never used and costs nothing, because the system provides each page when it is first used.
     void make_room(std::size_t n_features) {
         if (n_features > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
             throw std::length_error("a line is too long");
@@ -58,9 +57,9 @@ class ParsedRows {
     text::UninitializedVector<double> values_;
 };
 
-/// Throws the TextError of the first bad line, or of the first row with a value that the model rejects. Only called
-/// after a chunk has failed. Because earlier chunks may also be bad, the text is read from the start, which makes the
-/// line number and the choice of the line exact.
+/// Throws the TextError of the first faulty line, or of the first row with a value that the model rejects. Called only
+/// after a chunk has failed. Because earlier chunks may also be faulty, the text is read from the start, so that the
+/// line and its number are exact.
 inline void throw_first_bad_line(std::string_view text, const ModelView& model) {
     std::size_t longest = 0;
     for (std::size_t begin = 0; begin < text.size();) {

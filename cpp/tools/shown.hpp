@@ -28,7 +28,7 @@ inline std::string shown(double value, int precision = 17) {
     return text;
 }
 
-/// Formats a number as printf's "%g".
+/// Formats a number as printf's "%g" does.
 inline std::string short_number(double value) {
     return shown(value, 6);
 }

@@ -1,4 +1,4 @@
-// A program's arguments in UTF-8, whatever the encoding of the arguments of main().
+// A program's arguments in UTF-8, whatever the encoding of main()'s arguments.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Allocates consecutive pieces of one block, each on a separate cache line. Without memory, an arena only counts bytes.
+// Allocates consecutive pieces of one block, each on a separate cache line. An arena without memory only counts bytes.
 // On 32-bit systems, a small file may request more than half of the address space; such a request counts as too large.
 class Arena {
   public:
@@ -28,7 +28,8 @@ class Arena {
         return piece;
     }
 
-    // Number of bytes that suffices for all pieces at any address; the largest size_t if too many bytes are needed.
+    // Number of bytes that is sufficient for all pieces at any address; the largest size_t if too many bytes are
+    // needed.
     std::size_t bytes_anywhere() const {
         const std::size_t before_first = used_ == 0 ? 0 : (0 - start_) % 64;
         return used_ == too_many_bytes ? too_many_bytes : used_ - before_first + 64;

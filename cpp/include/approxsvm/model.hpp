@@ -15,15 +15,16 @@ inline namespace APPROXSVM_TARGET {
 // Call open(), then prepare(), then predict from any number of threads, each thread with its own workspace. Calls in
 // another order return an error status. A copy shares the bytes and the memory, which must outlive the copy.
 //
-// `rows` are contiguous numbers, n_features() per row (anything that converts to Span<const float> or Span<const
-// double>), SparseRows, or DenseRows and CsrRows, whose sizes are not checked. A sparse feature that the model does not
-// know is treated as in LIBSVM, but gives Status::unknown_feature for a pipeline.
+// The argument `rows` holds contiguous numbers, n_features() per row (any type that converts to Span<const float> or
+// Span<const double>), or is of type SparseRows, DenseRows or CsrRows; the sizes of the last two are not checked. A
+// sparse feature that the model does not know is treated as in LIBSVM, except for a pipeline, which returns
+// Status::unknown_feature.
 //
 // Buffers may be larger than needed. A buffer that is too small is rejected before anything is written. After an error,
-// the outputs are undefined; the Fault, if one is passed, contains the number of the row that caused the error.
+// the outputs are undefined; the Fault, if one is passed, contains the index of the row that caused the error.
 //
-// `list` names the parts that models may have (parts.hpp). Other parts are not compiled, and opening a model that needs
-// such a part returns Status::left_out.
+// The template parameter `list` lists the parts that models may have (parts.hpp). Other parts are not compiled; opening
+// a model that needs such a part returns Status::left_out.
 template <Part... list>
 class ModelOf {
     static constexpr Parts parts = with_implied((Parts{0} | ... | list));
@@ -41,12 +42,12 @@ class ModelOf {
         if (status == Status::ok) view_ = view;
         return status;
     }
-    // After Status::left_out, returns the list of parts that this artifact needs, as printed by `approxsvm inspect`.
+    // Returns, after Status::left_out, the list of parts that this artifact needs, as `approxsvm inspect` prints it.
     static ListOfParts list_needed(Span<const unsigned char> bytes) {
         return ListOfParts(parts_at_sight(bytes.data, bytes.size) | batches);
     }
 
-    // Number of bytes that prepare() needs, at any alignment; 0 before open().
+    // Number of bytes that prepare() needs, whatever their alignment; 0 before open().
     std::size_t memory_bytes() const {
         if (!is_open()) return 0;
         Arena counter(nullptr);
@@ -54,7 +55,7 @@ class ModelOf {
         return counter.bytes_anywhere();
     }
 
-    // Lays the model out for this machine.
+    // Prepares the model for this machine.
     APPROXSVM_NOINLINE Status prepare(Span<unsigned char> memory) {
         prepared_ = nullptr;
         if (!is_open()) return Status::not_open;
@@ -66,8 +67,8 @@ class ModelOf {
         return Status::ok;
     }
 
-    // Checks, in a workspace of replay_bytes(), whether this machine computes the same values as the artifact's writer.
-    // One check per process is sufficient.
+    // Checks, in a workspace of replay_bytes(), whether this machine computes the same values as the machine that wrote
+    // the artifact. One check per process is sufficient.
     std::size_t replay_bytes() const { return prepared_ ? approxsvm::replay_bytes<parts>(*prepared_) : 0; }
     Status replay(Span<unsigned char> workspace) const {
         if (!prepared_) return unprepared();
@@ -94,7 +95,7 @@ class ModelOf {
 
     // --- string columns, such as categories of a pipeline's encoders, which rows contain as codes
 
-    // Number of strings in a column (0 for a numeric column), and the string for a code below this number.
+    // Number of strings in a column (0 for a numeric column), and the string that a code below this number represents.
     std::size_t n_categories(std::size_t column) const { return texts_of(view_, column).n; }
     std::string_view category(std::size_t column, std::size_t code) const {
         const ColumnTexts texts = texts_of(view_, column);
@@ -108,7 +109,7 @@ class ModelOf {
     // --- predictions
 
     // Number of bytes of workspace for one thread, for calls of any size or of up to n_rows rows; 0 before prepare().
-    // Calls of up to four rows need little.
+    // Calls of up to four rows need little memory.
     std::size_t workspace_bytes() const { return workspace_bytes(any_number_of_rows); }
     std::size_t workspace_bytes(std::size_t n_rows) const {
         return prepared_ ? approxsvm::workspace_bytes<parts>(*prepared_, n_rows) : 0;
@@ -141,7 +142,7 @@ class ModelOf {
         return evaluate_one(rows, &Evaluation::probabilities, shares, workspace, fault);
     }
 
-    // Fills every non-null output of `out` in one pass.
+    // Fills every non-null output of `out` in one call.
     template <class Rows>
     Status evaluate(const Rows& rows, const Evaluation& out, Span<unsigned char> workspace,
                     Values values = Values::promised, Fault* fault = nullptr) const {
@@ -149,7 +150,7 @@ class ModelOf {
         return approxsvm::evaluate<parts>(*prepared_, rows, out, workspace, values, fault);
     }
 
-    // Returns the view, which functions of the core need.
+    // Returns the view that functions of the core need.
     const ModelView& view() const { return view_; }
     const PreparedModel* prepared() const { return prepared_; }
 
@@ -167,7 +168,7 @@ class ModelOf {
     bool is_open() const { return view_.n_raw_features > 0; }
     Status unprepared() const { return is_open() ? Status::not_prepared : Status::not_open; }
 
-    // Fills one output per row. A null span is rejected as too small, because it would otherwise mean "not wanted".
+    // Fills one output per row. A null span, which would otherwise mean "not wanted", is rejected as too small.
     template <class T, class Rows>
     Status evaluate_one(const Rows& rows, Span<T> Evaluation::* answer, Span<T> room, Span<unsigned char> workspace,
                         Fault* fault) const {

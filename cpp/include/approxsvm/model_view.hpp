@@ -1,5 +1,5 @@
-// Plain data that describe a model to a predictor, and the rows of callers. This file contains only types. Functions
-// belong to the namespace of the target for which they were compiled.
+// Plain data types that describe a model, and the rows of callers, to a predictor. This file contains only types.
+// Each function belongs to the namespace of the target for which it was compiled.
 #ifndef APPROXSVM_MODEL_VIEW_HPP
 #define APPROXSVM_MODEL_VIEW_HPP
 
@@ -19,7 +19,7 @@ struct ArtifactFault;
 
 // The support vectors in the narrowest lossless representation (models/FORMAT.md, "support_vectors").
 struct PackedVectors {
-    bool compressed;            // rows hold columns and values instead of all values
+    bool compressed;            // rows hold columns and values, not all values
     std::uint32_t value_kind;   // type: 0 float64, 1 float32, 2 and 3 codes of one and two bytes
     std::uint32_t index_bytes;  // size in bytes of counts and columns
     std::uint32_t n_dictionary;
@@ -32,7 +32,7 @@ struct PackedVectors {
 };
 
 // Returns the number of decision functions. A model of n > 2 classes has one decision function per pair, in LIBSVM's
-// order, or one per class if its shape says so. A model of two classes has one decision function.
+// order, or one per class, depending on its shape. A model of two classes has one decision function.
 constexpr std::size_t n_decisions_of(std::size_t n_labels, DecisionShape shape = DecisionShape::ovo) {
     return n_labels <= 2 ? 1 : shape == DecisionShape::each ? n_labels : n_labels * (n_labels - 1) / 2;
 }
@@ -43,14 +43,14 @@ constexpr std::size_t pair_position(std::size_t n_labels, std::size_t i, std::si
 
 // Views of sections. artifact/schema.inc has the number of elements and the constraints of each array.
 
-// The stages over a few coordinates (models/FORMAT.md, "subspaces"), for the decision function or for each class's
+// The stages that use a few coordinates (models/FORMAT.md, "subspaces"), for the decision function or for each class's
 // pairs.
 struct SubspacesView {
     std::uint32_t n_stages, reserved;  // number of stages; 0 if the section is absent
     const std::uint32_t* coordinates;  // number of coordinates of each stage, (n_stages,), ascending
-    std::size_t n_coordinates;         // number of coordinates of the last stage, which has the most
+    std::size_t n_coordinates;         // number of coordinates of the last stage, the largest
     const unsigned char* groups;       // the data of each class in turn (artifact/sections/subspaces.hpp)
-    const unsigned char* expansion;    // a whole artifact that replaces the sums of the first stage, in its coordinates
+    const unsigned char* expansion;    // artifact that replaces the sums of the first stage, in its coordinates
 };
 
 // The data of one class, or of the only decision function. Each function has two lists. The functions of a class share
@@ -59,19 +59,19 @@ struct SubspaceGroup {
     double skew;  // distance of the basis from an orthonormal basis
     const std::uint32_t*
         counts;  // (1 + n_forms,): number of own support vectors, then the length of each function's other list
-    std::size_t n_own, n_others;   // `n_others` is the length of all other lists together
+    std::size_t n_own, n_others;   // `n_others` is the total length of all other lists
     const ResidualNumbers* known;  // norms of the residual, (n_stages, n_forms)
     const float* basis;            // basis vectors, (n_coordinates, n_features)
     const float* vectors;          // coordinates of the support vectors, (n_own + n_others, n_coordinates)
-    // (n_summed, n_forms n_own + n_others): the coefficients of own support vectors, function by function, then those
-    // of the other lists
+    // (n_summed, n_forms n_own + n_others): coefficients of the own support vectors, function by function, then of the
+    // other lists
     const float* coef;
 };
 
-// The network that guesses which of several classes wins a row.
+// The network that guesses the class of a row, among several classes.
 struct SpeculationView {
     std::uint32_t n_landmarks, reserved;
-    const std::uint32_t* landmarks;  // numbers of support vectors, (n_landmarks,)
+    const std::uint32_t* landmarks;  // indices of support vectors, (n_landmarks,)
     const float* weights;            // weights of 1, features and landmarks, (1 + n_features + n_landmarks, n_labels)
 };
 
@@ -107,7 +107,7 @@ struct InputMapView {
     const unsigned char* ops;
     std::size_t widest;                                     // maximum number of features before, between and after ops
     bool has_projection, has_inverse_normal, scales_alone;  // whether certain ops are present
-    bool takes_all_columns;                                 // whether all columns are taken, in order
+    bool takes_all_columns;                                 // whether the map takes all columns, in order
     std::size_t n_checked;                                  // number of raw columns with separate checks, used or not
     const CheckedColumn* checked;
 };
@@ -120,8 +120,8 @@ struct CategoriesView {
     const char* bytes;
 };
 
-// The rules that turn decision values into votes or scores, labels and probabilities (outputs.hpp). If all fields are
-// zero and null, labels come from votes, values are unchanged, and there are no probabilities.
+// The rules for computing votes or scores, labels and probabilities from decision values (outputs.hpp). If all fields
+// are zero and null, labels come from votes, values are unchanged, and there are no probabilities.
 struct OutputsView {
     DecisionShape decision_shape;  // several classes have a value per pair, a score per class, or a value per class
     LabelRule label_rule;
@@ -129,11 +129,11 @@ struct OutputsView {
     std::uint32_t positive;           // a flag that depends on the kind of probabilities (program/probabilities.h)
     DecisionShape calibration_shape;  // the calibrated quantity, for one_vs_rest_calibration of several classes
     const double* numbers;            // parameters of the probabilities
-    // For label rules with a threshold: the threshold and the position (0 or 1) of its label.
+    // For label rules with a threshold: the threshold, and the position (0 or 1) of the label to which it applies.
     const double* threshold;
 };
 
-// Number of values from which the outputs of a classifier are computed. A mean has one value per label.
+// Number of values from which the outputs of a classifier are computed; for a mean, one value per label.
 constexpr std::size_t n_values_of(const OutputsView& outputs, std::size_t n_labels) {
     return outputs.probability == ProbabilityKind::members_mean ? n_labels
                                                                 : n_decisions_of(n_labels, outputs.decision_shape);
@@ -158,8 +158,8 @@ struct CombinationView {
 //
 // on the slice of all z that equal the center except in the varying features; u and s depend only on varying features.
 //
-// A polynomial kernel has f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree. The functions of other
-// kinds are defined where their sections are read.
+// A polynomial kernel has f(z) = intercept + sum_i dual_coef_i (gamma x_i.z + coef0)^degree. The readers of other
+// kinds' sections define the functions of these kinds.
 struct ModelView {
     KernelKind kernel;
     Mode mode;
@@ -185,7 +185,7 @@ struct ModelView {
     const CheckRecord* check_rows;  // check rows of the expansions, (n_check_rows,)
     std::size_t n_check_rows;
     double tolerance;           // tolerance of values; infinite if only labels matter
-    bool tolerance_asked;       // requested at compilation; rows that miss the tolerance in float64 are rejected
+    bool tolerance_asked;       // tolerance requested at compilation; rows that miss it in float64 are rejected
     double max_sv_norm;         // max ||x_i - center||
     double max_sv_norm_origin;  // max ||x_i||
 
@@ -211,7 +211,7 @@ struct ModelView {
 
     // For polynomial kernels only.
     double coef0;
-    double coef_error;   // relative error of every coefficient, from the rounding of the source's file reader
+    double coef_error;   // relative error of every coefficient, caused by the source's file reader
     const double* form;  // numbers of form.hpp, (n_decisions, form_size); null in a model of mode exact
 
     std::size_t n_terms;  // number of terms of the exact sum, such as support vectors, for any kind
@@ -231,19 +231,19 @@ struct ModelView {
     CosinesView cosines;
     SpeculationView speculation;  // the network; all zero if the section is absent
 
-    // An ensemble contains other models, whose results it combines as `combination` specifies.
+    // An ensemble contains other models, and combines their results as `combination` specifies.
     std::size_t n_members;
-    const unsigned char* members;  // consecutive whole artifacts
+    const unsigned char* members;  // consecutive complete artifacts
 
-    // The parts that the model uses, among the sections read so far.
+    // The parts that the model uses, as far as its sections have been read.
     Parts needed;
 
-    // Describes an artifact that is contained in this artifact; both have been validated together. The reader that
-    // opened this artifact sets the pointer, so other targets, which lay out models, do not need a reader.
+    // Describes an artifact inside this artifact; both have been validated together. The reader that opened this
+    // artifact sets the pointer, so other targets, which lay out models, do not need a reader.
     Status (*describe)(const unsigned char* bytes, std::size_t n_bytes, ModelView& model, ArtifactFault* fault);
 };
 
-// Memory of the caller: its start, and its number of elements, which is checked before anything is written.
+// Memory of the caller: the address, and the number of elements, which is checked before anything is written.
 // std::vector, std::array and C arrays convert to a Span. A null span means "not wanted".
 template <class T>
 struct Span {
@@ -282,17 +282,17 @@ struct Evaluation {
     Span<double> probability_bounds = {};  // upper bounds on |probability - probability of the exact values|
 };
 
-// The kind of values and bounds that a caller wants. Labels do not depend on this kind: they are always the exact
+// The kind of values and bounds that a caller wants. Labels do not depend on this kind, and are always the exact
 // model's, unless the model is approximate. If only labels are wanted, a row's label comes from the cheapest stage that
 // proves it.
 enum class Values : std::uint8_t {
     promised = 0,  // values within the tolerance, if any, else as `exact`. Approximate models: of the expansion
     settled = 1,   // values of the cheapest stage that determines the label and keeps the tolerance
-    exact = 2      // values of the float64 engine, or of the definition if the engine does not suffice
+    exact = 2      // values of the float64 engine, or of the definition if the engine is not accurate enough
 };
 
 // The row that caused Status::not_finite, unsorted_indices, unknown_feature, map_overflow, outside_domain,
-// beyond_float64 or beyond_tolerance. status.inc says which statuses also set `found` and `expected`.
+// beyond_float64 or beyond_tolerance. status.inc lists the statuses that also set `found` and `expected`.
 struct Fault {
     std::size_t row;
     double found, expected;
@@ -306,20 +306,20 @@ struct Request {
     Values values = Values::promised;
     // Bounds on the Euclidean distance of each row from the intended row, (n_rows,); null for 0.
     const double* row_errors = nullptr;
-    Fault* fault = nullptr;  // filled by the statuses that report a fault
+    Fault* fault = nullptr;  // filled if the status reports a fault
     bool keeps_promise =
         true;  // whether a caller receives the values; then rows that miss a requested tolerance are rejected
-    // whether labels are the signs of a regression's values, so that bounds must determine the sign
+    // whether the sign of a regression's value is a label, which bounds must determine
     bool by_sign = false;
     // Unit roundoff with which the source maps these rows: 2^-24 if the source is Python's and the rows are float32,
     // else 0.
     double source_unit = 0.0;
 };
 
-// The stage that computed a row's value, the cheapest stage first.
+// The stage that computed a row's value; the cheapest stage is first.
 enum Stage : std::uint8_t {
     by_expansion = 0,      // expansion up to degree 2
-    by_direction = 1,      // value by_expansion with a tighter bound
+    by_direction = 1,      // value of by_expansion with a tighter bound
     by_higher_degree = 2,  // expansion of degree 3 or more
     by_subspace = 3,       // kernel sums over a few coordinates
     by_float32 = 4,
@@ -348,7 +348,7 @@ struct DenseRows {
 };
 
 // Compressed sparse rows. Columns are strictly increasing within a row. A column outside [0, n_features) is a feature
-// that the model does not know; as in LIBSVM, it only adds to the squared norm.
+// that the model does not know; as in LIBSVM, such a feature only adds to the squared norm.
 template <class Real, class Index>
 struct CsrRows {
     const Real* values;

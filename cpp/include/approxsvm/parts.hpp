@@ -31,7 +31,7 @@ constexpr bool has(Parts parts, Part part) {
     return (parts & part) != 0;
 }
 
-// Adds the further parts that these parts need.
+// Adds the other parts that these parts need.
 constexpr Parts with_implied(Parts parts) {
     if (has(parts, ensembles)) parts |= probabilities;
     if (has(parts, text_columns)) parts |= pipelines;
@@ -39,7 +39,7 @@ constexpr Parts with_implied(Parts parts) {
     return parts;
 }
 
-// A list of parts as a program writes it, which is the type of a model with these parts.
+// A list of parts as written in a program; the list is the type of a model with these parts.
 class ListOfParts {
   public:
     explicit ListOfParts(Parts parts) {
@@ -65,7 +65,8 @@ class ListOfParts {
     std::size_t n_ = 0;
 };
 
-// A class member that a list may leave out. A member that is left out is empty, and can be constructed from anything.
+// A class member that a list of parts may leave out. A member that is left out is empty, and can be constructed from
+// any arguments.
 struct LeftOut {
     template <class... Arguments>
     constexpr explicit LeftOut(const Arguments&...) {}

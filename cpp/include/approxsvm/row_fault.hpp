@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_VERSION_NAMESPACE {
 
-// Returns the text of an op's requirement; the message then adds a number.
+// Returns the description of an op's requirement; the message then adds a number.
 inline const char* domain_of(OpKind kind) {
     switch (kind) {
 #define APPROXSVM_DOMAIN(kind, words) \

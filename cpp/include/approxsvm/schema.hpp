@@ -31,7 +31,7 @@ enum Id : std::uint32_t {
 }  // namespace section
 constexpr std::size_t max_sections = section::end - 1;
 
-// Names of fields and parts, each qualified by its record or section.
+// Names of fields and parts; each name is qualified by a record or section.
 namespace field {
 enum Id : std::uint32_t {
     none = 0,

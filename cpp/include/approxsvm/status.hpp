@@ -1,4 +1,4 @@
-// The errors of the native core and their messages. No function prints, throws or allocates memory.
+// The native core's errors and their messages. No function prints, throws or allocates memory.
 #ifndef APPROXSVM_STATUS_HPP
 #define APPROXSVM_STATUS_HPP
 

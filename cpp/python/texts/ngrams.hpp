@@ -1,6 +1,6 @@
-// Counts of the words or characters of documents and of their n-grams, as scikit-learn's vectorizers count them
-// (approxsvm/frames/ngrams.py). Documents are prepared in Python code, which decodes them, converts them to lower case
-// and strips accents.
+// Counts the words or characters of documents, and their n-grams, like scikit-learn's vectorizers
+// (approxsvm/frames/ngrams.py). Before, Python code decodes the documents, converts them to lower case and strips
+// accents.
 #pragma once
 
 #include <Python.h>
@@ -46,7 +46,7 @@ class Vocabulary {
         ends_.push_back(0);
     }
 
-    // Adds a term; returns false if it is a duplicate, or if more terms collide than is plausible by chance.
+    // Adds a term; returns false if the term is a duplicate, or if more terms collide than is plausible by chance.
     bool add(std::string_view term) {
         const std::uint32_t hash = murmur3(term);
         std::size_t slot = hash & (slots_.size() - 1);
@@ -95,7 +95,7 @@ class Characters {
     Py_ssize_t size() const { return size_; }
     Py_UCS4 operator[](Py_ssize_t i) const { return PyUnicode_READ(kind_, data_, i); }
 
-    bool is_word(Py_ssize_t i) const {  // matched by \w
+    bool is_word(Py_ssize_t i) const {  // characters that \w matches
         const Py_UCS4 c = (*this)[i];
         if (c >= 128) return Py_UNICODE_ISALNUM(c) != 0;
         return (c | 32) - 'a' < 26 || c - '0' < 10 || c == '_';
@@ -190,7 +190,7 @@ class Ngrams {
         bytes_.push_back(' ');
     }
 
-    // If `whole_once`, fewer than n units make one n-gram, which is the last.
+    // With `whole_once`, fewer than n units form one n-gram, which is the last.
     template <class Take>
     void take_all(const Take& take, bool whole_once) {
         const std::size_t n_units = starts_.size(), gap = options_.analyzer == Analyzer::word ? 1 : 0;

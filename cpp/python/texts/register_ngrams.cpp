@@ -20,7 +20,7 @@ std::string_view utf8_of(PyObject* text, std::string& memory) {
     return memory;
 }
 
-// Counts the terms of documents, as a fitted vectorizer with its options does.
+// Counts the terms of documents like a fitted vectorizer with these options.
 class TermCounter {
   public:
     TermCounter(const NgramOptions& options, const std::vector<py::str>& stop_words, const std::vector<py::str>& terms,
@@ -38,7 +38,7 @@ class TermCounter {
     }
 
     // Takes a document or a list of tokens for each row; returns counts, columns and indptr of CSR rows. The columns of
-    // a row ascend.
+    // a row are in ascending order.
     py::tuple count(const py::list& texts) const {
         Ngrams ngrams(options_, stop_words_);
         std::vector<std::uint32_t> found;  // the column of each occurrence, with the sign in the last bit
@@ -82,7 +82,7 @@ class TermCounter {
     }
 
   private:
-    // Returns the column for |hash|, as FeatureHasher chooses it, and the sign.
+    // Returns the column for |hash| that FeatureHasher would choose, and the sign.
     std::uint32_t hashed(std::string_view term) const {
         const std::uint32_t hash = murmur3(term);
         const bool is_negative = hash >> 31;

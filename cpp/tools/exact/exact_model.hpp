@@ -1,4 +1,4 @@
-// Predicts with a LIBSVM model file without compilation, by a view for the exact engines that is built in memory.
+// Predicts with a LIBSVM model file without compilation: builds a view for the exact engines in memory.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,7 @@ struct UnsupportedModel : std::runtime_error {
 };
 
 /// Limit on the memory of the engine, which stores the support vectors in float32 and float64, densely unless nearly
-/// all values are zero, and some rows of the same width for each thread. Larger and wider models are evaluated by
-/// LibsvmSums.
+/// all values are zero, and some rows of the same width for each thread. LibsvmSums evaluates larger and wider models.
 inline constexpr std::size_t max_engine_bytes = std::size_t{1} << 30;
 inline constexpr std::size_t max_engine_features = std::size_t{1} << 20;
 /// In each thread, the engines store values and bounds of all pairs of classes for a block of rows.
@@ -42,10 +41,10 @@ class ExactModel {
     /// The view has the mode, the task and the labels; if has_engine(), also everything that the exact engine needs.
     const ModelView& view() const { return view_; }
     /// Whether the exact engine can compute labels. The engine never computes values, because svm-predict prints all
-    /// their digits, which depend on the order of its sums.
+    /// digits of values, which depend on the order of svm-predict's sums.
     bool has_engine() const { return has_engine_; }
-    /// Most entries of a row for which libsvm_rounding() is a bound. Entries may be features that no support vector
-    /// has.
+    /// Maximum number of entries of a row for which libsvm_rounding() is a bound. Entries may be features that no
+    /// support vector has.
     std::size_t most_entries() const { return 2 * view_.n_features + 64; }
     /// Returns the LIBSVM model. A support vector's indices are numbers of columns, counted from view().first_index.
     const text::LibsvmModel& libsvm() const { return model_; }
@@ -125,7 +124,7 @@ class ExactModel {
             decisions_[pair_of(classes[k / n_coef], k % n_coef)].sum_moduli += std::fabs(model_.coef[k]);
         }
         for (DecisionNumbers& decision : decisions_) {
-            decision.sum_moduli *= 1.0 + 0x1p-20;  // now not below the exact sum, for up to 2^31 terms
+            decision.sum_moduli *= 1.0 + 0x1p-20;  // now at least the exact sum, for up to 2^31 terms
             decision.value_error = libsvm_rounding() * decision.sum_moduli;
         }
         for (const std::int64_t n : model_.n_sv_per_class) class_counts_.push_back(static_cast<std::uint32_t>(n));
@@ -134,7 +133,8 @@ class ExactModel {
 
     /// Returns a bound on the rounding of LIBSVM's own sums relative to the sum of absolute values, for rows of at most
     /// most_entries(). A distance has one term for each feature of the row or the vector; a unit of 2^-52 covers the
-    /// two to three roundings of a term and its addition. LibsvmSums determines labels of values within this bound.
+    /// two to three roundings of a term and its addition. If a value is within this bound, LibsvmSums determines the
+    /// label.
     double libsvm_rounding() const {
         return 0x1p-52 * (0.37 * static_cast<double>(most_entries()) + static_cast<double>(view_.n_sv));
     }
@@ -154,8 +154,8 @@ class ExactModel {
         return true;
     }
 
-    /// Sets the center to the mean of the support vectors; false if the center overflows float32 or a norm overflows
-    /// float64.
+    /// Sets the center to the mean of the support vectors; returns false if the center overflows float32 or a norm
+    /// overflows float64.
     bool place_center() {
         std::vector<double> vector(view_.n_features);
         for (std::size_t k = 0; k < model_.values.size(); ++k) {

@@ -1,5 +1,5 @@
 // This file is compiled once per target, with the target's flags and its name in APPROXSVM_LANES. No code may be shared
-// with other targets, so everything is in an unnamed namespace and nothing uses the standard library.
+// with other targets, so all code is in an unnamed namespace and does not use the standard library.
 #include "lane_sums.hpp"
 
 #define APPROXSVM_JOIN_OF(a, b) a##b
@@ -16,7 +16,7 @@ constexpr std::size_t width = 4;
 constexpr std::size_t width = 2;
 #endif
 typedef double Vector __attribute__((vector_size(width * sizeof(double))));
-// A vector at any place in an array of doubles.
+// A vector at any position in an array of doubles.
 typedef double StoredVector __attribute__((vector_size(width * sizeof(double)), aligned(8), may_alias));
 
 // V vectors of lanes; V is a constant so that the compiler keeps the vectors in registers.
@@ -45,7 +45,7 @@ struct Lanes {
     static Vector at(const double* z, std::size_t v) { return *reinterpret_cast<const StoredVector*>(z + v * width); }
 };
 
-// A feature that is present only in the row, or only in the support vector, also adds to the distance.
+// A feature that only the row or only the support vector has also adds to the distance.
 template <std::size_t V>
 struct SqDistance {
     static void run(const LaneBlock& block, const LaneVectors& x, std::size_t i, double* out) {
@@ -98,7 +98,7 @@ struct Terms {
     }
 };
 
-// Calls Function<V>::run for V = n_vectors.
+// Calls Function<V>::run for the constant V that equals n_vectors.
 template <template <std::size_t> class Function, std::size_t V = max_lane_vectors, class... Arguments>
 void run(std::size_t n_vectors, const Arguments&... arguments) {
     if (n_vectors == V) return Function<V>::run(arguments...);

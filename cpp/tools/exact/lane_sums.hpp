@@ -7,7 +7,7 @@
 
 namespace approxsvm::tools {
 
-/// Some rows, and the columns that any of these rows has, in ascending order. Column k of row r is values[k * n_lanes +
+/// Some rows, and all columns that any of these rows has, in ascending order. Column k of row r is values[k * n_lanes +
 /// r], 0 if the row does not have this feature.
 struct LaneBlock {
     const std::int32_t* columns;

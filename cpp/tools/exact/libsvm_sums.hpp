@@ -3,10 +3,10 @@
 //
 //     f_ij(z) = ((a_1 K_1 + a_2 K_2) + ...) - rho_ij,   K_i = exp(-gamma ((d_1^2 + d_2^2) + ...)),
 //
-// over the support vectors of class i and then of class j, d_1, d_2, ... over the features that z or x_i has,
-// ascending. A feature that z and x_i both lack may be added as well, because d = 0 changes nothing; so rows with
-// different features can share a block. Support vectors are grouped by class. In one pass, each support vector is added
-// to the sums of all its pairs, so every pair is summed in LIBSVM's order.
+// over the support vectors of class i and then of class j; d_1, d_2, ... are differences in the features that z or x_i
+// has, in ascending order. A feature that z and x_i both lack may also be included, because d = 0 changes nothing; so
+// rows with different features can share a block. Support vectors are grouped by class. In one pass, the terms of each
+// support vector are added to the sums of all its pairs, so every pair is summed in LIBSVM's order.
 #pragma once
 
 #include <algorithm>
@@ -100,8 +100,8 @@ class LibsvmSums {
 
     std::size_t n_lanes() const { return n_vectors_ * lane_sums_.width; }
 
-    /// Returns the number of vectors that fit in registers, or fewer if the features or sums of so many rows exceed the
-    /// cache.
+    /// Returns the number of vectors that fit in registers, or a smaller number if the features or sums of so many rows
+    /// exceed the cache.
     std::size_t vectors_per_block(const CsrRows<double, std::int32_t>& rows) const {
         const std::size_t n_features = static_cast<std::size_t>(rows.row_starts[rows.n_rows]);
         const std::size_t per_row = n_features / std::max<std::size_t>(rows.n_rows, 1) + 1;
@@ -131,7 +131,7 @@ class LibsvmSums {
         }
     }
 
-    /// Adds a row's columns to the block's columns; most rows have no new columns.
+    /// Adds a row's columns to the block's columns; most rows add no new columns.
     void join_columns(const std::int32_t* first, const std::int32_t* last) {
         if (std::includes(columns_.begin(), columns_.end(), first, last)) return;
         joined_.clear();
@@ -180,9 +180,9 @@ class LibsvmSums {
     const std::size_t n_coef_, n_sums_;
     std::vector<double> row_;  // the values of one row
     std::vector<Panel> panels_;
-    std::vector<std::uint32_t> places_;  // sums to which each class's vectors are added, concatenated
-    // The columns that any row of the block has, in ascending order, and the values of the rows in these columns, one
-    // lane per row.
+    std::vector<std::uint32_t> places_;  // sums to which each class contributes, concatenated
+    // The columns that any row of the block has, in ascending order, and the rows' values in these columns, one row per
+    // lane.
     std::vector<std::int32_t> columns_, joined_;
     std::vector<double> values_;
     std::size_t n_vectors_ = 0;

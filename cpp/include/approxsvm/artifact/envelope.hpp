@@ -17,7 +17,7 @@ struct Section {
     std::size_t offset, bytes;  // both are 0 if the section is absent
 };
 
-// The sections of one artifact, by identifier.
+// The sections of an artifact, by identifier.
 struct SectionTable {
     const unsigned char* bytes;
     Section entries[max_sections + 1];
@@ -58,7 +58,7 @@ inline std::uint32_t crc32(const unsigned char* bytes, std::size_t n, std::uint3
     return ~crc;
 }
 
-// The checksum of a whole artifact; the four bytes of the checksum itself count as zeros.
+// The checksum of an artifact, with zeros in place of the checksum's four bytes.
 inline std::uint32_t artifact_checksum(const unsigned char* bytes, std::size_t n_bytes) {
     const unsigned char zeros[4] = {};
     const std::uint32_t head = crc32(zeros, 4, crc32(bytes, checksum_offset));
@@ -98,7 +98,8 @@ APPROXSVM_COLD inline Status check_envelope(const unsigned char* bytes, std::siz
     return checksum.status();
 }
 
-// Reads the section table and checks it: identifiers ascend, sections are contiguous, and gaps are zero bytes.
+// Reads the section table and checks that identifiers are strictly increasing, sections are contiguous, and gaps
+// contain zero bytes.
 APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size_t n_bytes, SectionTable& sections,
                                            ArtifactFault* fault) {
     sections.bytes = bytes;
@@ -127,8 +128,8 @@ APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size
     return check.status();
 }
 
-// Returns the constraint on a number of a record. Numbers that are not listed are bounds, which are finite and not
-// negative.
+// Returns the constraint on a number of a record. Numbers that are not listed here are bounds, which must be finite and
+// not negative.
 inline Expected may_be(field::Id number) {
     switch (number) {
         case field::decisions_intercept:

@@ -1,6 +1,6 @@
-// Faults found by artifact readers: the number and section that are wrong, and the value expected. Names are numbers of
-// artifact/schema.inc, so that programs without text output contain no strings; dispatch/fault_text.hpp writes the
-// messages.
+// Faults found by artifact readers: the number and section that are wrong, and the value expected. A name is
+// represented by its number in artifact/schema.inc, so that programs without text output contain no strings;
+// dispatch/fault_text.hpp writes the messages.
 #ifndef APPROXSVM_ARTIFACT_FAULT_HPP
 #define APPROXSVM_ARTIFACT_FAULT_HPP
 
@@ -52,7 +52,7 @@ enum class Rule : std::uint8_t {
     equal,            // the number `low`
     not_equal,        // not the number `low`
     from_to,          // a number from `low` to `high`
-    from_below,       // a number from `low` to below `high`
+    from_below,       // a number of at least `low`, below `high`
     at_least,         // a number of at least `low`
     above,            // a number above `low`
     finite,           // any finite number
@@ -63,11 +63,11 @@ enum class Rule : std::uint8_t {
     multiple_of,             // a multiple of `low`
     none_in_mode,            // a section that is not allowed in mode `low` with kernel `high`
     needed_in_mode,          // a section that is required in mode `low` with kernel `high`
-    one_sign,                // a number with the sign of the preceding numbers of the list, such as `low`
+    one_sign,                // a number with the same sign as `low`, which precedes it
     ascends,                 // a number above the preceding number of the list, from `low` to `high`
     utf8,                    // a byte of valid UTF-8
-    text_above,              // a string after string number `low`, compared byte by byte
-    distinct,                // a label other than label number `low`
+    text_above,              // a string greater than string `low`, byte by byte
+    distinct,                // a label that differs from label `low`
     some_label_of_ensemble,  // any label of the ensemble
     newer_format,            // version `low`; the first release that reads the file is `high`
 };
@@ -86,8 +86,8 @@ struct ArtifactFault {
     std::uint64_t index = no_index;       // index in an array
     StoredNumber found{};
     Expected expected{};
-    std::uint32_t member = no_member;    // number of an ensemble's member, if the fault is in a member
-    bool in_subspace_expansion = false;  // whether the fault is in section subspace_expansion
+    std::uint32_t member = no_member;    // index of the ensemble's faulty member, if any
+    bool in_subspace_expansion = false;  // whether the fault is in section "subspace_expansion"
 };
 
 }  // namespace APPROXSVM_VERSION_NAMESPACE
@@ -141,7 +141,7 @@ template <class Enumeration>
 constexpr std::uint32_t number_of(Enumeration e) {
     return static_cast<std::uint32_t>(e);
 }
-// Requires an enumerator that is not above the last one.
+// Requires the number of an enumerator that is at most the last one's.
 template <class Enumeration>
 constexpr Expected up_to(Enumeration last) {
     return from_to(0u, number_of(last));
@@ -196,7 +196,7 @@ class Check {
     }
     section::Id section() const { return section_; }
 
-    // Arguments are passed in registers, because artifact readers consist of such calls.
+    // Takes arguments in registers, because artifact readers consist mainly of such calls.
     template <class Number>
     APPROXSVM_INLINE bool operator()(field::Id field, Number found, const Expected& expected,
                                      std::uint64_t index = no_index) {
@@ -232,7 +232,7 @@ class Check {
     bool finite(field::Id field, const Real* numbers, std::size_t n) {
         return within(field, numbers, n, finite_number);
     }
-    // Checks integers that ascend from low to high.
+    // Checks that integers are strictly increasing, from at least low to at most high.
     bool ascending(field::Id field, const std::uint32_t* numbers, std::size_t n, const Expected& expected) {
         std::uint64_t least = expected.low.whole();
         for (std::size_t k = 0; k < n; least = std::uint64_t{numbers[k]} + 1, ++k) {
@@ -241,7 +241,7 @@ class Check {
         return status_ == Status::ok;
     }
 
-    // Requires zero bytes of the section from byte `first` up to, but not including, byte `last`.
+    // Requires that the section's bytes from `first` up to, but not including, `last` are zero.
     APPROXSVM_COLD bool zeros(const unsigned char* section, std::size_t first, std::size_t last) {
         for (; first < last; ++first) {
             if (section[first] != 0) return refuse(field::any_padding, section[first], equal_to(0), first);

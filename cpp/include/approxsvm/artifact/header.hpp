@@ -1,4 +1,4 @@
-// Checks the header of an artifact: each field separately, against other fields, and against the kind of kernel.
+// Checks the header of an artifact: each field by itself, with other fields, and with the kind of kernel.
 #ifndef APPROXSVM_ARTIFACT_HEADER_HPP
 #define APPROXSVM_ARTIFACT_HEADER_HPP
 

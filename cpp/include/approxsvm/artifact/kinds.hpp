@@ -1,4 +1,4 @@
-// The kinds of kernels in the format. To add a kind, add its record in this file, its number to schema.inc, and its
+// The kinds of kernels in the format. To add a kind, add its record to this file, its number to schema.inc, and its
 // evaluator to exact/kinds.hpp.
 #ifndef APPROXSVM_ARTIFACT_KINDS_HPP
 #define APPROXSVM_ARTIFACT_KINDS_HPP
@@ -13,7 +13,7 @@ struct KindRules {
     bool expands;                      // models are expanded around centers, except in mode exact
     bool only_exact;                   // models exist only in mode exact
     bool has_support_vectors;          // models contain support vectors, except in mode approximate
-    int max_degree, max_exact_degree;  // degrees in modes approximate and certified, and in mode exact; 0 if none
+    int max_degree, max_exact_degree;  // degrees in modes approximate and certified, and in mode exact; 0: none
     Expected gamma;
     Part part;  // the part of a program that the kind needs
 };

@@ -1,4 +1,4 @@
-// The labels of a model, of any type, as printable strings.
+// A model's labels of any type, as printable strings.
 #ifndef APPROXSVM_ARTIFACT_LABELS_HPP
 #define APPROXSVM_ARTIFACT_LABELS_HPP
 
@@ -12,7 +12,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One label; a string points into the artifact's bytes. The kind `none` means that the label does not exist.
+// One label; a string label points into the artifact's bytes. The kind `none` means that the label does not exist.
 struct Label {
     LabelKind kind = LabelKind::none;
     std::int64_t integer = 0;
@@ -20,7 +20,7 @@ struct Label {
     std::string_view text{};
 };
 
-// Number of bytes that suffices for any number as a string.
+// Number of bytes that is sufficient for any number as a string.
 constexpr std::size_t label_digits = 32;
 
 // Returns `number` with the fewest digits, at most 17, from which parsing restores it exactly.
@@ -66,8 +66,8 @@ inline std::size_t n_labels_of(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.task == Task::classification ? model.n_labels : 0;
 }
 
-// Returns the label at a position that evaluate() returned: 1 or -1 for a one-class model, and the kind `none` for a
-// regression and after the last label.
+// Returns the label at a position that evaluate() returned: 1 or -1 for a one-class model. For a regression, or a
+// position after the last label, the label has the kind `none`.
 inline Label label_at(const ModelView& model, std::size_t position) {
     Label label;
     if (position >= n_labels_of(model)) return label;

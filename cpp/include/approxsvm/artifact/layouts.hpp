@@ -1,4 +1,4 @@
-// The sections that a model must or may have, and their content, from the tables of artifact/schema.inc.
+// The sections that a model must or may have, and the content of the sections, from the tables of artifact/schema.inc.
 #ifndef APPROXSVM_ARTIFACT_LAYOUTS_HPP
 #define APPROXSVM_ARTIFACT_LAYOUTS_HPP
 
@@ -19,10 +19,10 @@ inline std::size_t n_subspace_groups(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 1;
 }
 
-// The names available in expressions of the tables, and the tables as functions.
+// The names that expressions in the tables may use, and the tables as functions.
 class Layouts {
   public:
-    // Layouts of a model whose header and section outputs have been read.
+    // Layouts of a model whose header and section "outputs" have been read.
     Layouts(const ModelView& model, bool has_subspaces, bool has_subspace_expansion)
         : single(model.mode != Mode::ensemble),
           approximate(model.mode == Mode::approximate),
@@ -54,7 +54,7 @@ class Layouts {
     explicit Layouts(const ModelView& model)
         : Layouts(model, model.sections[section::subspaces], model.sections[section::subspace_expansion]) {}
 
-    // Checks that all required sections are present, and that no other sections are present than the model may have.
+    // Checks that all required sections are present, and that the model may have all sections that are present.
     APPROXSVM_COLD Status check_presence(const SectionTable& sections, const ModelView& model,
                                          ArtifactFault* fault) const {
         static_assert(max_sections < 64, "one bit for each section");
@@ -108,7 +108,7 @@ class Layouts {
 #define APPROXSVM_END_LAYOUT }
 #include "schema.inc"
 
-    // Terms of the exact sum: support vectors, or the terms in the section of another kind.
+    // Number of terms of the exact sum: support vectors, or terms in the section of another kind of kernel.
     std::size_t n_exact_terms() const { return static_cast<std::size_t>((n_sv + n_terms).n()); }
 
   private:

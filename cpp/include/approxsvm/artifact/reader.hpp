@@ -1,7 +1,7 @@
 // Reads an artifact in place (models/FORMAT.md). Every MUST of the format is checked before a pointer into the artifact
 // is returned; nothing is copied or allocated; and no byte sequence makes the reader read outside [bytes, bytes +
-// n_bytes). Python also opens artifacts with this reader. Python code itself checks only the labels' data types,
-// because only Python code uses them.
+// n_bytes). Python also opens artifacts with this reader. Python code checks only the labels' data types, which only
+// Python uses.
 #ifndef APPROXSVM_ARTIFACT_READER_HPP
 #define APPROXSVM_ARTIFACT_READER_HPP
 
@@ -25,15 +25,15 @@ template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault);
 
-// Notes the parts that the model needs, and rejects the model if the list leaves out a needed part.
+// Records the parts that the model needs, and rejects the model if the program's list lacks one of these parts.
 template <Parts parts>
 APPROXSVM_COLD inline Status note_parts(ModelView& model, Parts needed) {
     model.needed |= needed;
     return (needed & ~parts) == 0 ? Status::ok : Status::left_out;
 }
 
-// Checks an expansion in the coordinates of a subspace. The expansion is a whole artifact: a regression with one center
-// at the origin.
+// Checks an expansion in the coordinates of a subspace. The expansion is a complete artifact: a regression with one
+// center at the origin.
 template <Parts parts>
 APPROXSVM_COLD inline Status check_subspace_expansion(const unsigned char* bytes, std::size_t n_bytes,
                                                       const ModelView& outer, ArtifactFault* fault) {
@@ -79,7 +79,7 @@ APPROXSVM_COLD inline Status read_arrays(const SectionTable& sections, ModelView
     return parser.parse(model.n_sv, model.n_features, model.packed);
 }
 
-// Checks the relations between several numbers of a section, and the artifact in section subspace_expansion.
+// Checks the relations between numbers of a section, and the artifact in the section "subspace_expansion".
 template <Parts parts>
 APPROXSVM_COLD inline Status check_relations(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     if constexpr (has(parts, rbf)) {
@@ -98,7 +98,7 @@ APPROXSVM_COLD inline Status check_relations(const SectionTable& sections, Model
     return status;
 }
 
-// Reads the section outputs, which describes how values become outputs.
+// Reads the section "outputs", which describes how to compute outputs from values.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, const OutputsOf& of, ModelView& model,
                                               ArtifactFault* fault) {
@@ -110,7 +110,7 @@ APPROXSVM_COLD inline Status read_any_outputs(const SectionTable& sections, cons
     return status;
 }
 
-// Reads the sections that describe how raw rows become the model's rows.
+// Reads the sections that describe how to map raw rows to the model's rows.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_any_input_map(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const unsigned char* const bytes = sections.at(section::input_map);
@@ -149,7 +149,7 @@ APPROXSVM_COLD inline Status read_model(const SectionTable& sections, ModelView&
 
 // --- members of an ensemble
 
-// Calls visit(member) for one member after another while visit() returns ok. The members have been validated.
+// Calls visit(member) for one member after another while visit() returns ok. The members must have been validated.
 template <class Visit>
 inline Status for_members(const ModelView& ensemble, const Visit& visit) {
     const unsigned char* bytes = ensemble.members;
@@ -178,7 +178,8 @@ APPROXSVM_COLD inline Status check_member(const unsigned char* bytes, std::size_
     ensemble.needed |= member.needed;
     if (status != Status::ok) return status;
     const bool classifies = member.task == Task::classification, has_labels = is_of_targets(ensemble);
-    // Only classifiers vote. A regression's values may be columns of any ensemble, and their signs give two labels.
+    // Only classifiers vote. The values of a regression may be columns of any ensemble, and the sign of a value gives
+    // one of two labels.
     same(field::header_task, number_of(member.task),
          ensemble.task != Task::classification            ? equal_to(number_of(Task::regression))
          : ensemble.combination.columns == Columns::votes ? equal_to(number_of(Task::classification))
@@ -211,8 +212,8 @@ APPROXSVM_COLD inline std::size_t count_members(const unsigned char* bytes, std:
     return n;
 }
 
-// Reads the members, which are consecutive whole artifacts that are not ensembles and take the same raw columns, and
-// the section that combines them.
+// Reads the members and the section that combines them. The members are consecutive complete artifacts; none is an
+// ensemble, and all take the same raw columns.
 template <Parts parts>
 APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     Status status = read_combination(sections, model, fault);
@@ -254,7 +255,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
         double largest = 0.0;
         for (std::size_t k = 0; view.n_values > 0 && k < view.starts[n_columns]; ++k)
             largest = std::fmax(largest, std::fabs(view.weights[k]));
-        // So that no quotient of a mean overflows
+        // ensures that no quotient of a mean overflows
         if (!has_values) outputs(field::outputs_total, model.outputs.numbers[0], at_least(0x1p-900 * largest));
     }
     if (combination.status() != Status::ok) return combination.status();
@@ -264,7 +265,7 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     return header.status();
 }
 
-// Checks all bytes after the header's checksum. The bytes form a whole artifact.
+// Checks all bytes after the header's checksum. The bytes are one complete artifact.
 template <Parts parts>
 APPROXSVM_COLD inline Status describe_artifact(const unsigned char* bytes, std::size_t n_bytes, ModelView& model,
                                                ArtifactFault* fault) {
@@ -322,8 +323,8 @@ inline void make_check_row(const ModelView& model, const float* center, const Ch
     }
 }
 
-// Check row k of n_rows belongs to one of the centers and one of the decision functions; the rows are spread over all
-// pairs of a center and a function.
+// Check row k of n_rows belongs to one center and one decision function; the rows are distributed over all pairs of a
+// center and a function.
 constexpr std::size_t check_row_position(std::size_t n_all, std::size_t k, std::size_t n_rows) {
     return static_cast<std::size_t>(std::uint64_t{k} * n_all / n_rows);
 }

@@ -20,7 +20,7 @@ APPROXSVM_INLINE std::size_t read_unsigned(const unsigned char* bytes, std::size
     }
 }
 
-// Returns stored value number i of the section.
+// Returns stored value i of the section.
 APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i) {
     switch (packed.value_kind) {
         case 0:
@@ -35,7 +35,7 @@ APPROXSVM_INLINE double packed_value(const PackedVectors& packed, std::size_t i)
     }
 }
 
-// Returns number j of the reference row, to which compressed support vectors are relative.
+// Returns coordinate j of the reference row, relative to which compressed support vectors are stored.
 APPROXSVM_INLINE double reference_value(const PackedVectors& packed, std::size_t j) {
     return packed.reference ? read_at<double>(packed.reference, 8 * j) : 0.0;
 }
@@ -73,7 +73,7 @@ class SupportVectorReader {
     std::size_t next_value_;
 };
 
-// Splits the section into its arrays and checks everything on which next() relies.
+// Splits the section into its arrays and checks all conditions on which next() relies.
 class PackedVectorsParser {
   public:
     PackedVectorsParser(const unsigned char* bytes, std::size_t n_bytes, ArtifactFault* fault)
@@ -124,7 +124,7 @@ class PackedVectorsParser {
 
     // Reads the next array, padded with zero bytes to a multiple of eight.
     bool take(std::uint64_t count, std::size_t width, const unsigned char*& array) {
-        // The size in bytes of more numbers might exceed 64 bits.
+        // With more numbers, the size in bytes might exceed 64 bits.
         if (width != 0 && count > n_bytes_) return check_(field::support_vectors_n_values, count, from_to(0, n_bytes_));
         array = bytes_ + offset_;
         const std::uint64_t end = offset_ + count * width, padded = (end + 7) / 8 * 8;

@@ -26,7 +26,7 @@ inline std::size_t utf8_length(const unsigned char* p, std::size_t n) {
         if (c == 0xE0 && p[i + 1] < 0xA0) return i;  // an overlong encoding
         if (c == 0xED && p[i + 1] > 0x9F) return i;  // a surrogate
         if (c == 0xF0 && p[i + 1] < 0x90) return i;  // an overlong encoding
-        if (c == 0xF4 && p[i + 1] > 0x8F) return i;  // a character past U+10FFFF
+        if (c == 0xF4 && p[i + 1] > 0x8F) return i;  // a character above U+10FFFF
         i += more + 1;
     }
     return n;
@@ -40,7 +40,7 @@ APPROXSVM_COLD inline bool is_utf8(Check& check, const unsigned char* section, s
                                       first + length);
 }
 
-// Checks a list of n strings: n lengths as uint32, then the UTF-8 bytes and nothing else.
+// Checks a list of n strings, which consists of n lengths as uint32 and then the UTF-8 bytes.
 APPROXSVM_COLD inline bool is_text_list(Check& check, const unsigned char* p, std::size_t bytes, std::size_t n) {
     if (!check(field::any_size, bytes, at_least(ClaimedSize{4} * n))) return false;
     std::size_t used = 4 * n;
@@ -73,7 +73,7 @@ class TextReader {
     const unsigned char *lengths_, *text_;
 };
 
-// Returns string number k of a valid list.
+// Returns string k of a valid list.
 inline Text text_at(const unsigned char* list, std::size_t n, std::size_t k) {
     TextReader reader(list, n);
     for (std::size_t i = 0; i < k; ++i) reader.next();
@@ -84,7 +84,7 @@ inline bool is_same(const Text& a, const Text& b) {
     return a.length == b.length && std::memcmp(a.data, b.data, a.length) == 0;
 }
 
-// Returns the number by which a fault refers to a label: the number itself, or the position of a string.
+// Returns the number by which a fault identifies a label: a numeric label itself, or the position of a string.
 inline StoredNumber told_of_label(const ModelView& model, std::size_t k) {
     switch (model.label_kind) {
         case LabelKind::int64:
@@ -149,8 +149,8 @@ APPROXSVM_COLD inline Status read_labels_and_texts(const SectionTable& sections,
     return Status::ok;
 }
 
-// Returns the position in the ensemble of a member's label k, which has the same type; the number of labels if the
-// ensemble does not have this label.
+// Returns the position of a member's label k among the ensemble's labels, which have the same type; the number of
+// labels if the ensemble does not have this label.
 inline std::size_t position_in(const ModelView& ensemble, const ModelView& member, std::size_t k) {
     const bool by_text = member.label_kind == LabelKind::text;
     const Text own = by_text ? text_at(member.labels, member.n_labels, k) : Text{};
@@ -162,7 +162,7 @@ inline std::size_t position_in(const ModelView& ensemble, const ModelView& membe
     return at;
 }
 
-// Whether the ensemble has all labels of a member; the member predicts one of the ensemble's targets.
+// Whether the ensemble has all labels of a member that predicts one of the ensemble's targets.
 APPROXSVM_COLD inline bool labels_are_among(Check& check, const ModelView& member, const ModelView& ensemble) {
     if (!check(field::header_label_kind, number_of(member.label_kind), equal_to(number_of(ensemble.label_kind))))
         return false;

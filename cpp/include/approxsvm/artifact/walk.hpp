@@ -8,7 +8,7 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // A count or size that a file declares, in 64 bits on every machine. Sums and products saturate at `most`, which
-// exceeds any memory, so that they never wrap around before they are compared with the actual size.
+// exceeds any memory, so that they never wrap around before the comparison with the actual size.
 class Count {
   public:
     static constexpr std::uint64_t most = std::uint64_t{1} << 60;
@@ -60,7 +60,7 @@ class Walk {
 
     Status status() const { return check_.status(); }
 
-    // Begins a section; returns false if the section is absent, or after a fault.
+    // Begins a section; returns false if the section is absent or a fault has occurred.
     bool begin(section::Id id) {
         if (status() != Status::ok || !sections_->at(id)) return false;
         check_ = Check(fault_, id, Status::bad_section);

@@ -1,4 +1,4 @@
-// Upper bounds on |computed - exact| for a row, from norms that the compiler computed
+// Upper bounds on |computed - exact| for a row. They follow from norms that the compiler computed
 // (approxsvm/expansion/certificate.py) and from the rounding of prediction. All bounds are rounded up.
 //
 // phi_k(s) = exp(-s/2) sqrt(s^k / k!) is the square root of a Poisson probability; phi_k is at most 1, and increasing
@@ -20,12 +20,12 @@ constexpr double infinity = HUGE_VAL;
 // --- cells of s
 
 // The bound depends on a row only through s and is tabulated over s / 2 = half_s: 32 cells per octave from 2^-21 to
-// 2^7, one cell below this range and one open cell above. The cell number consists of bits of half_s.
+// 2^7, one cell below this range and one open cell above. The index of a cell consists of bits of half_s.
 constexpr int first_octave = -21, end_octave = 7, cells_per_octave = 32;
 constexpr std::uint32_t first_cell_bits = std::uint32_t{127 + first_octave} << 5;  // with five bits of mantissa
 constexpr std::size_t n_cells = std::size_t{end_octave - first_octave} * cells_per_octave + 2;
 
-// Returns the cell of half_s; NaN and infinity are in the last cell.
+// Returns the index of the cell that contains half_s; NaN and infinity are in the last cell.
 APPROXSVM_INLINE std::size_t cell_of(float half_s) {
     if (!(half_s < 128.0f)) return n_cells - 1;
     std::uint32_t bits;
@@ -51,7 +51,8 @@ inline double phi(int k, double s) {
     return std::sqrt(square);
 }
 
-// Returns the largest value of phi_k on [low, high], which is at s = k if k lies inside, else at the end nearer to k.
+// Returns the largest value of phi_k on [low, high]; the maximum is at s = k if k lies inside, else at the end nearer
+// to k.
 inline double max_phi(int k, double low, double high) {
     return phi(k, k < low ? low : k > high ? high : k);
 }
@@ -74,7 +75,7 @@ struct MaxPhis {
 };
 
 // P(n, s) = sum_{k >= n} e^-s s^k / k!, the regularised incomplete gamma function: a sum of positive terms, each a
-// positive multiple of its predecessor. The omitted terms are less than the amount that rounded_up() adds to every
+// positive multiple of the previous term. The omitted terms are less than the amount that rounded_up() adds to every
 // result. For s > 40, the result is the upper bound 1.
 inline double poisson_tail(int n, double s) {
     if (s > 40.0) return 1.0;
@@ -90,8 +91,8 @@ inline double poisson_tail(int n, double s) {
 // --- the bound of an expansion
 
 // Summation depths in quadratic.hpp and polynomial.hpp: a product of a quadratic form goes through at most n_features
-// additions along its matrix row and n_features additions over the rows, and through n_features more for every further
-// degree; a square of ||u||^2 goes through n_features additions.
+// additions along its matrix row, n_features additions over the rows, and n_features more for every further degree; a
+// square in ||u||^2 goes through n_features additions.
 constexpr double form_depth(std::size_t n_features, int degree) {
     return (degree > 2 ? degree : 2) * (static_cast<double>(n_features) + 1.0);
 }
@@ -99,7 +100,7 @@ constexpr double norm_depth(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
 }
 
-// Twice the relative error of the computed s; cells are widened by this number. For sparse rows the error may be 2^-12
+// Twice the relative error of the computed s; cells are widened by this amount. For sparse rows the error may be 2^-12
 // (expansions.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_depth(n_features) + 8.0) * unit32;
@@ -108,7 +109,7 @@ inline double s_error(std::size_t n_features) {
 
 // A bound is a sum of norms times functions of s. The functions are tabulated once per model, with a table row for each
 // cell of s; the norms are weights of the expansion. The terms are, in this order, N_0 ... N_8, the remainder for each
-// theta, W, and the part that does not depend on s.
+// theta, W, and a term that does not depend on s.
 constexpr int n_contractions = 4;
 namespace term {
 constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders + n_contractions, fixed = total + 1;
@@ -116,9 +117,9 @@ constexpr int norms = 0, remainders = last_norm_degree + 1, total = remainders +
 constexpr std::size_t n_bound_terms = 16;  // one term is unused
 constexpr double contractions[n_contractions] = {1.0, 0.5, 0.25, 0.125};
 
-// For rows with at least this s, the value may be only the intercept, without the kept terms (exp_min_argument).
+// From this s on, the value may be only the intercept, without the kept terms (exp_min_argument).
 constexpr double bare_from_s = 174.0;
-// The sum of all parts is at most W, which replaces a remainder before the remainder's factor overflows.
+// The sum of all parts is at most W. The bound W replaces a remainder before the remainder's factor overflows.
 constexpr double most_remainder_factor = 0x1p60;
 
 inline float rounded_up(double x) {
@@ -132,13 +133,13 @@ inline double remainder_factor(int first, double theta, double s) {
     return std::exp(0.5 * (1.0 / theta - 1.0) * s) * std::sqrt(poisson_tail(first, s / theta));
 }
 
-// The numbers of roundings in an expansion, each of size `unit`: the roundings of every product of a form, of the
-// constant, and of their common factor; and half of the roundings of s, which change the exponent.
+// The numbers of roundings in an expansion, each of size `unit`: the roundings of every product of a quadratic form, of
+// the constant, and of their common factor; and half of the roundings of s, which change the exponent.
 struct ExpansionArithmetic {
     double unit, form, half_norm;
 };
-// Roundings in float32: a product goes through the form, the narrowing of its coefficient, exp and the subsequent
-// products (docs/derivation.md, Prediction).
+// Roundings in float32: a product is rounded in the quadratic form, by the narrowing of its coefficient, by exp and in
+// the subsequent products (docs/derivation.md, Prediction).
 inline ExpansionArithmetic float32_arithmetic(std::size_t n_features, int degree) {
     return {unit32, form_depth(n_features, degree) + 11.0, 0.5 * (norm_depth(n_features) + 4.0)};
 }
@@ -172,7 +173,7 @@ struct BasisCell {
     MaxPhis phis;
     double remainders[n_contractions];
 
-    // If `cut`, there are remainders, which begin at first_remainder_degree.
+    // If `cut` is true, there are remainders, which begin at first_remainder_degree.
     BasisCell(bool cut, int first_remainder_degree, double low_, double high_)
         : low(low_), high(high_), phis(low_, high_) {
         for (int t = 0; t < n_contractions; ++t) {
@@ -185,15 +186,15 @@ struct BasisCell {
         if (k > degree) return phis[k];
         return (high > bare_from_s ? phis[k] : 0.0) + rounding.of(k, phis);
     }
-    // Returns the factor of W: rounding u moves the row by at most unit32 of its distance to the center, and two unit
-    // vectors differ by at most 2.
+    // Returns the factor of W: rounding u moves the row by at most unit32 times its distance from the center, and two
+    // unit vectors differ by at most 2.
     double of_total() const {
         return 1.01 * (std::sqrt(high) < 0x1p24 ? std::sqrt(high) * unit32 : 2.0) + 0x1p-100 + 0x1p-48;
     }
 };
 
 // Fills a table row for an expansion truncated after `degree`. If one remainder is infinite, all remainders are
-// replaced, because the row serves every contraction.
+// replaced, because expansions with any theta use this table row.
 APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, const BasisCell& cell, float* row) {
     const RoundingFactors rounding(float32_arithmetic(model.n_features, degree), cell.high);
     for (int k = 0; k <= last_norm_degree; ++k) {
@@ -209,7 +210,7 @@ APPROXSVM_COLD inline void fill_basis_row(const ModelView& model, int degree, co
     for (std::size_t t = term::fixed + 1; t < n_bound_terms; ++t) row[t] = 0.0f;
 }
 
-// Computes both ends in s of cell k < n_cells - 1, widened by the error of the computed s.
+// Computes both ends, in s, of cell k < n_cells - 1, widened by the error of the computed s.
 inline void cell_ends(std::size_t k, std::size_t n_features, double& low, double& high) {
     const double widen = s_error(n_features);
     low = cell_begin(k) * (1.0 - widen);
@@ -231,7 +232,7 @@ APPROXSVM_COLD inline void fill_bases(const ModelView& model, int first, int las
     }
     for (int degree = first; degree <= last; ++degree) {
         float* end = tables + static_cast<std::size_t>(degree - first) * table_size + (n_cells - 1) * n_bound_terms;
-        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // bounds if the value is only the intercept
+        for (std::size_t t = 0; t < n_bound_terms; ++t) {  // bounds the error if the value is only the intercept
             end[t] = t == term::total || t == term::fixed ? 1.0f : 0.0f;
         }
         if (model.gamma == 0.0) end[term::fixed] = static_cast<float>(infinity);  // the source's value may be NaN
@@ -264,9 +265,9 @@ APPROXSVM_INLINE double bound_of(const float* basis_row, const float* weights) {
     return finished_bound((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-// The bound's term for the squared distance of a row to the slice, in scaled coordinates: f changes by at most W times
-// the distance of two points in the kernel's space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r. The sum of squares
-// has a depth of norm_depth() additions; underflow changes the distance by less than 2^-50.
+// The bound's term for the squared distance of a row from the slice, in scaled coordinates: f changes by at most W
+// times the distance between two points in the kernel's feature space, sqrt(2 - 2 exp(-gamma r^2)) <= sqrt(2 gamma) r.
+// The sum of squares has a depth of norm_depth() additions; underflow changes the distance by less than 2^-50.
 inline double slice_slack(const ModelView& model, const DecisionNumbers& decision, float off_sq) {
     if (!model.varying) return 0.0;
     const double theta = 2.0 * static_cast<double>(model.half_theta);
@@ -275,9 +276,9 @@ inline double slice_slack(const ModelView& model, const DecisionNumbers& decisio
     return 1.0001 * decision.total * (distance < 1.415 ? distance : 1.415);
 }
 
-// The part of a row's bound that is not rounding: the distance between the source's function and the model's function,
-// and the effect of the row's error, which is at most A1 because kernels are between 0 and 1. `slope` is
-// PreparedModel::slope.
+// The part of a row's bound that does not come from rounding: the distance between the source's function and the
+// model's function, and the effect of the row's error, which is at most A1 because kernels are between 0 and 1. `slope`
+// is PreparedModel::slope.
 APPROXSVM_INLINE double row_slack(const DecisionNumbers& decision, double slope, double row_error) {
     if (row_error == 0.0) return decision.value_error;  // NaN must propagate
     const double moved = slope * row_error;

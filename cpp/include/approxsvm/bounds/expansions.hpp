@@ -32,7 +32,7 @@ inline double sparse_rounding_bound(const ModelView& model, const FoldedModel& f
     const double s_uncertainty = 4.0 * model.gamma * (n + 5.0) * unit64 * reach * reach;
     const double s = 2.0 * row.half_s;
     if (!(s_uncertainty <= 0x1p-12 * (s > 0x1p-20 ? s : 0x1p-20))) return infinity;
-    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the table covers such rows
+    if (row.half_s > -static_cast<double>(exp_min_argument)) return 0.0;  // the table is valid for such rows
     const double moduli = std::fabs(folded.constant) + folded.linear_norm * row.row_norm +
                           folded.quadratic_norm * scaled_norm * scaled_norm;
     double kept = 0.0;

@@ -8,9 +8,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// An exact engine in one precision, and the distance of its support vectors from the model's. In addition to a_i K_i it
-// sums the weighted absolute values |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of several
-// functions.
+// An exact engine in one precision, and the distance of its support vectors from the model's. In addition to a_i K_i,
+// the engine sums the weighted absolute values |a_i| (typical_half_sq_norm + h_i) K_i, with the largest |a_i| of
+// several functions.
 template <class Real>
 struct Engine {
     KernelSums<Real> sums;
@@ -26,8 +26,8 @@ template <class Real>
 constexpr double unit_of = sizeof(Real) == 4 ? unit32 : unit64;
 
 // An upper bound on the summation depth of an inner product with a row of n_terms non-zero coordinates, and of the
-// squared norm of a support vector, which may have many more non-zeros. Norms are computed in float64, so for a float32
-// engine the error of norms is negligible.
+// squared norm of a support vector, which may have many more non-zeros. Norms are computed in float64, so the error of
+// norms is negligible in a float32 engine.
 template <class Real>
 inline std::size_t products_depth(const KernelVectors<Real>& e, std::size_t n_terms) {
     const bool by_columns = e.columns.n_lanes > 0;
@@ -76,7 +76,7 @@ class EngineBound {
                 moved + 0x1p-120, per_reach * reach * reach <= 0x1p-5 ? 0x1p-1040 : infinity};
     }
 
-    // Returns the bound of one function's sum. The argument weighted_moduli is Q.
+    // Returns the bound on the error of one function's sum. The argument weighted_moduli is Q.
     APPROXSVM_INLINE double of(const RowRounding& row, double weighted_moduli, double narrowing_error,
                                const DecisionNumbers& decision) const {
         const double a1 = decision.sum_moduli;
@@ -96,14 +96,14 @@ class EngineBound {
 
 // --- sums over lists
 
-// The error of a row's sums over lists is at most one factor times the sum of absolute values plus another factor times
-// A1. These are the factors.
+// The error of a row's sums over lists is at most of_moduli times the sum of absolute values plus of_all_moduli times
+// A1.
 struct ListedErrors {
     double of_moduli, of_all_moduli;
 };
 
 // The largest difference, in units of 1 / sqrt(gamma), between the distances of a support vector and of the row from
-// the center; support vectors farther away count as this far.
+// the center; for support vectors farther away, this difference is used.
 constexpr double far_beyond = 4.0;
 
 // Rounding errors of kernel values and sums in float32 (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
@@ -112,8 +112,8 @@ constexpr double far_beyond = 4.0;
 // u).
 //
 // Up to r_i = r + g, g = far_beyond, the relative error is at most its value at r_i = r + g, or at the farthest support
-// vector; this value is the factor of the sum of absolute values. Beyond, with r_i = r + g + t, K_i <= exp(-(g + t)^2)
-// is tiny, and so is the rest of the error,
+// vector; this value is the factor of the sum of absolute values. For larger r_i = r + g + t, K_i <= exp(-(g + t)^2) is
+// tiny, and so is the rest of the error,
 //     p ((r_i + r)^2 - (2 r + g)^2) K_i = p t (4 r + 2 g + t) K_i
 //         <= p exp(-g^2) (t (4 r + 2 g) + t^2) exp(-2 g t) <= p exp(-g^2) ((2 r / g + 1) / e + 1 / (g e)^2),
 // as t exp(-2 g t) <= 1 / (2 g e) and t^2 exp(-2 g t) <= 1 / (g e)^2. Because d_i <= 2^-5, rounding of the norms

@@ -17,9 +17,9 @@
 //     3 u                  p_j: at most half a turn after subtracting whole turns
 //     u (W_j N + 1)        the last addition
 //
-// plus underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. The error of a cosine is 2
-// pi times the error of its angle, plus cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and A1 = sum
-// |c_j|, the error of the sum is at most
+// plus the effect of underflow: 2^-100 (1 + N) (1 + W_j) in float32, 2^-960 (1 + N) (1 + W_j) in float64. The error of
+// a cosine is 2 pi times the error of its angle, plus cosine_error_units. With the slope S = sum |c_j| ||omega_j|| and
+// A1 = sum |c_j|, the error of the sum is at most
 //
 //     (depth + 5) u N S + (8 pi + 8) u A1,    8 pi + 8 < 34,
 //
@@ -78,7 +78,7 @@ struct CosinePieces {
 template <class Real>
 APPROXSVM_COLD inline CosineSum<Real> lay_out_cosines(const ModelView& model, const CosinesView& view,
                                                       unsigned char* memory, Real* phases, double* vector) {
-    constexpr double one = 1.0;  // half_theta, which makes the engine's half_sq_norm ||z||^2
+    constexpr double one = 1.0;  // half_theta; then the engine's half_sq_norm is ||z||^2
     constexpr double inverse_two_pi = 0x1.45f306dc9c883p-3;
     const std::size_t d = model.n_features;
     KernelSumsWriter<Real> writer(memory, {nullptr, view.n_terms, 1, model.n_decisions}, d, one);
@@ -107,7 +107,7 @@ APPROXSVM_COLD inline void lay_out(const ModelView& model, const CosinePieces& p
 
 // --- bounds
 
-// Bounds the change of f if the distance between the row and the exact row is at most row_error.
+// Bounds the change of f if the row is at most row_error away from the exact row.
 inline double cosines_moved(const DecisionNumbers& decision, double row_error) {
     if (row_error == 0.0) return 0.0;  // NaN must propagate
     const double moved = row_error * decision.total, most = 2.0 * decision.sum_moduli;
@@ -121,7 +121,7 @@ class CosineRounding {
   public:
     APPROXSVM_NOINLINE CosineRounding(const ModelView& model, const CosineSum<Real>& sum, Real sq_norm,
                                       std::size_t n_terms) {
-        // A norm may lack the contribution of numbers whose squares underflow: up to 2^20 squares, each below 2^-149 or
+        // A norm may lack the contributions of squares that underflow: up to 2^20 squares, each below 2^-149 or
         // 2^-1074.
         constexpr double tiny_norm = narrow ? 0x1p-64 : 0x1p-500, underflow = narrow ? 0x1p-100 : 0x1p-960;
         const double depth = static_cast<double>(inner_product_depth(n_terms));
@@ -216,7 +216,7 @@ inline void cosines_by_definition(const ModelView& model, const CosineSums& sums
         const double most = 2.0 * a1;
         bounds[k] = 1.001 * ((angles < most ? angles : most) + 20.0 * unit64 * a1 + unit64 * std::fabs(value) + added) +
                     0x1p-960 * a1 + 0x1p-1040;
-        // The limit is in turns. Products of larger numbers may overflow.
+        // The limit is in turns; products of larger numbers may overflow.
         if (!(sums.in64.largest_norm * norm <= 0x1p900)) bounds[k] = infinity;
     }
 }

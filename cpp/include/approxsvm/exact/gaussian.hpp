@@ -13,9 +13,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Sets inner[i] to exp(theta inner[i] + minus_half_sq_norms[i]). A positive argument, which only rounding can cause,
-// becomes
-// 0. NaN, which only rows of infinite norm cause, becomes a finite number.
+// Sets inner[i] to exp(theta inner[i] + minus_half_sq_norms[i]). A positive argument of exp, which only rounding can
+// cause, is replaced by 0. NaN, which only rows of infinite norm can cause, is replaced by a finite number.
 template <int N, class Register>
 APPROXSVM_INLINE void to_kernel_values(Register theta, Register (&inner)[N], const Register (&minus_half_sq_norms)[N],
                                        Register nought) {

@@ -1,6 +1,6 @@
 // Sums of terms at support vectors, for a block of rows, a single row or sparse rows. Functions that share the support
 // vectors also share the terms, so each term is computed once, in Real = float or double. Terms stay in registers or in
-// the second-level cache; no matrix of rows by support vectors is stored. Sums are float64.
+// the second-level cache; the matrix of all terms of all rows is never stored. Sums are float64.
 //
 // LIBSVM stores n_classes - 1 coefficients per support vector; in the function of the pair (i, j), i < j, the support
 // vectors of class i use coefficient j - 1, and the support vectors of class j use coefficient i. With
@@ -8,17 +8,17 @@
 //     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
 //
 // the value of the pair is P[i][j - 1] + P[j][i] + intercept. Error bounds use M[c] = sum of weight[s] K(x_s, z). The
-// weight is the largest |coef[r][s]|, or another number that the caller gives for the support vector; the weight is the
-// same in every pair.
+// weight of a support vector is the largest |coef[r][s]|, or another number that the caller gives, and is the same in
+// every pair.
 //
 // The sums of a class are P[c][0 .. n_classes - 1) followed by M[c]: n_classes numbers, n_classes^2 per row. One
 // function, or several functions of all support vectors, are treated as one class with one number per function, and
 // M[0]. Each support vector's product is rounded at most once, and the summation depth of a class is at most its number
 // of support vectors.
 //
-// Storage order: panels as in vectors.hpp. Every class starts a new panel, so that a panel belongs to one class. In
-// each panel, leading coefficients that are zero for all support vectors of the panel are skipped. Panels are padded
-// with zero vectors whose coefficients and weights are zero; kernel values are finite for every row.
+// Storage order: panels as in vectors.hpp. Every class starts a new panel, so that a panel belongs to one class.
+// Leading coefficients that are zero for all support vectors of a panel are skipped. Panels are padded with zero
+// vectors whose coefficients and weights are zero; kernel values are finite for every row.
 //
 // A term, such as GaussianTerm, computes K from inner products:
 //     tile(first, inner, v, half_sq_norm, kernel)  in register v of a block's rows, for tile_rows support vectors
@@ -41,7 +41,7 @@ struct KernelSums {
     std::size_t n_classes;
     std::size_t n_numbers;                // numbers per class: rows of coefficients and, last, the weights
     const std::uint32_t* class_of_panel;  // class of each panel, (n_panels,), ascending
-    // First coefficient of each panel that is not zero for the whole panel, or its last number, (n_panels,).
+    // Index of each panel's first coefficient that is not zero for the whole panel, or of its last number, (n_panels,).
     const std::uint32_t* first_of_panel;
     const double* coef;  // coefficients and weights, (n_panels, n_numbers, panel_width)
 
@@ -49,7 +49,7 @@ struct KernelSums {
 };
 
 // The number of support vectors of each class, or of a single class, and the number of coefficients per support vector,
-// with the weight.
+// including the weight.
 struct ClassSizes {
     const std::uint32_t* n_sv_of_class;  // number of support vectors of each class; null if there is one class
     std::size_t n_sv_of_one, n_classes, n_numbers;
@@ -98,7 +98,7 @@ class KernelSumsWriter {
                      std::size_t n_values = in_panels)
         : KernelSumsWriter(Arena(memory), sizes, n_features, half_theta, n_values) {}
 
-    // Counts a value of a feature for storage by columns (VectorWriter).
+    // Counts a value of a feature if support vectors are stored by columns (VectorWriter).
     void count(std::size_t feature) { vectors_.count(feature); }
     void finish_counting() { vectors_.finish_counting(); }
 
@@ -195,7 +195,7 @@ inline double largest_modulus(const double* coefficients, std::size_t n, std::pt
 
 // --- the sums of a pair
 
-// Return f - intercept of the pair (i, j), i < j, and the weighted sum for this pair, from the sums of a row; `stride`
+// Return f - intercept of the pair (i, j), i < j, and the weighted sum of this pair, from the sums of a row; `stride`
 // is 1, or the number of lanes of a block.
 APPROXSVM_INLINE double pair_sum(const double* sums, std::size_t n_classes, std::size_t stride, std::size_t i,
                                  std::size_t j) {
@@ -222,7 +222,7 @@ APPROXSVM_INLINE f64v widened(f64v kernel) {
     return kernel;
 }
 
-// Computes N registers of kernel values, in float64.
+// Computes N registers of float64 kernel values.
 template <class Real, int N>
 APPROXSVM_INLINE void store_widened(const typename RegisterOf<Real>::type (&kernel)[N], double* out) {
     constexpr int width = lanes_of<Real>;
@@ -246,7 +246,7 @@ APPROXSVM_INLINE double sum_of_lanes(f64v x) {
 template <class Real>
 constexpr int sums_together = sizeof(Real) == 4 ? (tile_rows == 8 ? 5 : 3) : 5;
 
-// Adds the products of `kernel` with the coefficients of Sums functions f to sums[f * stride ..].
+// Adds the products of `kernel` and the coefficients of Sums functions f to sums[f * stride ..].
 template <int Sums, int Halves>
 APPROXSVM_INLINE void add_tile_sums(const f64v (&kernel)[tile_rows][Halves], const double* coef,
                                     std::size_t coef_stride, double* sums, std::size_t stride) {
@@ -269,7 +269,7 @@ APPROXSVM_INLINE void add_tile_sums(const f64v (&kernel)[tile_rows][Halves], con
     }
 }
 
-// Calls add(Number<Sums>, first) for n sums: for Sums sums at a time, then for all remaining sums at once.
+// Calls add(Number<Sums>, first) for n sums: for groups of Sums sums, then for all remaining sums at once.
 template <int Sums, class Add>
 APPROXSVM_INLINE void for_sums(std::size_t first, std::size_t n, const Add& add) {
     constexpr std::size_t step = static_cast<std::size_t>(Sums);
@@ -307,7 +307,7 @@ APPROXSVM_INLINE void add_tile(const KernelSums<Real>& sums_of, const Term& term
 }
 
 // Computes the sums of a block of Registers * lanes_of<Real> rows: (n_features, rows), the rows u transposed into
-// lanes; half_sq_norm[r] = half_theta ||u_r||^2. Number r of class c is sums[(c n_numbers + r) n_lanes + lane].
+// lanes; half_sq_norm[r] = half_theta ||u_r||^2. Sum r of class c is sums[(c n_numbers + r) n_lanes + lane].
 template <int Numbers, int Registers, class Term, class Real>
 inline void sums_of_block(const KernelSums<Real>& sums_of, const Term& term, const Real* block,
                           const Real* half_sq_norm, double* sums) {
@@ -331,7 +331,7 @@ inline void sums_of_block(const KernelSums<Real>& sums_of, const Term& term, con
 // --- rows, dense or sparse: one SIMD lane per support vector
 
 // Entries of rows: row r has values[k], starts[r] <= k < starts[r + 1], at the features columns[k], or at all features
-// in order if `columns` is null. If `products` is not null, it holds the inner products of the only row.
+// in order if `columns` is null. A non-null `products` holds the inner products of the only row.
 template <class Real>
 struct RowsOfTerms {
     const Real* values;
@@ -345,11 +345,11 @@ struct RowsOfTerms {
     }
 };
 
-// Number of sparse rows that are multiplied with a group of panels while the group is in cache.
+// Number of sparse rows that are multiplied by a group of panels while the group is in cache.
 constexpr std::size_t sparse_block_rows = 256;
 
-// Computes a fixed number of sums of one class, (n_rows, Numbers). All rows, n_rows <= sparse_block_rows, are
-// multiplied with a group of panels while the group is in cache.
+// Computes the sums of one class, (n_rows, Numbers). All rows (n_rows <= sparse_block_rows) are multiplied by a group
+// of panels while the group is in cache.
 template <int Numbers, class Term, class Real>
 APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_of, const Term& term,
                                                   const RowsOfTerms<Real>& rows, std::size_t n_rows,
@@ -394,8 +394,8 @@ APPROXSVM_NOINLINE inline void fixed_sums_of_rows(const KernelSums<Real>& sums_o
 
 constexpr std::size_t max_chunk_panels = 32;
 
-// Number of panels whose float64 kernel values are stored until they are added up. With many panels, classes are rarely
-// split; but the kernel values of all sparse rows must stay in the second-level cache.
+// Number of panels whose float64 kernel values are stored until they are added up. The larger this number, the fewer
+// classes are split; but the kernel values of all sparse rows must stay in the second-level cache.
 constexpr std::size_t chunk_panels(std::size_t n_features) {
     constexpr std::size_t group = static_cast<std::size_t>(group_panels), cached_bytes = 512 * 1024;
     const std::size_t n = cached_bytes / (cache_line_bytes * (n_features + 1)) / group * group;
@@ -426,8 +426,8 @@ APPROXSVM_NOINLINE inline void chunk_kernels(const KernelVectors<Real>& vectors,
     });
 }
 
-// Adds the products of n_panels panels of kernel values with the coefficients of Sums functions to the sums of Rows
-// rows. The kernel values of row r start at kernel + r chunk_lanes, and the sums of row r at sums + r n_sums.
+// Multiplies n_panels panels of kernel values by the coefficients of Sums functions, and adds the products to the sums
+// of Rows rows. The kernel values of row r start at kernel + r chunk_lanes, and the sums of row r at sums + r n_sums.
 template <int Sums, int Rows, class Real>
 APPROXSVM_INLINE void add_panel_sums(const double* kernel, std::size_t n_panels, const double* coef,
                                      std::size_t coef_stride, double* sums, std::size_t n_sums) {
@@ -523,7 +523,7 @@ struct TermSums {
 
     const KernelSums<Real>& sums_of;
     const Term term;
-    Real* const products;  // space for a row's inner products with all lanes, if stored by columns
+    Real* const products;  // space for a row's inner products with all lanes, if vectors are stored by columns
     const KernelVectors<Real>& vectors = sums_of.vectors;
     std::size_t n_sums() const { return Numbers > 0 ? std::size_t{Numbers} : sums_of.n_sums(); }
 

@@ -1,5 +1,5 @@
-// Kinds of kernels that are not Gaussian, each with its parts; the first part of a kind is its evaluator. A kind whose
-// evaluator needs no layout has no parts, and a lay_out_as() that returns null.
+// Kinds of kernels that are not Gaussian, each with its parts; the first part of a kind is its evaluator. If an
+// evaluator needs no layout, its kind has no parts, and lay_out_as() returns null.
 #ifndef APPROXSVM_EXACT_KINDS_HPP
 #define APPROXSVM_EXACT_KINDS_HPP
 
@@ -14,7 +14,7 @@ struct ProductKernels {
     using Pieces = PolynomialPieces;
 };
 
-// Calls call(kind) for the model's kind, if the parts include this kind.
+// Calls call(kind) for the model's kind, if the program's parts include this kind.
 template <Parts parts, class Call>
 inline auto with_kind(const ModelView& model, const Call& call) {
     constexpr Parts listed = parts & (rbf | polynomials | cosines);

@@ -1,4 +1,4 @@
-// Polynomial kernels, including the linear kernel:
+// Polynomial kernels, which include the linear kernel:
 //
 //     f(z) = intercept + sum_i a_i K_i,   K_i = b_i^p,   b_i = gamma x_i.z + coef0,   p = 1 ... 6,
 //
@@ -56,10 +56,10 @@ struct ProductDepth {
 // is at most row_error, and the norm of the exact row is not larger.
 //
 // The error of b_i is u (depth + 2) B_i: the summation depth of its inner product, plus coef0 and the rounding of gamma
-// x_i. Underflow adds less than u times 2^-1000 (1 + ||z||), or |gamma| times as much if gamma is multiplied last;
-// underflow counts as one more rounding, with B_i increased by its effect. A power takes p - 1 roundings, and tanh has
-// the error tanh_error_units. Each product with a_i goes through at most n_sv + 16 additions and roundings. The
-// coefficients themselves have the relative error coef_error.
+// x_i. Underflow adds less than u 2^-1000 (1 + ||z||), or |gamma| times this amount if the multiplication by gamma
+// comes last; underflow is treated as one more rounding, and B_i is increased accordingly. A power takes p - 1
+// roundings, and tanh has the error tanh_error_units. Each product with a_i goes through at most n_sv + 16 additions
+// and roundings. The coefficients themselves have the relative error coef_error.
 inline double polynomial_bound(const ModelView& model, const PolynomialMoments& kernel, std::size_t decision,
                                const ProductDepth& depth, double norm, double row_error) {
     const DecisionNumbers& numbers = model.decisions[decision];
@@ -85,16 +85,16 @@ inline double polynomial_bound(const ModelView& model, const PolynomialMoments& 
 
 struct PolynomialKernel {
     PolynomialMoments moments;
-    const FormNorms* form_norms;  // norms of each form, (n_decisions,), if there are forms
+    const FormNorms* form_norms;  // norms of each quadratic form, (n_decisions,), if any
     KernelSums<double> engine;    // engine in mode exact; a single class unless there are pairs of classes
     double coef0;
     int degree;
-    // A row is rejected if its norm exceeds most_norm, or, if there is only a form, if its bound exceeds most_bound: in
-    // the source, a term or a sum of terms may overflow, although the function itself does not.
+    // A row is rejected if its norm exceeds most_norm or, if there is only a form, its bound exceeds most_bound. In the
+    // source, a term or a sum of terms may then overflow, although the function itself does not.
     double most_norm = infinity, most_bound = infinity;
 
     // Returns an upper bound on the summation depth of an inner product with a row of n_terms non-zero coordinates. If
-    // stored by columns, common terms are added one after another.
+    // support vectors are stored by columns, common terms are added one after another.
     std::size_t product_depth(std::size_t n_terms) const {
         const std::size_t most = engine.vectors.columns.max_values, in_common = n_terms < most ? n_terms : most;
         const std::size_t depth = inner_product_depth(n_terms);
@@ -147,7 +147,7 @@ struct PolynomialPieces {
     }
 };
 
-// Reads the support vectors in order, as non-zeros if only non-zeros are stored.
+// Reads the support vectors in order; only their non-zeros if only non-zeros are stored.
 class ProductVectors {
   public:
     ProductVectors(const ModelView& view, const PolynomialPieces& pieces)
@@ -157,7 +157,7 @@ class ProductVectors {
           is_sparse_(has_sparse_products(view)),
           reader_(view) {}
 
-    // Returns the next support vector times gamma, in pieces.vector.
+    // Returns the next support vector, multiplied by gamma, in pieces.vector.
     APPROXSVM_NOINLINE Coordinates next(double gamma) {
         std::size_t n = 0;
         if (is_sparse_) {
@@ -237,7 +237,7 @@ APPROXSVM_COLD inline PolynomialMoments find_moments(const ModelView& view, cons
 
 // Lays out the support vectors, multiplied by gamma.
 APPROXSVM_COLD inline KernelSums<double> lay_out_engine(const ModelView& view, const PolynomialPieces& pieces) {
-    constexpr double one = 1.0;  // half_theta, which makes the engine's half_sq_norm ||z||^2
+    constexpr double one = 1.0;  // half_theta; then the engine's half_sq_norm is ||z||^2
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(view.n_sv);
     const bool by_columns = products_by_columns(view);
     KernelSumsWriter<double> writer(pieces.engine, polynomial_sizes(view), view.n_features, one,
@@ -276,7 +276,8 @@ APPROXSVM_COLD inline void lay_out(const ModelView& view, const PolynomialPieces
         kernel.moments = find_moments(view, pieces);
         kernel.most_norm = norm_without_overflow(view, kernel.moments);
     } else {
-        // The bound is at least 20 u sum |a_i K_i|, so this limit suffices for |a_i| and |gamma| down to 2^-100.
+        // The bound is at least 20 u sum |a_i K_i|, so this limit is sufficient if |a_i| and |gamma| are at least
+        // 2^-100.
         kernel.most_bound = 0x1p770;
     }
     if (has_polynomial_engine(view)) kernel.engine = lay_out_engine(view, pieces);

@@ -10,7 +10,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- a block of rows, one SIMD lane per row
 
-// Number of panels whose inner products are computed together, so that a chunk of the block is read from the
+// Number of panels whose inner products are computed together, so that each chunk of the block is read from the
 // second-level cache once for all these panels.
 constexpr std::size_t block_panels = 4;
 
@@ -58,8 +58,8 @@ APPROXSVM_INLINE void add_inner_products(const Vectors& tile, const Real* block,
     }
 }
 
-// Computes inner products of one block with the support vectors of n_tiles tiles. tile(t) gives the addresses of tile
-// t's features, from `offset` numbers into a panel on.
+// Computes inner products of one block with the support vectors of n_tiles tiles. tile(t) returns the addresses of tile
+// t's features, which begin `offset` numbers into a panel.
 template <int Registers, class Real, class TileAt>
 APPROXSVM_INLINE void inner_products_of(std::size_t n_features, std::size_t n_tiles, const TileAt& tile,
                                         const Real* block,
@@ -123,11 +123,11 @@ inline void half_sq_norms_block(const KernelVectors<Real>& kernels, const Real* 
 
 // --- one row, dense or sparse: one SIMD lane per support vector
 
-// Number of panels that are evaluated together, in eight registers: enough independent sums to keep the multiply-add
-// units busy, but few enough to stay in registers.
+// Number of panels that are evaluated together, in eight registers: these are enough independent sums to keep the
+// multiply-add units busy, but few enough to stay in registers.
 constexpr int group_panels = 8 / panel_registers;
 
-// Calls add(Number<Panels>, panel) for the panels [first, end): for group_panels panels at a time, then for the
+// Calls add(Number<Panels>, panel) for the panels [first, end): for groups of group_panels panels, then for the
 // remaining panels one by one.
 template <class Add>
 APPROXSVM_INLINE void for_panels(std::size_t first, std::size_t end, const Add& add) {
@@ -167,7 +167,7 @@ APPROXSVM_INLINE void panel_products(const KernelVectors<Real>& expansion, std::
 }
 
 // A row as the engines take it: n entries values[k] at the features columns[k], or at the features k if `columns` is
-// null, and zeros elsewhere. If `products` is not null, it holds the row's inner products with all lanes.
+// null, and zeros elsewhere. A non-null `products` holds the row's inner products with all lanes.
 template <class Real>
 struct RowTerms {
     const Real* values;
@@ -177,7 +177,7 @@ struct RowTerms {
 };
 
 // Computes inner products of a dense or sparse row (dense only if may_be_dense) with the support vectors of Panels
-// panels. One function serves dense and sparse rows, because the code after the products is the larger part.
+// panels. One function serves both dense and sparse rows, because most of the code follows the products.
 template <int Panels, bool may_be_dense = true, class Real>
 APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::size_t panel, const RowTerms<Real>& row,
                                    typename RegisterOf<Real>::type (&total)[Panels * panel_registers]) {
@@ -190,7 +190,7 @@ APPROXSVM_INLINE void row_products(const KernelVectors<Real>& expansion, std::si
         APPROXSVM_UNROLL for (int i = 0; i < Panels * panel_registers; ++i) total[i] = load(first + i * lanes_of<Real>);
     } else if constexpr (!may_be_dense) {
         add_up(listed);
-    } else if constexpr (Panels == 1) {  // the latency of the last panels' sums dominates
+    } else if constexpr (Panels == 1) {  // the latency of the last panels' sums takes most of the time
         add_up([&](std::size_t k) { return row.columns ? listed(k) : k; });
     } else if (row.columns) {
         add_up(listed);

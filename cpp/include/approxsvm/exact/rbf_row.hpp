@@ -1,10 +1,9 @@
 // The sums of rbf_winner.hpp and rbf_subspace.hpp for a single row, with one SIMD lane per support vector, because a
 // block of one row would leave most lanes empty.
 //
-// The kernel values of whole panels are computed first; then each list selects its kernel values. Inner products and
-// kernel values go through the same roundings as in a block. Coefficients are float32, as in a block, but their
-// products are added up in float64, so the bound on the sums of a block (listed_errors) covers the sums of a single
-// row.
+// The kernel values of whole panels are computed first; then each list selects the kernel values that it needs. Inner
+// products and kernel values are rounded as in a block. Coefficients are float32, as in a block, but their products are
+// added up in float64, so the bound on the sums of a block (listed_errors) covers the sums of a single row.
 #ifndef APPROXSVM_EXACT_RBF_ROW_HPP
 #define APPROXSVM_EXACT_RBF_ROW_HPP
 
@@ -73,13 +72,13 @@ inline void listed_sums_row(const ListOfVectors& list, std::size_t n_sums, std::
     listed_sums_row(list, n_sums, first, end, [&](std::size_t k) { return values[list.lanes[k]]; }, room, sums);
 }
 
-// Sets values[k] to K(u, the support vector of entry k), with k counted from the first tile, for the tiles [first, end)
+// Sets values[k] to K(u, the support vector of entry k), where k counts from the first tile, for the tiles [first, end)
 // of a list. The vectors are contiguous in `rows`; u is padded with zeros to row_stride(n_features). Whole registers of
 // entries are computed, so some values may belong to the next list.
 //
 // With n = row_stride / lanes registers, an inner product goes through min(n, 16) roundings in each lane, ceil(n / 16)
-// more if n > 16, and log2(lanes) when lanes are added. Adding a zero is exact. Therefore, the summation depth is at
-// most inner_product_depth.
+// more if n > 16, and log2(lanes) more when lanes are added. Adding a zero is exact. Therefore, the summation depth is
+// at most inner_product_depth.
 APPROXSVM_NOINLINE inline void kernels_of_list(const KernelVectors<float>& kernels, const float* rows,
                                                const ListOfVectors& list, std::size_t first, std::size_t end,
                                                const float* u, float half_sq_norm, float* values) {
@@ -142,12 +141,12 @@ inline void add_to_part(const KernelSums<double>& engine, std::size_t first_pane
     part.weighted += sum_of_lanes(weighted);
 }
 
-// Number of list entries that are processed together: those of a register, or half a register if tiles are that short.
+// Number of list entries that are processed together: a register, or half a register if tiles are that short.
 constexpr std::size_t list_step = tile_rows < lanes ? tile_rows : lanes;
 
 // Returns the sums over the tiles [first, end) of a list with one coefficient per entry. values_at(k, room) returns the
-// address of the kernel values of list_step entries from k on, in `room` or elsewhere; a whole register can be read
-// from this address. Without weights, the second sum is 0. Products of two floats are exact in float64.
+// address of the kernel values of list_step entries from k on, in `room` or elsewhere; a whole register must be
+// readable at this address. Without weights, the second sum is 0. Products of two floats are exact in float64.
 template <bool HasWeights, class ValuesAt>
 inline PartOfPair part_of_list(const ListOfVectors& list, std::size_t first, std::size_t end, double t,
                                const ValuesAt& values_at) {

@@ -8,8 +8,8 @@
 // (predict/stages/subspace.hpp).
 //
 // Lists hold the support vectors (rbf_winner.hpp). Each function has a list of the vectors of its class and a list of
-// the other vectors. In each list, the coefficients have one sign, so the two sums of a function also give its sum of
-// absolute values.
+// the other vectors. In each list, all coefficients have the same sign, so the two sums of a function also give its sum
+// of absolute values.
 #ifndef APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 #define APPROXSVM_EXACT_RBF_SUBSPACE_HPP
 
@@ -28,8 +28,8 @@ static_assert(least_coefficient >= least_listed && most_coefficient <= most_list
 // The kernel sums of one class, or of the only function, in one stage. A stage that is an expansion uses only the
 // fields that do not depend on support vectors.
 struct SubspaceSums {
-    KernelVectors<float> kernels;  // kernels with as many features as the stage has coordinates
-    const std::size_t* others_of;  // start of each function's list, in tiles: (n_forms + 1,)
+    KernelVectors<float> kernels;  // vectors whose features are the stage's coordinates
+    const std::size_t* others_of;  // first tile of each function's list, (n_forms + 1,)
     std::size_t n_own;             // number of tiles of `own`
     ListOfVectors own, others;     // lists with n_forms sums in `own`, and one sum per list in `others`
     const ResidualNumbers* known;  // norms of each function's residual, (n_forms,)
@@ -153,7 +153,7 @@ APPROXSVM_COLD inline SubspaceSums fill_subspace_sums(const ModelView& model, co
     return sums;
 }
 
-// Fills a row of the table, valid for all s in a cell; the last cell is unbounded.
+// Fills a row of the table, which is valid for all s in a cell; the last cell is unbounded.
 APPROXSVM_COLD inline void fill_residual_cell(std::size_t cell, float* row) {
     const bool open = cell + 1 == n_cells;
     const double low = cell_begin(cell), high = open ? infinity : cell_begin(cell + 1);

@@ -1,13 +1,14 @@
-// The exact engine for the pairs of one class. A class that wins its n_classes - 1 pairs is the winner, whatever the
-// votes of the other pairs. Its pairs need its own support vectors, and those support vectors of other classes that
-// have a coefficient in a pair with this class. In models of many classes, these are a fifth to a half of all support
-// vectors, with a single coefficient each. Rows that probably belong to the same class are evaluated together, one SIMD
-// lane per row. A small network on some of the support vectors (the landmarks) guesses the class of a row.
+// The exact engine for the pairs of one class. A class that wins its n_classes - 1 pairs is the winner, however the
+// other pairs vote. These pairs need the support vectors of this class, and those support vectors of other classes that
+// have a coefficient in a pair with this class. In models of many classes, these other support vectors are a fifth to a
+// half of all support vectors, and each needs a single coefficient. Rows that probably belong to the same class are
+// evaluated together, one SIMD lane per row. A small network on some of the support vectors (the landmarks) guesses the
+// class of a row.
 //
 // Kernel values are computed in float32 by gaussian.hpp. Coefficients, and sums over at most listed_tiles tiles, are
 // also float32: a product goes through listed_depth roundings before it is added up in float64. Within a pair, the
-// coefficients of a class all have the same sign, as LIBSVM's duals do, so the two sums of a pair also give its sum of
-// absolute values.
+// coefficients of a class all have the same sign, as LIBSVM's duals do, so the two sums of a pair also give the pair's
+// sum of absolute values.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
 #define APPROXSVM_EXACT_RBF_WINNER_HPP
 
@@ -18,7 +19,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of tiles whose inner products are computed together: as many support vectors as in block_panels.
+// Number of tiles whose inner products are computed together; they have as many support vectors as block_panels panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
 // Number of roundings of a product: those of the coefficient, of the tile_rows additions within a tile, of the
 // additions of tiles, and of the product itself.
@@ -43,7 +44,7 @@ struct WinnerKernelSum {
     const KernelVectors<float>* kernels;
     std::size_t n_classes;
     // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The vectors of class c have
-    // one coefficient each and are in the tiles from others_of[w n + c] up to others_of[w n + c + 1].
+    // one coefficient each, in tiles others_of[w n + c] to others_of[w n + c + 1] - 1 (n classes).
     const std::size_t *own_of, *others_of;  // starts in tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;
     const std::size_t* panel_of;  // first panel of each class, (n_classes + 1,)
@@ -69,7 +70,7 @@ struct PairCoefficients {
     const std::uint32_t* counts = nullptr;  // number of support vectors of each class, (n_classes,)
     std::size_t n_classes = 0, n_sv = 0;
 
-    // Number of lanes in the panels of all classes. Each class begins a new panel.
+    // Number of lanes in the panels of all classes; each class begins a new panel.
     std::size_t n_lanes() const {
         std::size_t n = 0;
         for (std::size_t c = 0; c < n_classes; ++c) n += panels_for<float>(counts[c]) * panel_width<float>;
@@ -91,7 +92,7 @@ struct PairCoefficients {
 };
 
 // The number of tiles of the lists, and whether they can be used: within a pair, the coefficients of a class must have
-// one sign, and it must be possible to add them up in float32.
+// the same sign, and adding them up in float32 must cause neither overflow nor relevant underflow.
 constexpr std::size_t most_padded_tiles = std::size_t{1} << 16;
 struct WinnerTiles {
     bool is_usable;
@@ -114,8 +115,8 @@ struct WinnerTiles {
             is_usable = is_usable && !(positive && negative) && modulus >= least_listed && modulus <= most_listed;
         });
         others += tiles_for(n);
-        // The engine is not used if most tiles would be padding, as with many classes that have a few support vectors
-        // each.
+        // The engine is not used if most of the tiles would be padding, as in a model of many classes with a few
+        // support vectors each.
         if (others > most_padded_tiles && others * tile_rows > 4 * n_listed) is_usable = false;
         for (std::size_t c = 0; c < pairs.n_classes; ++c) own += tiles_for(pairs.counts[c]);
         if (!is_usable) own = others = 0;
@@ -168,7 +169,7 @@ class ListWriter {
     std::size_t n_tiles() const { return tiles_for(n_); }
     ListOfVectors list() const { return {memory_.offsets, memory_.lanes, memory_.half_sq_norms, memory_.coef}; }
 
-    // Adds the support vector in this lane of the panels; coefficient(f) returns its coefficient in function f.
+    // Adds the support vector in this lane of the panels, whose coefficient in function f is coefficient(f).
     template <class Coefficient>
     void add(std::size_t lane, const Coefficient& coefficient) {
         constexpr std::size_t width = panel_width<float>;
@@ -186,7 +187,7 @@ class ListWriter {
             add(last_, [](std::size_t) { return 0.0; });
         }
     }
-    // Appends one tile, because whole registers are read from the last list.
+    // Appends one tile, because readers load whole registers from the last list.
     void end_lists() {
         do add(last_, [](std::size_t) { return 0.0; });
         while (n_ % tile_rows != 0);
@@ -227,7 +228,7 @@ APPROXSVM_COLD inline WinnerKernelSum fill_winner(const PairCoefficients& pairs,
     }
     memory.own_of[n] = own.n_tiles();
     memory.panel_of[n] = lane / panel_width<float>;
-    std::size_t list = 0;  // the first list whose start is not known yet
+    std::size_t list = 0;  // the first list whose start is still unknown
     pairs.for_each([&](std::size_t w, std::size_t c, std::size_t sv, double a) {
         if (list <= w * n + c) others.end_list();
         while (list <= w * n + c) memory.others_of[list++] = others.n_tiles();
@@ -294,8 +295,8 @@ inline void listed_sums(const KernelVectors<float>& kernels, const ListOfVectors
 }
 
 // Computes sums for a block of rows, given as in class_sums_block: for every class c other than w, own[r * stride ..]
-// and others[c * stride ..] are the sums of the pair (w, c) over the support vectors of w and of c; r = c if c < w,
-// else c - 1. The value of a pair is the sum of both plus the pair's intercept.
+// and others[c * stride ..] are the sums of the pair (w, c) over the support vectors of w and of c, where r = c if c <
+// w, else c - 1. The value of a pair is the sum of both plus the pair's intercept.
 template <int Registers>
 inline void winner_sums_block(const WinnerKernelSum& engine, std::size_t w, const float* block,
                               const float* half_sq_norm, float* partial, double* own, double* others) {

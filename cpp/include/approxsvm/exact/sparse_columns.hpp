@@ -1,7 +1,7 @@
 // Support vectors with few non-zeros, stored by feature: each feature lists the support vectors with a non-zero value
-// of this feature, and their values. The inner products of a row with all support vectors take one multiply-add per
-// shared non-zero, and the memory is proportional to the number of non-zeros. The most frequent features are stored
-// with all values, including zeros, so that whole registers are used.
+// of this feature, and their values. Computing the inner products of a row with all support vectors takes one
+// multiply-add per shared non-zero, and the memory is proportional to the number of non-zeros. The most frequent
+// features are stored with all values, including zeros, so that whole registers are used.
 #ifndef APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 #define APPROXSVM_EXACT_SPARSE_COLUMNS_HPP
 
@@ -18,13 +18,13 @@ struct SparseColumns {
     const std::uint32_t* bounds;  // (n_features + 1,): feature j has the entries bounds[j] ... bounds[j + 1] - 1
     const std::uint32_t* lanes;   // lane of each entry
     const Real* values;           // value of each entry
-    // number of each feature among those stored with all values, from 1; 0 for other features, (n_features,)
+    // position of each feature among those stored with all values, from 1; 0 for other features, (n_features,)
     const std::uint8_t* frequent;
     const Real* of_frequent;  // all values of frequent features, (number of frequent features, n_lanes)
 };
 
-// Whether an engine stores support vectors by columns. This is worthwhile for few non-zeros among many features. Above
-// a certain share of non-zeros, panels cost less time and little more memory.
+// Whether an engine stores support vectors by columns. Storage by columns is worthwhile for few non-zeros among many
+// features. Above a certain share of non-zeros, panels need less time and little more memory.
 constexpr std::size_t columns_per_nonzero = 32;
 constexpr bool are_few(std::uint64_t n_values, std::uint64_t n_sv, std::uint64_t n_features) {
     return n_values < n_sv * (n_features / columns_per_nonzero) && n_values < 0xffffffffu;
@@ -40,13 +40,13 @@ struct Coordinates {
 };
 
 // Maximum number of features that are stored with all values, and the smallest share of non-zero values in such a
-// feature. From about this share on, a register of 8 or 16 lanes, including zeros, costs less than the non-zero values
-// one by one.
+// feature. From about this share on, processing a register of 8 or 16 lanes, including zeros, costs less than
+// processing the non-zero values one by one.
 constexpr std::size_t max_frequent = 64;
 constexpr std::size_t frequent_share = 12;
 
-// The maximum number of features stored with all values, given a total of n_values non-zeros, because each such feature
-// has at least the smallest share.
+// The maximum number of features stored with all values, given a total of n_values non-zeros; each such feature has at
+// least the smallest share.
 constexpr std::size_t most_frequent(std::size_t n_lanes, std::size_t n_values) {
     const std::size_t most = n_lanes > 0 ? n_values / ((n_lanes + frequent_share - 1) / frequent_share) : 0;
     return most < max_frequent ? most : max_frequent;
@@ -87,7 +87,7 @@ class SparseColumnsWriter {
             const std::uint32_t n = memory_.bounds[j + 1];
             const bool is_frequent = n > 0 && n >= least;
             memory_.frequent[j] = static_cast<std::uint8_t>(is_frequent ? ++n_frequent : 0);
-            memory_.bounds[j + 1] = next;  // position of the next value; in the end, one past the last value
+            memory_.bounds[j + 1] = next;  // position of the next value; finally, one past the last value
             if (!is_frequent) next += n;
         }
         for (std::size_t i = 0; i < n_frequent * n_lanes_; ++i) memory_.of_frequent[i] = Real{0};
@@ -147,7 +147,7 @@ inline void column_products(const SparseColumns<Real>& x, const Real* values, co
         }
         std::uint32_t entry = x.bounds[j];
         const std::uint32_t end = x.bounds[j + 1];
-        for (; end - entry >= 4; entry += 4) {  // four sums at a time, because the lanes of a feature differ
+        for (; end - entry >= 4; entry += 4) {  // four sums at a time; the lanes of a feature differ
             Real sum[4];
             APPROXSVM_UNROLL for (std::uint32_t i = 0; i < 4; ++i) {
                 sum[i] = products[x.lanes[entry + i]] + u * x.values[entry + i];

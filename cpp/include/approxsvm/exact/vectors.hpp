@@ -2,7 +2,7 @@
 // center), in Real = float or double.
 //
 // Storage order ("panels"): a panel holds panel_width<Real> support vectors as (n_features, panel_width<Real>), so that
-// one feature of a panel fills one cache line. The last panel is padded with zero vectors, whose coefficients are zero.
+// one feature of a panel fills one cache line. The last panel is padded with zero vectors whose coefficients are zero.
 // Support vectors with few non-zeros among many features are stored by columns instead (sparse_columns.hpp); then all
 // rows are treated as sparse.
 #ifndef APPROXSVM_EXACT_VECTORS_HPP
@@ -46,7 +46,7 @@ constexpr std::size_t lanes_for(std::size_t n_vectors) {
     return panels_for<Real>(n_vectors) * panel_width<Real>;
 }
 
-// A value that replaces the number of values if support vectors are stored in panels instead of columns.
+// Replaces the number of values if support vectors are stored in panels instead of columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
 // Memory for the support vectors of n_lanes lanes, stored by columns with n_values values, or in panels.
@@ -98,7 +98,7 @@ class VectorWriter {
     }
 
   private:
-    // These two functions store a support vector and return its squared norm.
+    // Each of these two functions stores a support vector and returns its squared norm.
     double fill_panel_lane(std::size_t lane, const Coordinates& x) {
         constexpr std::size_t width = panel_width<Real>;
         Real* const in_panel = memory_.panels + lane / width * width * n_features_ + lane % width;

@@ -14,7 +14,7 @@ inline namespace APPROXSVM_TARGET {
 struct Speculation {
     std::size_t n_classes, n_tiles;  // `n_classes` is 0 if there is no network
     ListOfVectors landmarks;
-    KernelVectors<float> copies;  // copies of the landmarks in the list's order, for single rows
+    KernelVectors<float> copies;  // copies of landmarks in the list's order, for single rows
     const float* linear;          // panels of one vector per class, laid out like support vectors
     const float* constants;       // constant of each class, (n_classes,) rounded up to whole tiles
 };
@@ -31,7 +31,7 @@ struct SpeculationMemory {
           half_sq_norms(arena.take<float>(n_lanes)),
           linear(arena.take<float>(panels_for<float>(n_classes) * panel_width<float>, n_features)),
           constants(arena.take<float>(tiles_for(n_classes) * tile_rows)) {}
-    // Takes memory if the model has the section speculation and uses it.
+    // Takes memory if the model has and uses the section "speculation".
     SpeculationMemory(const ModelView& view, bool is_used, Arena& arena)
         : SpeculationMemory(is_used ? view.n_labels : 0, view.n_features, view.speculation.n_landmarks, arena) {}
 };
@@ -87,7 +87,7 @@ class SpeculationWriter {
 };
 
 // The weights in the section apply to z - center. The engine that holds `kernels` applies its weights to scaled rows
-// minus its own center, or to scaled rows if the center is null.
+// relative to its own center, or to scaled rows if this center is null.
 APPROXSVM_COLD inline Speculation fill_speculation(const ModelView& view, const SpeculationMemory& memory,
                                                    const KernelVectors<float>& kernels, const std::uint32_t* lane_of,
                                                    const double* engine_center) {

@@ -1,6 +1,6 @@
 // Evaluates expansions at the coordinates of rows. Functions with a template parameter Registers take several rows, one
-// in each lane of this number of registers. If Registers is 0, these functions take a single row, and lanes are
-// features.
+// in each lane of this number of registers. If Registers is 0, these functions take a single row, with one feature per
+// lane.
 #ifndef APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 #define APPROXSVM_EXPANSION_DECISION_FUNCTION_HPP
 
@@ -17,7 +17,7 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t max_registers = 3;
 constexpr std::size_t block_rows = max_registers * static_cast<std::size_t>(lanes);
-// Maximum number of rows to evaluate one at a time, which is faster than a block of mostly empty lanes.
+// Maximum number of rows that are evaluated one at a time; this is faster than a block of mostly empty lanes.
 constexpr std::size_t max_single_rows = 4;
 
 template <int Registers>
@@ -41,15 +41,15 @@ struct Expansion {
     double intercept;
 };
 
-// Returns the decision function of form number `form` of a center. A majority class has one form for each of its pairs
-// with another class, in the order of the other classes.
+// Returns the decision function to which form `form` of a center belongs. A majority class has one form for each of its
+// pairs with another class, in the order of the other classes.
 inline std::size_t decision_of(const ModelView& model, std::size_t center, std::size_t form) {
     if (!model.majority_only) return form;
     const std::size_t w = model.majority_classes[center], n = model.n_labels;
     return form < w ? pair_position(n, form, w) : pair_position(n, w, form + 1);
 }
 
-// Returns form number `form` of a center, for the decision function decision_of().
+// Returns form `form` of a center, which belongs to the decision function decision_of().
 inline Expansion expansion_of(const ModelView& model, std::size_t center, std::size_t form = 0) {
     const std::size_t n = model.n_varying, e = center * model.n_forms + form, triangle = e * triangle_size(n);
     return {model.centers + center * model.n_features,
@@ -63,12 +63,12 @@ inline Expansion expansion_of(const ModelView& model, std::size_t center, std::s
 
 // The value of an expansion at a row, without the intercept and the Gaussian factor.
 struct Value {
-    double inner;  // constant plus the parts of all degrees
+    double inner;  // the constant plus the parts of all degrees
     float half_s;
     double gaussian;  // output_scale exp(-half_s); 0 if the factor underflows float32
 };
 
-// Computes the decision value. The factor is also 0 for rows so far from the center that the parts overflow.
+// Computes the decision value. The factor is also 0 if a row is so far from the center that the parts overflow.
 APPROXSVM_INLINE double decision_value(const Expansion& expansion, double gaussian, double inner) {
     return expansion.intercept + (gaussian > 0.0 ? gaussian * inner : 0.0);
 }
@@ -81,7 +81,7 @@ inline const float* part_of_degree(const Expansion& expansion, std::size_t n_var
     return expansion.higher + n_higher(n_varying, k - 1);
 }
 
-// Computes linear.u and ||u||^2, for a block with one lane per row, or for one row.
+// Computes linear.u and ||u||^2 for a block with one row per lane, or for one row.
 template <int Registers, class Real>
 inline void linear_block(const Real* linear, std::size_t n_features, const Real* block, Real* form, Real* sq_norm) {
     using Register = typename RegisterOf<Real>::type;

@@ -2,8 +2,8 @@
 //
 //     f(z) = constant + linear.z + sum_{i <= j} triangle_ij z_i z_j,
 //
-// computed in float64. Nothing is truncated, so the values of the form are exact up to rounding, which the artifact
-// bounds.
+// computed in float64. Nothing is truncated, so the values of the form are exact except for rounding, which numbers in
+// the artifact bound.
 #ifndef APPROXSVM_EXPANSION_FORM_HPP
 #define APPROXSVM_EXPANSION_FORM_HPP
 
@@ -38,7 +38,7 @@ inline std::size_t n_values_of(const ModelView& model) {
 inline bool has_several(const ModelView& model) {
     return model.n_decisions > 1 && !has_classes(model);
 }
-// The value at which the label of one decision function changes: 0, or a threshold.
+// The decision value at which the label changes, for a single function: 0, or a threshold.
 inline double label_change(const ModelView& model) {
     const OutputsView& outputs = model.outputs;
     if (outputs.label_rule != LabelRule::value_threshold) return 0.0;
@@ -47,9 +47,9 @@ inline double label_change(const ModelView& model) {
 inline bool is_gaussian(const ModelView& model) {
     return model.kernel == KernelKind::gaussian;
 }
-// Whether the kernel is a function of inner products (polynomial or sigmoid). Values of such kernels are always exact.
-// These kernels have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there is
-// memory for one row (predict/prepare/thread_memory.hpp).
+// Whether the kernel is a function of inner products (polynomial or sigmoid). Values with such kernels are always
+// exact. These kernels have no float32 engine, so float64 is the first stage (predict/answers/request.hpp), and there
+// is memory for one row (predict/prepare/thread_memory.hpp).
 inline bool is_of_products(const ModelView& model) {
     return model.kernel == KernelKind::polynomial || model.kernel == KernelKind::sigmoid;
 }
@@ -85,8 +85,8 @@ struct FormNorms {
 APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::size_t n_features) {
     FormNorms norms{norm_above(form.linear, n_features), 0.0};
     if (!form.triangle) return norms;
-    // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, because off-diagonal entries count twice in Q and are doubled in
-    // the triangle. The norm is computed relative to the triangle's norm, so that no square overflows or underflows
+    // ||Q||^2 = (||triangle||^2 + ||diagonal||^2) / 2, because each off-diagonal entry occurs twice in Q and is doubled
+    // in the triangle. The norm is computed relative to the triangle's norm, so that no square overflows or underflows
     // float64.
     const double whole = norm_above(form.triangle, triangle_size(n_features));
     double diagonal_sq = 0.0;
@@ -105,13 +105,13 @@ APPROXSVM_COLD inline FormNorms norms_of_form(const PolynomialForm& form, std::s
 // exact row, whose distance is `row_error`.
 //
 // A product of the form goes through at most 2 n_features + 8 roundings, in any order of summation. The sum of the
-// absolute values of all products is at most |constant| + ||linear|| norm + ||Q|| norm^2. Underflow is less than
-// 2^-1050 in a sum of products, and in each product with a coordinate.
+// absolute values of all products is at most |constant| + ||linear|| norm + ||Q|| norm^2. The effect of underflow is
+// less than 2^-1050 in a sum of products, and in each product with a coordinate.
 inline double form_bound(const PolynomialForm& form, const FormNorms& norms, std::size_t n_features, double norm,
                          double row_error) {
     const double depth = 1.01 * (2.0 * static_cast<double>(n_features) + 8.0) * unit64;
     const double* numbers = form.numbers;
-    // Multiply by one norm at a time, because the square of a small norm may be zero.
+    // Multiply by one norm at a time, because the square of a small norm may underflow to zero.
     const double moduli = std::fabs(numbers[form_part::constant]) + norms.linear * norm + norms.quadratic * norm * norm;
     const double terms = numbers[form_part::constant_error] + numbers[form_part::linear_error] * norm +
                          numbers[form_part::quadratic_error] * norm * norm;

@@ -12,9 +12,9 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// C(n + k - 1, k), the number of monomials of degree k in n variables. For coefficients in memory, with 4 bytes each
-// and less than 2^31 bytes in total, intermediate products fit in 32 bits. Sizes that a file declares are computed in
-// 64 bits.
+// C(n + k - 1, k), the number of monomials of degree k in n variables. If the coefficients are in memory, with 4 bytes
+// each and less than 2^31 bytes in total, intermediate products fit in 32 bits. Sizes that a file declares are computed
+// in 64 bits.
 template <class Integer>
 constexpr Integer n_monomials(Integer n, int k) {
     Integer count = 1;
@@ -30,8 +30,8 @@ constexpr Integer n_higher(Integer n_features, int degree) {
     return count;
 }
 
-// The number of coefficients of degrees 3 ... degree, or at least `limit` if the number would exceed `limit`; for sizes
-// that a file declares.
+// The number of coefficients of degrees 3 ... degree, or a number of at least `limit` if there are more; for sizes that
+// a file declares.
 constexpr std::uint64_t n_higher_limited(std::uint64_t n_features, int degree, std::uint64_t limit) {
     double count = 0.0, term = 1.0;
     for (int k = 1; k <= degree; ++k) {

@@ -5,7 +5,7 @@
 // row p contains the t x t triangle on the diagonal by columns (column p + k: rows p .. p + k), then, for every later
 // column in ascending order, the eight entries of that column. Only the last panel may have t < 8, and the last panel
 // has no later columns. So to the right of the triangle on the diagonal, neighbours in a row are always eight numbers
-// apart, and the triangle takes d (d + 1) / 2 numbers.
+// apart, and the packed triangle has d (d + 1) / 2 numbers.
 #ifndef APPROXSVM_EXPANSION_QUADRATIC_HPP
 #define APPROXSVM_EXPANSION_QUADRATIC_HPP
 
@@ -22,15 +22,15 @@ constexpr Integer triangle_size(Integer n_features) {
     return n_features * (n_features + 1) / 2;
 }
 
-// Returns the position, in numbers, where panel number `panel` starts.
+// Returns the position, in numbers, where panel `panel` starts.
 constexpr std::size_t panel_offset(std::size_t panel, std::size_t n_features) {
     return panel * panel_triangle + panel_rows * (panel * n_features - panel_rows * panel * (panel + 1) / 2);
 }
 
 // --- a block of rows, one SIMD lane per row
 
-// Computes the matrix rows first_row .. first_row + tile_rows of one full panel, times all columns from the diagonal
-// on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
+// Computes the products of the matrix rows first_row .. first_row + tile_rows of one full panel with all columns from
+// the diagonal on. `block` is (n_features, Registers * lanes_of<Real>), rows transposed into lanes.
 template <int FirstRow, bool WithNorm, int Registers, class Real>
 APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_t first_column, std::size_t n_features,
                                const Real* block, typename RegisterOf<Real>::type (&total)[Registers],
@@ -79,8 +79,8 @@ APPROXSVM_INLINE void add_tile(const Real* panel, const Real* linear, std::size_
     }
 }
 
-// Computes the matrix rows first_row .. first_row + Rows of the last, short panel, times all columns from the diagonal
-// on; u is the block from the panel's first column on, n_columns columns.
+// Computes the products of the matrix rows first_row .. first_row + Rows of the last, short panel with all columns from
+// the diagonal on; u is the block from the panel's first column on, n_columns columns.
 template <int Rows, int Registers, class Real>
 APPROXSVM_INLINE void add_short_tile(const Real* panel, const Real* linear, const Real* u, int first_row, int n_columns,
                                      typename RegisterOf<Real>::type (&total)[Registers],
@@ -160,7 +160,7 @@ inline void quadratic_block(const Real* quadratic, const Real* linear, std::size
     if constexpr (WithNorm) {
         int row = n_columns / 4 * 4;
         if (row > 0) add_short_tile<4>(panel, linear, block, 0, n_columns, total, sq);
-        if constexpr (!is_portable) {  // remaining matrix rows at once
+        if constexpr (!is_portable) {  // the remaining matrix rows at once
             const int left = n_columns - row;
             if (left == 3) add_short_tile<3>(panel, linear, block, row, n_columns, total, sq);
             if (left == 2) add_short_tile<2>(panel, linear, block, row, n_columns, total, sq);

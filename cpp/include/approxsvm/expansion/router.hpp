@@ -1,5 +1,5 @@
-// Finds a center near a row in two steps: the nearest of about sqrt(n_centers) groups, then the nearest center of this
-// group. Every center gives a valid bound, and a near center gives a small bound, so the search need not be exact.
+// Finds a center near a row in two steps: first the nearest of about sqrt(n_centers) groups, then the nearest center in
+// this group. Every center gives a valid bound, and near centers give small bounds, so the search need not be exact.
 //
 // A panel holds router_width points, one per lane: first ||x||^2 / 2 of each point, then the negated coordinates,
 // feature by feature, with x = input_scale (point - model.center). The point nearest to y has the smallest ||x||^2 / 2
@@ -20,20 +20,20 @@ constexpr std::size_t router_panels(std::size_t n_points) {
     return (n_points + router_width - 1) / router_width;
 }
 
-// Number of rows that are routed together, and number of panels with which the rows are compared at a time. Eight
+// Number of rows that are routed together, and number of panels with which these rows are compared at a time. Eight
 // independent sums keep the multiply-add units busy, and every loaded number is used more than once.
 constexpr int routed_rows = lanes == 16 ? 4 : 2;
 constexpr int routed_panels = lanes >= 8 ? 2 : 1;
 constexpr int router_registers = static_cast<int>(router_width) / lanes;
 
-// The best score so far in each lane, with the number of the score's panel in the lowest eight bits.
+// The best score so far in each lane; its lowest eight bits hold the index of the panel.
 template <int Rows>
 struct BestScores {
     f32v score[Rows][router_registers];
 };
 
-// Compares rows with panels. If there are few sums, each sum is split into chains to hide the latency of fmadd; a
-// single row has up to eight chains.
+// Compares rows with panels. If there are few sums, each sum is split into chains to hide the latency of multiply-adds;
+// a single row has up to eight chains.
 template <int Panels, int Rows>
 APPROXSVM_INLINE void compare_with_panels(const float* panels, std::size_t first, std::size_t n_features,
                                           const float* y, std::size_t stride, BestScores<Rows>& best) {

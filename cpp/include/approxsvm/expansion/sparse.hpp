@@ -1,12 +1,12 @@
-// Expansions at sparse rows. The center is folded into the constant and linear terms, so that the work depends only on
-// the non-zeros.
+// Expansions at sparse rows. The center is folded into the constant and the linear term, so that the work depends only
+// on the non-zeros.
 //
 //     u = input_scale (z - center)   =>   constant + linear.u + u'Qu = folded_constant + folded_linear.z +
 //     scale^2 z'Qz
 //
 // If the data are far from the origin, the terms are much larger than the sum. Therefore all numbers are float64, and
-// the folding is exact to the last bit or two: products of two float32 numbers are exact in float64, and a second
-// float64 keeps the rounding error of their sums.
+// folding is exact except for the last one or two bits: products of two float32 numbers are exact in float64, and a
+// second float64 holds the rounding error of their sums.
 #ifndef APPROXSVM_EXPANSION_SPARSE_HPP
 #define APPROXSVM_EXPANSION_SPARSE_HPP
 
@@ -88,14 +88,14 @@ struct SparseRow {
 };
 
 // Removes unknown columns from both ends of a row, and checks that the columns are strictly increasing and the values
-// finite. Non-finite values remain part of the row.
+// finite. Values that are not finite remain part of the row.
 template <class Real, class Index>
 inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::size_t n_features,
                           SparseRow<Real, Index>& row) {
     const Index begin = rows.row_starts[i], end = rows.row_starts[i + 1];
     Status status = Status::ok;
     row = {rows.values + begin, rows.columns + begin, 0, 0.0};
-    double unseen_error = 0.0;  // error of unknown features beyond the bound's summation depth
+    double unseen_error = 0.0;  // rounding error of unseen_sq_norm, which the bound does not cover
     for (Index k = begin; k < end; ++k) {
         const Index column = rows.columns[k];
         const Real value = rows.values[k];
@@ -110,7 +110,7 @@ inline Status checked_row(const CsrRows<Real, Index>& rows, std::size_t i, std::
             if (column < 0) ++row.values, ++row.columns;
         }
     }
-    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // the error would otherwise be NaN
+    if (is_finite(row.unseen_sq_norm)) row.unseen_sq_norm += unseen_error;  // otherwise the error would be NaN
     return status;
 }
 

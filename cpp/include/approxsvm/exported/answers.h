@@ -1,15 +1,16 @@
-/* The public functions. The start of the exported header lists the rows without values. Numbers:
+/* The public functions. The start of the exported header says which rows have no values. Numbers:
 
-   model_n_values            decision values, if the model has any
-   model_n_targets           labels of a row, if rows have a list of labels
-   model_is_regression_      whether a row has values, which are certain if their errors are within model_tolerance_ */
+   model_n_values            number of decision values, if the model has any
+   model_n_targets           number of labels of a row, if rows have lists of labels
+   model_is_regression_      if the model is a regression; its values are certain if their errors are within
+                             model_tolerance_ */
 
 #if model_n_values
 static inline float model_with_narrowing_(double value, float bound) {
     const double modulus = value < 0.0 ? -value : value;
     return (float)(((double)bound + modulus * 0x1p-23) * (1.0 + 0x1p-22) + 1e-37);
 }
-/* Computes the decision values, which are NaN for a row without values. */
+/* Computes the decision values; NaN for a row without values. */
 static inline void model_decision_values(const model_row_ row[], float values[]) {
     double exact[model_n_values];
     float bounds[model_n_values];
@@ -28,7 +29,7 @@ static inline void model_error_bounds(const model_row_ row[], float bounds[]) {
 #endif
 
 #if model_has_shares_
-/* Computes the probability of each label, which is NaN for a row without values. */
+/* Computes the probability of each label; NaN for a row without values. */
 static inline void model_probabilities(const model_row_ row[], float probabilities[]) {
     double p[model_n_labels], lowest[model_n_labels], highest[model_n_labels];
     int c;

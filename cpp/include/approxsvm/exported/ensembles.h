@@ -1,11 +1,12 @@
-/* Ensembles: combination of the columns that the members compute. The matrix and the derivations of its bounds are the
-   core's (program/ensembles.h). Sums of numbers, or the members' values, are treated like the values of a single model.
-   If members' labels are returned, the members' bounds prove these labels. Numbers:
+/* Ensembles: combination of the columns that the members compute. The matrix, and the derivations of bounds, are the
+   same as in the core (program/ensembles.h). Sums of numbers, or the members' values, are treated like the values of a
+   single model. If members' labels are returned, the members' bounds prove these labels. Numbers:
 
    model_n_members_          number of members; model_members_(CASE) is CASE(m, function) for each member, whose
                              function is model_label_ if model_votes_, model_own_targets_ if there are model_n_targets,
                              model_summands_ if there are model_n_columns_ of a matrix, else model_evaluate_
-   model_member_firsts_      the first column or label of each member; model_member_sizes_ are their numbers
+   model_member_firsts_      the first column or label of each member; model_member_sizes_ holds the number
+                             of columns or labels
    model_addends_            addends of the sums; the weights of column c, from model_starts_[c] on, are
                              model_weights_, and contribute to the sums model_places_
    model_positions_          positions of the members' labels among the ensemble's labels, if labels are predicted */
@@ -22,7 +23,7 @@ static inline void model_start_sums_(double sums[], double reach[]) {
         reach[k] = approxsvm_bound_of_addend(approxsvm_unit_of_sum(model_n_columns_), sums[k]);
     }
 }
-/* Adds column number c, whose value x has the given error. */
+/* Adds column c, whose value x has the given error. */
 static inline void model_add_column_(int c, double x, double error, double sums[], double reach[]) {
     int k;
     for (k = (int)model_starts_[c]; k < (int)model_starts_[c + 1]; ++k) {
@@ -41,9 +42,8 @@ static inline int model_member_(int m, const model_row_ row[], int* is_proven) {
     switch (m) { model_members_(model_case_) }
     return 0;
 }
-/* The position of a row's label, by the votes of members, and whether this label is proven to be the exact models'
-   label. For a row without values in some member, is_proven is -1, whatever the votes of other members, and the
-   position is 0. */
+/* The position of the label that the members elect for a row, and whether this label is proven to be the exact models'
+   label. For a row without values in a member, is_proven is -1, however other members vote, and the position is 0. */
 static inline int model_label_(const model_row_ row[], int* is_proven) {
     double sums[model_n_values_], certain[model_n_values_], reach[model_n_values_];
     int is_known = 1, n_open = 0, one, c, m;
@@ -126,7 +126,7 @@ static inline int model_evaluate_(const model_row_ row[], double values[], float
         is_known &= model_member_(m, row, values + first, bounds + first);
         first += (int)model_member_sizes_[m];
     }
-    /* If a member has no values, the values of the other members are not used either. */
+    /* If a member has no values, the other members' values are not used either. */
     for (k = 0; k < model_n_values && !is_known; ++k) {
         values[k] = (double)approxsvm_nan32();
         bounds[k] = approxsvm_infinity32();

@@ -1,4 +1,4 @@
-/* Gaussian kernel expansions around centers: all decision values with their bounds (backends/c99/expansions.py,
+/* Expansions of Gaussian kernels around centers: all decision values with their bounds (backends/c99/expansions.py,
    device/bounds.py). Numbers, in addition to those of forms.h:
 
    model_n_group_panels_     panels of the router, if there are several centers; the router's rows are relative to
@@ -9,7 +9,7 @@
                              and a row of model_bounds_
    model_n_cells_            cells of s / 2 to which bounds belong, up to model_end_of_cells_; the number of a cell is
                              the bits of a float from model_cell_shift_ on, less model_first_cell_
-   model_has_domain_         whether a row of finite numbers may have no mapped row */
+   model_has_domain_         whether the map may reject a row of finite numbers */
 #include "float32.h"
 #include "forms.h"
 
@@ -23,8 +23,8 @@ static inline int model_cell_(float half_s) {
 }
 
 #if model_n_group_panels_
-/* The slot nearest to y among those of panels first ... end - 1, which has the least ||x||^2 / 2 - x.y. The lowest
-   eight bits of a score hold the panel's number. */
+/* The slot nearest to y in the panels first ... end - 1, which has the smallest ||x||^2 / 2 - x.y. The lowest eight
+   bits of a score hold the index of the panel. */
 static inline int model_nearest_(int first, int end, const float y[]) {
     float best = FLT_MAX;
     int found = (int)model_panel_slots_[first], panel, slot, j;

@@ -5,15 +5,15 @@
                              model_largest_step_, are packed into model_n_words_ words, model_per_word_ to a word
    model_origin_             origin of the grid; model_per_step_ converts to steps; code 0 of feature j is
                              model_lowest_[j] steps from the origin
-   model_kernels_            kernels by squared distance, up to model_n_kernels_
+   model_kernels_            kernel values by squared distance, up to model_n_kernels_
    model_weights_            weights, with model_ends_ and model_places_ as in sums.h
    model_majorants_          bounds for rows on the grid; model_slopes_ multiply the distance of rows from the grid,
                              and model_besides_ are for rows off the grid; no bound is above model_most_ */
 #include "float32.h"
 
-/* The squared distance of two rows in steps. With one bit, it is the number of different bits. With two bits, 16
-   features at a time, it is the sum of the squares low + 4 high + 4 high low of |a - b| = 2 high + low, where a borrow
-   clears high: 2 - 1 = 1. Otherwise it is added up feature by feature. */
+/* The squared distance of two rows in steps. With one bit, the distance is the number of different bits. With two bits,
+   16 features at a time, the distance is the sum of the squares low + 4 high + 4 high low of |a - b| = 2 high + low,
+   where a borrow clears high: 2 - 1 = 1. Otherwise, it is added up feature by feature. */
 static inline int model_sq_steps_(const uint32_t a[], const uint32_t b[]) {
 #if model_step_bits_ == 1
     uint32_t sum = 0;

@@ -3,8 +3,8 @@
 #define APPROXSVM_EXPORTED_FLOAT32_H
 #include "../program/bits.h"
 
-/* exp(x) within 1.5 ULP for -87.33 <= x <= 0, with x = n ln 2 + r, n ln 2 in two parts, and a polynomial in r; 0 for
-   smaller x. */
+/* exp(x) within 1.5 ULP for -87.33 <= x <= 0; 0 for smaller x. Here x = n ln 2 + r, where n ln 2 has two parts, and a
+   polynomial gives exp(r). */
 static inline float approxsvm_exp32(float x) {
     const float shift = 12582912.0f;
     const int is_far = x < -87.33f;
@@ -29,8 +29,8 @@ static inline float approxsvm_above(double error) {
     return error < 1e37 ? (float)(error * 1.000001) + 1e-37f : approxsvm_infinity32();
 }
 
-/* An upper bound on the square root of x >= 0. Because underflow may have reduced x, the bound adds `lost` or, to small
-   roots, 2e-15. */
+/* An upper bound on the square root of x >= 0. Because underflow may have reduced x, `lost` or, for small roots, 2e-15
+   is added. */
 static inline float approxsvm_root_above(float x, float lost) {
     float root;
     if (!(x > 1e-30f)) return 2e-15f;

@@ -1,4 +1,4 @@
-/* A single model or a member of an ensemble: computes decision values, probabilities and labels of a row. */
+/* Decision values, probabilities and labels of a row, for a single model or a member of an ensemble. */
 #include "preamble.h"
 #include "rows.h"
 #if model_n_words_

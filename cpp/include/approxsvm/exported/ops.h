@@ -6,14 +6,15 @@
    defined. The op takes model_op_n_inputs_[k] numbers of the row, from number model_op_first_[k] on, and replaces them
    by model_op_n_[k] outputs; the row then has model_op_width_[k] numbers. The op's doubles begin at
    model_op_doubles_[k] of model_doubles_, its integers at model_op_integers_[k] of model_integers_, and
-   model_op_details_[k] is a number whose meaning depends on the kind. If model_op_is_source_[k], the inputs are the
-   source's own numbers; if model_op_is_exact_[k], the inputs have no radii.
+   model_op_details_[k] is a number whose meaning depends on the kind. If model_op_is_source_[k] is true, the inputs are
+   the source's own numbers; if model_op_is_exact_[k] is true, the inputs have no radii.
 
-   Consecutive ops of one number are applied to one number after another. An op that reads several numbers begins a loop
-   over the row, which the ops up to model_op_ends_[k] share. At the end of the loop, model_op_keeps_[k] tells which
-   radii are kept: 1 for the sum of squares of the radii that the next op takes (without a next op, of all radii), 2 for
-   each radius. An op that begins a loop has model_op_is_exact_[k] if no number of the row has a radius. If
-   model_op_is_apart_[k], outputs are written to y, because inputs are still read after outputs are written. */
+   Consecutive ops that each read one number are applied to one number after another. An op that reads several numbers
+   begins a loop over the row, which the ops up to model_op_ends_[k] share. At the end of the loop, model_op_keeps_[k]
+   tells which radii are kept: 1 for the sum of squares of the radii that the next op takes (without a next op, of all
+   radii), 2 for each radius. For an op that begins a loop, model_op_is_exact_[k] is true if no number of the row has a
+   radius. If model_op_is_apart_[k] is true, op k writes outputs to y, because it still reads inputs after writing
+   outputs. */
 #include "../program/ball.h"
 
 /* The first number of a row that op k takes, and whether the op takes number j. Without model_has_parts_, an op takes
@@ -38,8 +39,7 @@ static inline int model_takes_(int k, int j) {
 #if model_op_affine_
 #include "../program/ops/affine.h"
 /* A scaler. model_op_details_ tells which parts the scaler has; each part has one number per input. The parts follow
-   three doubles: a bound for the rounding of operations, a bound for underflow, and the relative error of the
-   parameters. */
+   three doubles: bounds on the rounding of operations and on underflow, and the relative error of the parameters. */
 static inline approxsvm_ball model_affine_(int k, approxsvm_ball b, int j) {
     const double *const own = model_doubles_ + (int)model_op_doubles_[k], *part = own + 3 + j;
     const int n = (int)model_op_n_[k], parts = (int)model_op_details_[k];
@@ -143,7 +143,7 @@ static inline double model_feature_(const model_row_ row[], int j) {
 #include "../program/ops/normalizer.h"
 #endif
 
-/* The output of an op of one number for input j, and whether the op rejects the row. */
+/* The output, for input j, of an op that reads one number, and whether the op rejects the row. */
 static inline approxsvm_ball model_op_(int k, approxsvm_ball b, int j, int* is_refused) {
     const double* const number = model_doubles_ + (int)model_op_doubles_[k] + j;
     (void)number, (void)is_refused;
@@ -266,7 +266,7 @@ static inline approxsvm_ball model_bent_(const model_inputs_* in, int k, int j) 
 #endif
 
 #if model_op_monomials_
-/* A product of up to model_op_details_ factors; the index model_op_n_inputs_ stands for no factor. */
+/* A product of up to model_op_details_ factors; an index equal to model_op_n_inputs_ means that there is no factor. */
 static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, int j) {
     const int degree = (int)model_op_details_[k];
     const model_integer_* const factors = model_integers_ + model_op_integers_[k] + j * degree;
@@ -285,8 +285,8 @@ static inline approxsvm_ball model_multiplied_(const model_inputs_* in, int k, i
 #endif
 
 #if model_op_normalizer_
-/* Measures the norm of a normalizer. The op's double bounds the loss by underflow; model_op_details_ is the kind of
-   norm, plus 4 for sparse rows. */
+/* Measures the norm of a normalizer. The op's double bounds the loss by underflow. The number in model_op_details_ is
+   the kind of norm, plus 4 for sparse rows. */
 static inline void model_measure_(model_inputs_* in, int k) {
     const int which = (int)model_op_details_[k] & 3, n = (int)model_op_n_[k], first = model_first_input_(k);
     double came = 0.0;
@@ -353,7 +353,7 @@ static inline approxsvm_ball model_read_(const model_row_ row[], const model_inp
     return b;
 }
 
-/* Number j of the row after op k, which begins a loop. */
+/* Number j of the row after op k; this op begins a loop. */
 static inline approxsvm_ball model_begun_(const model_row_ row[], const model_inputs_* in, int k, int j,
                                           int* is_refused) {
 #if model_has_parts_

@@ -1,15 +1,15 @@
 /* Scores, probabilities and labels of one model, or of the sums of an ensemble, computed from decision values. The
-   functions, and the derivations of their bounds, are the core's (program/). Numbers:
+   functions, and the derivations of their bounds, are the same as in the core (program/). Numbers:
 
    model_n_labels            labels, if any
-   model_has_threshold_      whether model_threshold_ decides between two labels
+   model_has_threshold_      whether model_threshold_ separates two labels
    model_has_scores_         whether labels, or sums of an ensemble, depend on scores of classes
    model_has_shares_         whether there are probabilities: model_probabilities_of_ and model_intervals_of_ compute
                              probabilities, with scratch space for model_n_room_of_ numbers
    model_by_shares_          whether labels depend on probabilities
    model_numbers_            with model_is_each_, model_is_positive_, model_is_of_values_: fields of approxsvm_outputs
    model_has_labels_         whether labels are needed
-   model_is_summand_         whether an ensemble adds up the model's numbers; model_is_target_: takes its labels */
+   model_is_summand_         whether an ensemble adds up the model's numbers; model_is_target_: takes the labels */
 #if model_has_shares_
 #include "../program/probabilities.h"
 #else
@@ -26,7 +26,7 @@ static inline void model_own_scores_(const double values[], double scores[]) {
     double room[model_n_labels];
     approxsvm_scores(&model_parameters_, values, scores, room);
 }
-/* Lower and upper limits of the scores over all values within the bounds. */
+/* Lower and upper limits of the scores for all values within the bounds. */
 static inline void model_own_score_ends_(const double values[], const float bounds[], double lowest[],
                                          double highest[]) {
     double room[3 * model_n_labels];
@@ -145,8 +145,8 @@ static inline int model_summands_(const model_row_ row[], double number[], doubl
 #endif
 
 #if model_is_target_
-/* The labels of a member for its targets, and whether these labels are proven; each value of a regression gives a label
-   by its sign. Returns 0 for a row without values. */
+/* The labels of a member for its targets, and whether these labels are proven; the sign of each value of a regression
+   gives a label. Returns 0 for a row without values. */
 static inline int model_own_targets_(const model_row_ row[], int labels[], int is_proven[]) {
 #if model_has_labels_
     labels[0] = model_label_(row, is_proven);

@@ -22,7 +22,7 @@ typedef int16_t model_row_;
 typedef float model_row_;
 #endif
 
-/* The column of the used number j. */
+/* The column of used number j. */
 static inline int model_column_(int j) {
 #if model_has_columns_
     return (int)model_columns_[j];
@@ -44,7 +44,7 @@ static inline float model_raw_(const model_row_ row[], int j) {
 static inline int model_is_last_(model_row_ code) {
     return code >= model_largest_code || code <= -model_largest_code;
 }
-/* Converts a row of numbers to codes; numbers beyond the range of codes get the nearest code, and NaN gets the last
+/* Converts a row of numbers to codes; a number beyond the range of codes gets the nearest code, and NaN gets the last
    code. */
 static inline void model_quantize(const float numbers[], model_row_ row[]) {
     int j;
@@ -90,7 +90,7 @@ static inline int model_has_refused_(const float row[]) {
 #endif
     return refused;
 }
-/* Whether x, the used number j, is NaN and may be NaN. */
+/* Whether x, which is used number j, is NaN and may be NaN. */
 static inline int model_is_replaced_(float x, int j) {
 #if model_n_replaceable_
     return model_takes_nan_[j] && x != x;
@@ -117,7 +117,7 @@ static inline double model_given_(const float row[], int j) {
     if (approxsvm_abs(x) > APPROXSVM_LARGEST || approxsvm_lookup_refuses(found)) return approxsvm_nan();
     return approxsvm_lookup_keeps(found) ? x : found;
 }
-/* Returns 0 if the lookup accepts the row and all used numbers are finite or replaced later, else NaN. */
+/* Returns 0 if the lookup accepts the row, and all used numbers are finite or will be replaced, else NaN. */
 static inline float model_not_finite_(const float row[]) {
     float wrong = 0.0f;
     int j;
@@ -128,7 +128,7 @@ static inline float model_not_finite_(const float row[]) {
     return model_has_refused_(row) ? approxsvm_nan32() : wrong;
 }
 #else
-/* The used number j. */
+/* Used number j of a row. */
 static inline double model_given_(const model_row_ row[], int j) {
     return (double)model_raw_(row, model_column_(j));
 }

@@ -39,7 +39,7 @@ static inline double model_inner_product_(const float x[], const float u[]) {
     for (; j < model_n_varying_; ++j) s[0] += x[j] * u[j];
     return (double)((s[0] + s[1]) + (s[2] + s[3]));
 }
-/* Term i of the sum, whose vector is x. */
+/* Term i of the sum; its vector is x. */
 static inline double model_term_(const float x[], const float u[], int i) {
     const double t = model_inner_product_(x, u);
     (void)i;
@@ -56,7 +56,7 @@ static inline double model_term_(const float x[], const float u[], int i) {
 #endif
 #endif
 
-/* Adds every term, multiplied by its coefficients, to the functions that contain the term. */
+/* Multiplies every term by its coefficients, and adds the products to the functions that contain the term. */
 static inline void model_sums_(const float u[], double values[]) {
 #if model_is_form_
     int k;
@@ -86,7 +86,7 @@ static inline float model_limited_(float bound, int k) {
 #endif
 }
 
-/* Loads a row in float32; *moved is the distance that the rounding moves the row. Returns the row's sum of squares. */
+/* Loads a row in float32; *moved is the distance by which rounding moves the row. Returns the row's sum of squares. */
 static inline float model_load_(const model_row_ row[], float u[], float* moved) {
     int j;
 #if model_maps_rows_

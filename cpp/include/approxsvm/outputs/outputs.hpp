@@ -1,10 +1,10 @@
-// Turns the decision values of a row into scores, probabilities and the class that the source predicts, and decides
-// which of these are certain if values are known only within bounds. Applies program/scores.h and probabilities.h to
-// the outputs of an artifact.
+// Computes scores, probabilities and the class that the source predicts from the decision values of a row, and
+// determines which of these results are certain if values are known only within bounds. Applies program/scores.h and
+// probabilities.h to the outputs of an artifact.
 //
-// Values belong to the pairs of n_classes >= 2 classes, in order, or to each of several classes. A one-class model has
-// two classes, normal and outlier, and one value. No function allocates memory: `room` is the caller's scratch space
-// for outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
+// Values belong to the pairs of n_classes >= 2 classes, in order, or to individual classes. A one-class model has two
+// classes, normal and outlier, and one value. No function allocates memory: `room` is the caller's scratch space for
+// outputs_doubles(n_classes) numbers; other arrays are (n_classes,).
 #ifndef APPROXSVM_OUTPUTS_OUTPUTS_HPP
 #define APPROXSVM_OUTPUTS_OUTPUTS_HPP
 
@@ -28,8 +28,8 @@ inline approxsvm_outputs parameters_of(const OutputsView& outputs, std::size_t n
             static_cast<int>(outputs.positive), outputs.calibration_shape != DecisionShape::ovr, outputs.numbers};
 }
 
-// Whether the largest of several values is certainly the largest. A quick test decides most rows, because 2^-48 of the
-// sum of absolute values exceeds the rounding of around().
+// Whether the largest of several values is certainly the largest. A quick test is sufficient for most rows, because
+// 2^-48 of the sum of absolute values exceeds the rounding of around().
 inline bool beats_all_others(std::size_t n, const double* values, const double* bounds) {
     const std::size_t winner = first_largest(n, values);
     const double value = values[winner], bound = bounds[winner];
@@ -86,7 +86,7 @@ inline std::size_t class_of_shares(const OutputsView& outputs, std::size_t n_cla
     if (outputs.label_rule != LabelRule::probability_threshold) return first_largest(n_classes, shares);
     return static_cast<std::size_t>(approxsvm_class_by_share(shares, outputs.threshold));
 }
-// Whether the class `winner` is the same for all probabilities within their intervals.
+// Whether `winner` is the class for all probabilities within their intervals.
 inline bool certain_by_shares(const OutputsView& outputs, std::size_t n_classes, std::size_t winner,
                               const double* lowest, const double* highest) {
     if (outputs.label_rule != LabelRule::probability_threshold)

@@ -28,18 +28,18 @@ APPROXSVM_INLINE void for_each_pair(std::size_t n_classes, Visit visit) {
     }
 }
 
-// Returns the position of the largest number, of the first one if several are equal, as in LIBSVM.
+// Returns the position of the largest number; if several are equal, the first position, as in LIBSVM.
 APPROXSVM_INLINE std::size_t first_largest(std::size_t n, const double* x) {
     return static_cast<std::size_t>(approxsvm_first_largest(static_cast<int>(n), x));
 }
 
 // Returns the position of the label of a two-class or one-class model by LIBSVM's rule: 0, the first label, if f > 0,
-// else 1. In a one-class model 0 means an inlier (+1), 1 an outlier (-1).
+// else 1. In a one-class model, 0 means an inlier (+1), and 1 means an outlier (-1).
 inline std::size_t label_position(double decision_value) {
     return decision_value > 0.0 ? 0 : 1;
 }
 
-// Returns the class that the values elect; `votes` is scratch space for n_classes numbers.
+// Returns the class that wins by the values; `votes` is scratch space for n_classes numbers.
 inline std::size_t vote_winner(std::size_t n_classes, const double* values, std::uint32_t* votes) {
     return static_cast<std::size_t>(approxsvm_vote_winner(static_cast<int>(n_classes), values, votes));
 }
@@ -59,8 +59,8 @@ APPROXSVM_INLINE bool is_class(int found, std::size_t& winner) {
     return found >= 0;
 }
 
-// Whether the same class wins for all values within their bounds; stores this class in `winner`; `tally` is scratch
-// space for 2 n_classes numbers.
+// Returns whether the same class wins for all values within their bounds, and stores this class in `winner`; `tally` is
+// scratch space for 2 n_classes numbers.
 inline bool certain_vote(std::size_t n_classes, const double* values, const double* bounds, std::uint32_t* tally,
                          std::size_t& winner) {
     return is_class(approxsvm_certain_vote(static_cast<int>(n_classes), values, bounds, tally), winner);

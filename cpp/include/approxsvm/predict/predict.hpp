@@ -1,6 +1,5 @@
-// Predictions for raw rows, which begin with answer() in this file (called by dispatch/target.cpp and, in programs with
-// headers alone, by evaluate() at the end). The folders, in the order in which a
-// row passes through them:
+// Predictions for raw rows, which begin with answer() in this file. dispatch/target.cpp calls answer(), and so does
+// evaluate() at the end, for programs with headers alone. A row passes through these folders, in this order:
 //
 //     rows/        reads a row of the caller's type (raw_rows.hpp, row_source.hpp) and maps it (row_mapping.hpp)
 //     answers/     determines which values a request needs, and computes labels and probabilities from these values:
@@ -22,12 +21,12 @@
 //     5. the engine or the sums of stage 4 in float64
 //     6. the definition, term after term in LIBSVM's order (definition.hpp)
 //
-// A model of mode exact begins with stage 3. An approximate model has only the stages 1 and 2, and reports its bounds.
-// Exact values begin with stage 5. Rows that a stage leaves undecided are collected and sent to the next stage a full
-// block at a time. Each lane computes the same numbers whatever the other lanes hold, so results do not depend on the
-// other rows of a block.
+// For a model of mode exact, evaluation begins with stage 3. An approximate model has only the stages 1 and 2, and
+// reports its bounds. For exact values, evaluation begins with stage 5. Rows that a stage leaves undecided are
+// collected and sent to the next stage a full block at a time. The numbers in a lane do not depend on the other lanes,
+// so results do not depend on the other rows of a block.
 //
-// The way of a row of two classes to a label of stage 1 is in eight files: this one, rows/raw_rows.hpp,
+// The way of a row of two classes to a label of stage 1 is in eight files: this file, rows/raw_rows.hpp,
 // answers/one_model.hpp, answers/evaluate.hpp, kernels/gaussian.hpp, stages/centers.hpp, stages/one_function.hpp and
 // stages/decisions.hpp. These files call the arithmetic of expansion/ and bounds/, and rows/input_map.hpp if rows are
 // mapped.
@@ -54,15 +53,15 @@ inline std::size_t workspace_bytes(const PreparedModel& prepared, std::size_t n_
     return counter.bytes_anywhere();
 }
 
-// Whether certificates are computed in a separate pass. Certificates state what the first stage proves if only labels
-// are wanted. They must not depend on other outputs, because values may come from later stages or need tighter bounds.
-// Without engines, all requests are evaluated in the same way.
+// Whether certificates are computed in a separate pass. Certificates state which labels the first stage proves if only
+// labels are wanted. They must not depend on other outputs, because values may come from later stages or need tighter
+// bounds. Without engines, all requests are evaluated in the same way.
 inline bool certifies_apart(const ModelView& model, const Evaluation& out) {
     const bool more = wants_values(out) || out.probabilities || out.probability_bounds;
     return out.certified && more && (model.n_members > 0 || has_engines(model));
 }
 
-// Computes all outputs for all rows of a source. For each stage, `counts[stage]` grows by the number of rows whose
+// Computes all outputs for all rows of a source. Adds to `counts[stage]`, for each stage, the number of rows whose
 // results came from that stage, once per member of an ensemble and once per evaluation of a row. The size of the
 // workspace is workspace_bytes() for the number of rows in the call.
 template <Parts parts = all_parts>
@@ -95,7 +94,7 @@ inline Status answer(const PreparedModel& prepared, const RowSource& rows, const
     return answer_single<parts>(prepared, rows, own, out, counts, memory);
 }
 
-// Evaluates raw rows of any type that with_source() accepts; a fault contains the number of the row.
+// Evaluates raw rows of any type that with_source() accepts; a fault contains the index of the row.
 template <Parts parts = all_parts, class Rows>
 inline Status evaluate(const PreparedModel& prepared, const Rows& rows, const Evaluation& out,
                        Span<unsigned char> workspace, Values values = Values::promised, Fault* fault = nullptr) {

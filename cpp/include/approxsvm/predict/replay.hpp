@@ -1,5 +1,5 @@
-// Check rows test whether this machine computes the values of the machine that wrote an artifact (models/FORMAT.md).
-// Check rows are rows after the input map; only the checksum protects the map.
+// Check rows test whether this machine computes the same values as the machine that wrote an artifact
+// (models/FORMAT.md). Check rows do not pass through the input map, which only the checksum protects.
 #ifndef APPROXSVM_PREDICT_REPLAY_HPP
 #define APPROXSVM_PREDICT_REPLAY_HPP
 
@@ -37,7 +37,8 @@ inline std::size_t replay_bytes(const PreparedModel& prepared) {
     return most;
 }
 
-// A check row, with one amplitude per row; the value of each of n_functions functions must agree within the tolerance.
+// Check row k of a model with n_functions functions: the index of its function, whose value must agree with `value`
+// within the tolerance.
 struct CheckRow {
     std::size_t function;
     double value, tolerance;
@@ -46,7 +47,7 @@ struct CheckRow {
         : function(check_row_position(n_functions, k, n_rows)), value(rows[k].value), tolerance(rows[k].tolerance) {}
 };
 
-// Treats all rows as rows of one given center, whatever center is near the row.
+// Assigns all rows to one given center, even if another center is nearer.
 template <class AnyCascade>
 inline Status evaluate_about(AnyCascade& cascade, const Job& job, std::size_t center) {
     const Status status = expand_about_one(cascade, job, center);
@@ -73,8 +74,8 @@ inline bool has_value(const Job& job, std::size_t center, const CheckRow& check)
     return true;
 }
 
-// Checks the expansions' check rows, as single rows and in a full block, by the expansion and, if predictions use only
-// the expansion, by the complete prediction.
+// Evaluates the expansions' check rows, as single rows and in a full block, by the expansion and, if predictions use
+// only the expansion, by the complete prediction.
 template <Parts parts>
 inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
@@ -108,8 +109,8 @@ inline Status replay_expansions(const PreparedModel& prepared, const ReplayMemor
     return Status::ok;
 }
 
-// Checks the exact check rows, as single rows and in a block, by the first stage that suffices and by the engines. The
-// difference between each value and the stored value must not exceed the value's bound.
+// Evaluates the exact check rows, as single rows and in a block, by the first stage whose bound suffices and by the
+// engines. The difference between each value and the stored value must not exceed the value's bound.
 template <Parts parts>
 inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemory& memory) {
     const ModelView& model = *prepared.view;
@@ -121,7 +122,7 @@ inline Status replay_exact_model(const PreparedModel& prepared, const ReplayMemo
         make_check_row(model, model.center ? model.center : prepared.zeros, model.exact_check_rows, k, memory.row);
         bool is_defined = false;  // whether the single row was evaluated by the definition, like a row at a tie
         for (std::size_t b = 0; b < 4; ++b) {
-            if (b == 1 && is_defined) continue;  // the block would sum all pairs of classes for each row
+            if (b == 1 && is_defined) continue;  // a block would sum all pairs of classes for each row
             const std::size_t n_rows = batches[b];
             std::uint64_t counts[n_stages] = {};
             const DenseSource<float, parts> source(DenseRows<float>{memory.row, n_rows, 0, 1}, model.n_features);

@@ -1,4 +1,4 @@
-// An upper bound on the work for the label of any single row: the sum over the stages of the maximum work. The unit of
+// An upper bound on the work for the label of any single row: the sum of the maximum work of all stages. The unit of
 // work is a multiply-add of inner products, quadratic forms and sums. An exp counts as work_of_exp units, and a float64
 // operation as two. Loading and mapping a row and looking up its bounds are not counted.
 #ifndef APPROXSVM_PREDICT_ROW_WORK_HPP
@@ -11,8 +11,8 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 struct RowWork {
-    double all_stages = 0.0;       // work up to the engine in float64
-    double with_definition = 0.0;  // work with the definition, for rows undecided in float64, such as ties
+    double all_stages = 0.0;       // work of the stages up to the float64 engine
+    double with_definition = 0.0;  // work including the definition, for rows undecided in float64, such as ties
 };
 
 // Returns the work of the parts of degrees first ... last in n features.
@@ -56,14 +56,13 @@ APPROXSVM_COLD inline double work_of_subspaces(const ModelView& view) {
     return work;
 }
 
-// Returns the work for several classes with the pairs of guessed winners (winner_row.hpp), up to float32.
+// Returns the work for several classes with the pairs of guessed winners (winner_row.hpp), in stages up to float32.
 APPROXSVM_COLD inline double work_of_winner(const ModelView& view, std::size_t n_lanes) {
     const std::size_t n = view.n_labels, d = view.n_features;
     // Kernel values of all classes, and of lists: up to half of all support vectors, then the lists of one more class,
     // at most half.
     double work = n_attempts * work_of_subspaces(view) + 2.0 * work_of_kernels(n_lanes, d) + work_of_network(view);
-    // Both parts of each pair of every class, first with one sum, then with two. Each class is evaluated once in each
-    // way.
+    // Both parts of each pair of every class: once with one sum, and once with two sums.
     for (std::size_t w = 0; w < n; ++w) {
         const std::size_t own = listed_at_most(lanes_for<float>(view.class_counts[w]));
         work += static_cast<double>(3 * ((n - 1) * own + n_lanes + 2 * listed_at_most(0) * n));
@@ -90,7 +89,7 @@ APPROXSVM_COLD inline RowWork work_of_gaussian(const ModelView& view) {
     if (may_have_few_values(view)) work += engine32;  // the engine for few values, if used, costs less
     if (is_of_pairs && WinnerTiles(pair_coefficients(view)).is_usable) {
         work += std::fmax(engine32, work_of_winner(view, n_lanes));
-        // The undecided pairs in float64, with at most the support vectors of all pairs.
+        // The undecided pairs in float64; at most, the support vectors of all pairs are used.
         work += 2.0 * (work_of_kernels(n_lanes64, d) + static_cast<double>(n_lanes64 * 2 * (n - 1)));
     } else {
         work += work_of_subspaces(view) + engine32;

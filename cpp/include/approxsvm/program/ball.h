@@ -4,7 +4,7 @@
 #include "functions.h"
 
 typedef struct {
-    double value, radius; /* the radius is infinite if nothing is known */
+    double value, radius; /* the radius is infinite if there is no bound */
 } approxsvm_ball;
 
 /* The source's arithmetic, whose rounding the balls cover; approxsvm_real if the balls cover no rounding of the
@@ -36,7 +36,7 @@ APPROXSVM_PROGRAM double approxsvm_norm_above(double sum_of_squares, int n) {
     return (1.0 + 0x1p-30) * root + (double)n * 0x1p-500;
 }
 
-/* The number of edges, out of n in ascending order, that are not above x: the index of the piece that contains x. */
+/* The number of edges, out of n in ascending order, that are at most x: the index of the piece that contains x. */
 APPROXSVM_PROGRAM int approxsvm_piece(double x, const double* edges, int n) {
     int low = 0;
     while (n > 0) {

@@ -1,7 +1,7 @@
-/* Numbers and their bits, in the common subset of C99 and C++17 and without libc. The core includes these files;
-   exported headers contain their text with another prefix (backends/c99/text.py). Because both use the same text, every
-   error bound has a single derivation, and the bits are identical on every machine whose compiler does not contract
-   products and sums.
+/* Numbers and their bits, in the common subset of C99 and C++17, without libc. The core includes these files; exported
+   headers contain their code with another prefix (backends/c99/text.py). Because core and headers use the same code,
+   every error bound has a single derivation, and results are identical, bit for bit, on every machine whose compiler
+   does not contract products and sums.
 
    The including file may define the declaration specifiers of functions, and must include <stdint.h>. */
 #ifndef APPROXSVM_PROGRAM_BITS_H
@@ -106,13 +106,13 @@ APPROXSVM_PROGRAM int approxsvm_is_finite(double x) {
     return approxsvm_abs(x) <= APPROXSVM_LARGEST;
 }
 
-/* The smallest double above x, for any x but -0 and NaN; infinity remains infinity. */
+/* The smallest double above x, for any x except -0 and NaN; infinity if x is infinity. */
 APPROXSVM_PROGRAM double approxsvm_next_above(double x) {
     const uint64_t bits = approxsvm_bits_of_double(x);
     return approxsvm_double_of_bits(bits >> 63 ? bits - 1 : bits + (bits < (uint64_t)0x7FF << 52));
 }
 
-/* The product of two numbers, which no compiler fuses with a sum. */
+/* The product of two numbers; no compiler fuses it with a sum. */
 APPROXSVM_PROGRAM double approxsvm_product(double a, double b) {
     const volatile double product = a * b;
     return product;

@@ -8,9 +8,9 @@
    The array `room` is scratch space for APPROXSVM_SCRATCH_KIND numbers.
 
    All functions but one are monotone in each value or score, so the ends of the intervals of values or scores map to
-   the ends of the probabilities' intervals; these intervals are widened by more than their rounding. The core uses the
-   exp of the C library, and the order of operations of LIBSVM and scikit-learn, so that probabilities equal theirs bit
-   for bit. */
+   the ends of the probabilities' intervals. The functions widen these intervals by more than their rounding. The core
+   uses the exp of the C library, and the order of operations of LIBSVM and scikit-learn, so that probabilities equal
+   LIBSVM's and scikit-learn's bit for bit. */
 #ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
 #define APPROXSVM_PROGRAM_PROBABILITIES_H
 #include "functions.h"
@@ -28,8 +28,8 @@ APPROXSVM_ANSWER double approxsvm_sigmoid(double x) {
     return x >= 0.0 ? e / (1.0 + e) : 1.0 / (1.0 + e);
 }
 
-/* The interval of 1 / (1 + exp(slope f + intercept)). Slope f and intercept may be large and cancel. Then the rounding
-   of slope f matters, which depends on whether the compiler fuses the product with the sum. */
+/* The interval of 1 / (1 + exp(slope f + intercept)). The terms slope f and intercept may be large and cancel. Then the
+   rounding of slope f matters; this rounding depends on whether the compiler fuses the product with the sum. */
 APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f, double slope, double intercept) {
     const double below = slope * (slope < 0.0 ? f.highest : f.lowest);
     const double above = slope * (slope < 0.0 ? f.lowest : f.highest);
@@ -45,8 +45,8 @@ APPROXSVM_ANSWER approxsvm_interval approxsvm_sigmoid_ends(approxsvm_interval f,
     return p;
 }
 
-/* Widens intervals by the rounding of their ends and of the probabilities. This is the rounding of sums over all
-   classes (share_ends), or a few units in the last place of numbers of at most 1. */
+/* Widens intervals by the rounding of their ends and of the probabilities. This rounding comes from sums over all
+   classes (share_ends), or is a few units in the last place of numbers of at most 1. */
 APPROXSVM_ANSWER void approxsvm_widen(int n, double extra, double* lowest, double* highest) {
     const double slack = (16.0 + 4.0 * (double)n) * 0x1p-53 + extra;
     int c;
@@ -80,10 +80,10 @@ APPROXSVM_ANSWER void approxsvm_unknown_ends(int n, double* lowest, double* high
    `hi` are widened for their relative rounding and for the underflow of exp, so that no `hi` is 0 afterwards.
 
    With the sum `others` of the other numbers, x_c / (x_c + others) is increasing in x_c and decreasing in `others`. The
-   others are added up from both sides, because digits could cancel if x_c were subtracted from the sum of all numbers.
-   Each number goes through n - 1 additions of numbers that are not negative, and one division: the relative errors of
-   an end and of a probability are at most n u, in whatever order the numbers are added up. Both errors are below the 4
-   n u of widen, because no probability exceeds 1. */
+   sum `others` is the sum before x_c plus the sum after x_c, because subtracting x_c from the total could cancel
+   digits. Each number goes through n - 1 additions of numbers that are not negative, and one division: the relative
+   errors of an end and of a probability are at most n u, in whatever order the numbers are added up. Both errors are
+   below the 4 n u of widen, because no probability exceeds 1. */
 APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double* lowest, double* highest) {
     const double wider = 0x1p-50, tiny = 0x1p-1020;
     double sum_lo = 0.0, sum_hi = 0.0;
@@ -107,13 +107,13 @@ APPROXSVM_ANSWER void approxsvm_share_ends(int n, double* lo, double* hi, double
     approxsvm_widen(n, 0.0, lowest, highest);
 }
 
-/* --- pairwise_sigmoid: LIBSVM's probabilities. Two classes are coupled only if `positive` is set: scikit-learn's copy
-   of LIBSVM couples two classes, and its result may differ from the sigmoid by up to APPROXSVM_COUPLING_TOLERANCE. */
+/* --- pairwise_sigmoid: LIBSVM's probabilities. Probabilities of two classes are coupled only if `positive` is set:
+   scikit-learn's copy of LIBSVM does so, and the result may differ from the sigmoid by up to
+   APPROXSVM_COUPLING_TOLERANCE. */
 #define APPROXSVM_SCRATCH_pairwise_sigmoid(n) ((n) * ((n) + 1))
 
-/* LIBSVM's constants: pairwise probabilities are clipped to this distance from 0 and 1; coupling ends if the classes
-   differ by less than the tolerance divided by n, or after this number of sweeps, which is raised to the number of
-   classes. */
+/* LIBSVM's constants: pairwise probabilities keep this distance from 0 and 1; coupling ends if the classes differ by
+   less than the tolerance divided by n, or after this number of sweeps, or n sweeps if n is larger. */
 #define APPROXSVM_LEAST_PAIR 1e-7
 #define APPROXSVM_COUPLING_TOLERANCE 0.005
 #define APPROXSVM_COUPLING_SWEEPS 100
@@ -221,8 +221,8 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid_ends(const approxsvm_outputs* o
 }
 
 /* --- one_vs_rest_calibration: one calibrator for each of several classes, with normalized results, or one calibrator
-   for the class `positive` of two. A calibrator's numbers are the number of knots, all knots and all heights, or,
-   without knots, slope and intercept of a sigmoid. */
+   for the class `positive` of two. A calibrator is stored as the number of knots, all knots and all heights or, without
+   knots, the slope and intercept of a sigmoid. */
 #define APPROXSVM_SCRATCH_one_vs_rest_calibration(n) (5 * (n))
 
 /* Interpolates by numpy.interp's formula: constant outside the knots, exact at knots, and interpolated from the left
@@ -261,15 +261,15 @@ APPROXSVM_PROGRAM const double* approxsvm_next_calibrator(const double* calibrat
     return calibrator + 1 + (n == 0 ? 2 : 2 * n);
 }
 
-/* scikit-learn's limit for the excess over 1 of isotonic probabilities, which is due to rounding. */
+/* scikit-learn's limit on the amount by which isotonic probabilities exceed 1 because of rounding. */
 #define APPROXSVM_MAX_EXCESS 1e-5
 
 APPROXSVM_PROGRAM double approxsvm_without_excess(double p) {
     return p > 1.0 && p <= 1.0 + APPROXSVM_MAX_EXCESS ? 1.0 : p;
 }
 
-/* If the probabilities of all of several classes are 0, they become equal if `positive` is set, and otherwise remain
-   0. */
+/* If the probabilities of several classes are all 0, these probabilities become equal if `positive` is set, and
+   otherwise remain 0. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration(const approxsvm_outputs* o, const double* values, double* p,
                                                         double* room) {
     const int n = APPROXSVM_N_CLASSES(o), positive = APPROXSVM_IS_POSITIVE(o);
@@ -324,7 +324,7 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_calibration_ends(const approxsvm_out
     approxsvm_share_ends(n, lo, hi, lowest, highest);
 }
 
-/* --- temperature_calibration: softmax(inverse_temperature * scores), where two classes have the scores f and -f */
+/* --- temperature_calibration: softmax(inverse_temperature * scores); with two classes, the scores are f and -f */
 #define APPROXSVM_SCRATCH_temperature_calibration(n) (5 * (n))
 
 APPROXSVM_ANSWER void approxsvm_temperature_calibration(const approxsvm_outputs* o, const double* values, double* p,
@@ -374,8 +374,7 @@ APPROXSVM_ANSWER void approxsvm_temperature_calibration_ends(const approxsvm_out
         approxsvm_unknown_ends(n, lowest, highest);
         return;
     }
-    /* Products and differences have an error of a few roundings of the largest product, in this function and in the
-       probabilities. */
+    /* Here and in the probabilities, products and differences err by a few roundings of the largest product. */
     for (c = 0; c < n; ++c) {
         lo[c] = APPROXSVM_EXP(lo[c] - top - 0x1p-50 * scale);
         hi[c] = APPROXSVM_EXP(hi[c] - top + 0x1p-50 * scale);
@@ -408,7 +407,7 @@ APPROXSVM_ANSWER void approxsvm_members_mean_ends(const approxsvm_outputs* o, co
 }
 
 /* --- density_marks: LIBSVM's probability that a row is an inlier of a one-class model, from the bin of its value among
-   ten ascending marks. LIBSVM returns 0 at exactly the last mark and for NaN. */
+   ten marks in ascending order. LIBSVM returns 0 at exactly the last mark and for NaN. */
 #define APPROXSVM_SCRATCH_density_marks(n) 1
 #define APPROXSVM_N_MARKS 10
 

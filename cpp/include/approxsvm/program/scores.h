@@ -20,7 +20,7 @@ typedef struct {
     int of_values;         /* whether several classes are calibrated by values instead of scores */
     const double* numbers; /* parameters of the kind of probabilities, as stored in artifacts (models/FORMAT.md) */
 } approxsvm_outputs;
-/* Exported headers define these macros as constants if all models have the same number. */
+/* Exported headers define a macro as a constant if all models have the same number. */
 #ifndef APPROXSVM_N_CLASSES
 #define APPROXSVM_N_CLASSES(o) ((o)->n_classes)
 #define APPROXSVM_IS_EACH(o) ((o)->is_each)
@@ -66,10 +66,10 @@ APPROXSVM_ANSWER void approxsvm_one_vs_rest_scores(int n, const double* values, 
     for (i = 0; i < n; ++i) scores[i] += 0.0 + sums[i] / (3.0 * (approxsvm_abs(sums[i]) + 1.0));
 }
 
-/* Intervals of the one-vs-rest scores. An undecided pair may vote either way, so a class with one undecided pair has an
-   interval about 1 wide. If all pairs of a class are certain, the interval is at most 2/3 of the sum of their bounds
-   wide, because the slope of s / (3 (|s| + 1)) is at most 1/3. The error of sums is at most n roundings of the sum of
-   absolute values; scores add a few roundings of n. `room` is scratch space for 3 n numbers. */
+/* Intervals of the one-vs-rest scores. An undecided pair may vote for each of its classes, so a class with one
+   undecided pair has an interval about 1 wide. If all pairs of a class are certain, the interval is at most 2/3 of the
+   sum of their bounds wide, because the slope of s / (3 (|s| + 1)) is at most 1/3. The error of sums is at most n
+   roundings of the sum of absolute values; scores add a few roundings of n. `room` is scratch space for 3 n numbers. */
 APPROXSVM_ANSWER void approxsvm_one_vs_rest_ends(int n, const double* values, const APPROXSVM_BOUND* bounds,
                                                  double* lowest, double* highest, double* room) {
     const double unit = (double)n * 0x1p-53;
@@ -144,7 +144,7 @@ APPROXSVM_ANSWER int approxsvm_is_largest(int n, int winner, const double* lowes
 }
 
 /* Labels by a threshold: a row belongs to class threshold[1] if the value or probability of this class reaches
-   threshold[0]. Further functions tell whether the label is certain. */
+   threshold[0]. Other functions tell whether the label is certain. */
 APPROXSVM_PROGRAM int approxsvm_label_of_threshold(const double* threshold) {
     return threshold[1] != 0.0;
 }

@@ -13,7 +13,7 @@
        M(r) = sum_i |a_i| B_i^q = sum_k moments_k (reach r)^k beta^(q-k),
        moments_k = C(q, k) sum_i |a_i| (alpha_i / reach)^k,    reach >= alpha_i.
 
-   If a row moves by h, f changes by at most h M'(r + h), and by at most 2 A1 if p = 0. */
+   If a row moves by a distance h, f changes by at most h M'(r + h), and by at most 2 A1 if p = 0. */
 #ifndef APPROXSVM_PROGRAM_TERMS_H
 #define APPROXSVM_PROGRAM_TERMS_H
 #include "bits.h"

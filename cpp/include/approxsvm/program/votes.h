@@ -1,9 +1,9 @@
 /* Labels by the votes of pairs of classes, and tests whether a label is certain although values have errors.
 
    Classes are positions in the model's list of labels. Values belong to the pairs (0, 1), (0, 2), ..., (1, 2), ...; a
-   positive value is a vote for the first class of its pair, any other value is a vote for the second class. The class
-   with the most votes wins; the first class wins ties, as in LIBSVM. Counts start at 1 instead of 0, because compilers
-   would replace a loop that clears an array by a call of memset. */
+   positive value is a vote for the first class of its pair, and any other value is a vote for the second class. The
+   class with the most votes wins; the first class wins ties, as in LIBSVM. Counts start at 1 instead of 0, because
+   compilers would replace a loop that clears an array with a call of memset. */
 #ifndef APPROXSVM_PROGRAM_VOTES_H
 #define APPROXSVM_PROGRAM_VOTES_H
 #include "bits.h"
@@ -28,7 +28,7 @@ APPROXSVM_PROGRAM int approxsvm_outcome(double value, double bound) {
     return value <= -bound ? approxsvm_second : approxsvm_unknown;
 }
 
-/* The position of the largest number, of the first one if several are equal. */
+/* The position of the largest number; if several are equal, the first position. */
 APPROXSVM_ANSWER int approxsvm_first_largest(int n, const double* x) {
     int best = 0, c;
     for (c = 1; c < n; ++c) best = x[c] > x[best] ? c : best;
@@ -58,9 +58,9 @@ APPROXSVM_PROGRAM void approxsvm_tally_pair(int outcome, int i, int j, uint32_t*
     possible[j] += outcome != approxsvm_first;
 }
 
-/* The class that wins for every outcome of the unknown pairs, or -1. The worst case can occur: the winner loses all its
-   unknown pairs, and another class wins all its unknown pairs; the pair of these two classes can be one of the unknown
-   pairs. */
+/* The class that wins for every outcome of the unknown pairs, or -1. The worst case is possible: the winner loses all
+   its unknown pairs, and another class wins all its unknown pairs; the pair of these two classes can be one of the
+   unknown pairs. */
 APPROXSVM_ANSWER int approxsvm_certain_winner(int n, const uint32_t* certain, const uint32_t* possible) {
     const int winner = approxsvm_most_votes(n, certain); /* only this class can win in all cases */
     int c;

@@ -15,7 +15,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the lowest bits of eight bytes; bit 0 is from the first byte.
+// Returns the lowest bits of eight bytes; bit 0 is the bit of the first byte.
 APPROXSVM_INLINE std::uint32_t lowest_bits(const std::uint8_t* bytes) {
     std::uint64_t all = 0;
     for (int i = 0; i < 8; ++i) all |= static_cast<std::uint64_t>(bytes[i]) << (8 * i);
@@ -76,7 +76,7 @@ APPROXSVM_INLINE bool counts_bits() {
     return true;
 }
 #elif defined(__GNUC__) && !defined(_WIN32)
-// Not all CPUs of this target can count bits in registers; the preparation of a model checks whether this CPU can. The
+// Not all CPUs of this target can count bits in registers; preparing a model checks whether this CPU can do so. The
 // function reads cpuid itself, because zig's tables of __builtin_cpu_supports are empty. The operating system saves the
 // registers of the target.
 #define APPROXSVM_COUNTS_BITS __attribute__((target("avx512vpopcntdq")))
@@ -168,14 +168,14 @@ inline void differing_bits(const unsigned char* panels, std::size_t n_planes, st
 // --- byte-wise lookups
 
 // Sets sum[64 k + i] to the sum over p < n_parts of tables[p][code p of the vector in lane i of panel k], which is
-// below 65,536; panels are (n_parts, 64) bytes. The numbers run_ends are ascending up to n_parts; a sum over the parts
-// between two of these numbers is at most 255.
+// below 65,536; panels are (n_parts, 64) bytes. The numbers run_ends are in ascending order up to n_parts; a sum over
+// the parts between two of them is at most 255.
 #if defined(APPROXSVM_AVX512)
 inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std::size_t n_panels,
                            const std::uint8_t (*tables)[16], const std::uint32_t* run_ends, std::uint32_t* sum) {
     const __m512i low_bytes = _mm512_set1_epi16(0xFF);
     for (std::size_t panel = 0; panel < n_panels; ++panel, sum += 64) {
-        __m512i even = _mm512_setzero_si512(), odd = even;  // sums of even and odd bytes, in 16 bits
+        __m512i even = _mm512_setzero_si512(), odd = even;  // sums of even bytes and of odd bytes, in 16 bits
         for (std::size_t p = 0, r = 0; p < n_parts; ++r) {
             __m512i bytes = _mm512_setzero_si512();
             for (; p < run_ends[r]; ++p, panels += 64) {
@@ -186,7 +186,7 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
             even = _mm512_add_epi16(even, _mm512_and_si512(bytes, low_bytes));
             odd = _mm512_add_epi16(odd, _mm512_srli_epi16(bytes, 8));
         }
-        // The first eight of each 16 lanes, and the other eight.
+        // The first eight of every 16 lanes, and the other eight.
         const __m512i first = _mm512_unpacklo_epi16(even, odd), second = _mm512_unpackhi_epi16(even, odd);
         const auto store_quarter = [&](__m128i low, __m128i high, int k) {
             _mm512_storeu_si512(sum + 16 * k, _mm512_cvtepu16_epi32(_mm256_set_m128i(high, low)));
@@ -256,7 +256,7 @@ inline void looked_up_sums(const unsigned char* panels, std::size_t n_parts, std
 }
 #endif
 
-// Cost per vector of a plane, of a part of codes, and of all other work, in float32 multiply-adds, measured on Zen 5.
+// Costs per vector of a plane, a part of codes, and all other work, in float32 multiply-adds, measured on Zen 5.
 struct BitsWork {
     double plane, part, rest;
 };
@@ -268,7 +268,7 @@ constexpr BitsWork bits_work = {4.0, 3.0, 8.0};
 
 // --- a function of an integer by its digits: the product of a table entry for each digit
 
-// Number of digits to base digit_values; a single digit if registers cannot hold tables.
+// Number of digits in base digit_values; a single digit if registers cannot hold tables.
 #if defined(APPROXSVM_AVX512)
 
 constexpr int digit_bits = 5, fewest_digits = 2, most_digits = 3;

@@ -12,7 +12,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns one coordinate: u = input_scale (z - center). The result is rounded once, for float32 rows in the difference.
+// Returns one coordinate: u = input_scale (z - center). The result is rounded once; for float32 rows, only the
+// difference is rounded.
 APPROXSVM_INLINE float shifted(double z, float center, double scale) {
     return static_cast<float>((z - static_cast<double>(center)) * scale);
 }
@@ -50,7 +51,7 @@ APPROXSVM_INLINE void load_lanes(std::size_t n_features, const float* center, do
         for (; first + width <= n_features; first += width) {
             load_square(center, scale, rows, n_rows, first, block, block_stride);
         }
-        // The last square overlaps columns that have been loaded, and writes the same numbers again.
+        // The last square overlaps columns that have been loaded already, and writes the same numbers again.
         if (first < n_features) load_square(center, scale, rows, n_rows, n_features - width, block, block_stride);
         return;
     }
@@ -84,7 +85,7 @@ inline void load_row(std::size_t n_features, const float* center, double scale, 
     }
 }
 
-// Checks that numbers are finite. Flags are as wide as the numbers, so that compilers vectorize the comparison.
+// Checks that numbers are finite. Flags are as wide as the numbers, so that compilers can vectorize the comparison.
 template <class Real>
 inline bool all_finite(const Real* row, std::ptrdiff_t column_stride, std::size_t n_features) {
     using Note = std::conditional_t<sizeof(Real) == sizeof(float), std::uint32_t, std::uint64_t>;

@@ -9,12 +9,13 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns a b rounded, even if the compiler contracts expressions, for code that computes the rounding error.
+// Returns the rounded product a b, even if the compiler contracts expressions, for code that computes the rounding
+// error.
 APPROXSVM_INLINE double rounded_product(double a, double b) {
     return std::fma(a, b, 0.0);
 }
 
-// Returns a + b rounded, and its rounding error (Knuth).
+// Returns the rounded sum a + b and its rounding error (Knuth).
 APPROXSVM_INLINE double two_sum(double a, double b, double& lost) {
     const double s = a + b, of_b = s - a;
     lost = (a - (s - of_b)) + (b - of_b);

@@ -8,7 +8,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Maximum numbers of turns; for larger numbers, adding `shift` would not round to an integer.
+// Maximum number of turns; adding `shift` to a larger number would not round to an integer.
 constexpr double max_turns32 = 0x1p21, max_turns64 = 0x1p50;
 
 // Bound on |cosine_of_turns(t) - cos(2 pi t)| in unit roundoffs of the type, for |t| up to max_turns.

@@ -16,9 +16,10 @@ constexpr float exp_min_argument = -87.33f;
 // Computes exp(x) within 1.5 ULP (relative error below 2^-23) for exp_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp_min_argument). Arguments are clamped first, so that the range reduction cannot overflow.
 //
-// x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that n times it is exact,
-// with or without fused multiply-add), exp(r) = 1 + (r + r^2 P(r)), P of degree 4 by weighted minimax; the relative
-// error of the polynomial is 3.1e-9. cpp/tests/test_simd.cpp walks through every float32 of the range.
+// Let x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite: the high part of ln 2 has so few bits that its product with
+// n is exact, with or without fused multiply-add). Then exp(r) = 1 + (r + r^2 P(r)), where P is a weighted minimax
+// polynomial of degree 4; the polynomial's relative error is 3.1e-9. cpp/tests/test_simd.cpp tests every float32 of the
+// range.
 //
 // N registers are processed together, step by step, because the dependent operations on a single register would leave
 // the multiply-add units mostly idle.
@@ -44,15 +45,15 @@ APPROXSVM_INLINE f32v exp_nonpositive(f32v x) {
     return one[0];
 }
 
-// The smallest integer for which exp in float64 is above the smallest normal number.
+// The smallest integer x for which exp(x) is above the smallest normal float64.
 constexpr double exp64_min_argument = -708.0;
 
 // Computes exp(x) within 1.5 ULP (relative error below 2^-52) for exp64_min_argument <= x <= 0; smaller x and NaN give
 // exp(exp64_min_argument).
 //
-// The derivation is as above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact; P of
-// degree 9 by minimax (Remez), the relative error of the polynomial with its rounded coefficients is 1.1e-17. The rest
-// of the error is rounding: half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
+// The derivation is as above: the high part of ln 2 has 41 bits and |n| <= 1021, so that their product is exact. P is
+// the minimax polynomial of degree 9 (Remez); with rounded coefficients, the polynomial's relative error is 1.1e-17.
+// The rest of the error is rounding: half a ULP in the last sum, a quarter in r + r^2 P(r), and a quarter in r itself.
 // cpp/tests/test_simd.cpp compares with expl.
 template <int N>
 APPROXSVM_INLINE void exp_nonpositive(f64v (&x)[N]) {

@@ -19,9 +19,9 @@ constexpr std::size_t chunk_features(std::size_t n_features) {
 }
 
 // The summation depth of an inner product of n_features terms, in roundings, with or without fused multiply-add, for
-// blocks, single rows and sparse rows. The argument of exp then has an error of at most
-// u (inner_product_depth + 5) half_theta (max ||xh_i|| + ||u||)^2, u the unit roundoff of Real, if half_theta ||u||^2
-// was computed with at most this depth.
+// blocks, single rows and sparse rows. The argument of exp then has an error of at most u (inner_product_depth + 5)
+// half_theta (max ||xh_i|| + ||u||)^2, where u is the unit roundoff of Real, if half_theta ||u||^2 was computed with at
+// most this depth.
 constexpr std::size_t inner_product_depth(std::size_t n_features) {
     const std::size_t chunk = chunk_features(n_features);
     return (n_features < chunk ? n_features : chunk) + (n_features + chunk - 1) / chunk;
@@ -44,7 +44,7 @@ APPROXSVM_INLINE double sum_in_lanes(std::size_t n, const Term& term) {
     return sums[0];
 }
 
-// Returns the summation depth, in roundings, of a sum of n products in lanes.
+// Returns the summation depth, in roundings, of a sum of n products that are added up in lanes.
 constexpr std::size_t depth_in_lanes(std::size_t n) {
     return n / 8 + 5;
 }
@@ -91,7 +91,7 @@ inline double norm_above(double sq_norm, const double* x, std::size_t n, std::si
         const double part = std::ldexp(x[j * stride], -exponent);
         scaled += part * part;
     }
-    // Add one denormal unit, because the result may be denormal. Underflow of squares is below the slack of widen.
+    // Add one denormal unit, because the result may be denormal. The slack of widen covers underflow of squares.
     return std::ldexp(std::sqrt(scaled) * widen, exponent) + 0x1p-1074;
 }
 inline double norm_above(const double* x, std::size_t n, std::size_t stride = 1) {

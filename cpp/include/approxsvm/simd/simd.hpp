@@ -4,7 +4,7 @@
 // floats.
 //
 // All functions of the core are in an inline namespace named after the target, so that the linker never replaces a
-// function for an old CPU by its AVX-512 version.
+// function for an old CPU with its AVX-512 version.
 #ifndef APPROXSVM_SIMD_SIMD_HPP
 #define APPROXSVM_SIMD_SIMD_HPP
 
@@ -14,7 +14,7 @@
 
 #include "../version.hpp"
 
-// __GCC_IEC_559 of GCC shows whether any part of -ffast-math is on.
+// GCC's macro __GCC_IEC_559 shows whether any part of -ffast-math is on.
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \
     (defined(__GCC_IEC_559) && __GCC_IEC_559 == 0)
 #error "approxsvm needs IEEE arithmetic with NaN and infinities: compile without -ffast-math and its parts"
@@ -23,11 +23,11 @@
 // Contraction, -ffp-contract=fast, does not affect the bounds. Contraction turns a * b + c into one fused operation,
 // without the rounding of the product. The bounds of this library use the standard model of rounding: each result is
 // the exact result times 1 + d, |d| <= u. A fused operation satisfies this model with d = 0 for its product, and every
-// bound holds for all such d. Code would be wrong if it assumed that two uses of a product are equal, because one use
-// may be fused and the other rounded. No code of the core assumes this: is_finite compares instead of subtracting, the
-// error of narrowing is measured on differences times a power of two, which are not rounded, the range reductions of
-// exp have exact products, and products whose rounding error is computed are rounded_product. The zoo tests builds with
-// contraction (tests/zoo/executors). The last bits of values may differ between builds; only LIBSVM's exact
+// bound is valid for all such d. Code would be wrong if it assumed that two uses of a product are equal, because one
+// use may be fused and the other rounded. No code of the core assumes this: is_finite compares instead of subtracting,
+// the error of narrowing is measured on differences times a power of two, which are not rounded, the range reductions
+// of exp have exact products, and products whose rounding error is computed are rounded_product. The zoo tests builds
+// with contraction (tests/zoo/executors). The last bits of values may differ between builds; only LIBSVM's exact
 // probabilities (program/probabilities.h) need -ffp-contract=off.
 
 #if defined(APPROXSVM_PORTABLE)
@@ -84,7 +84,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Constants instead of functions of std, which -O0 emits as weak symbols.
+// These are constants instead of functions of std, which -O0 would emit as weak symbols.
 constexpr float largest_float = 0x1.fffffep127f;
 constexpr double largest_double = 0x1.fffffffffffffp1023;
 
@@ -101,7 +101,7 @@ constexpr int lanes = 8;
 constexpr int tile_rows = 4;  // matrix rows per register tile: 4 x 3 accumulators of the 16 registers
 using f32v = __m256;
 using f64v = __m256d;
-#define APPROXSVM_MM(name) _mm256_##name  // operations of AVX2 and AVX-512 with registers of different widths
+#define APPROXSVM_MM(name) _mm256_##name  // operations that AVX2 and AVX-512 share, with registers of different widths
 #endif
 constexpr int lanes64 = lanes / 2;
 using f32x8 = __m256;
@@ -629,17 +629,17 @@ struct Number {
     static constexpr int value = Value;
 };
 
-// The target of programs that choose no instruction set; for these programs, small code is more important than the
-// speed of calls with a few rows.
+// The target of programs that choose no instruction set. For such programs, small code is more important than fast
+// calls with a few rows.
 #if defined(APPROXSVM_PORTABLE)
 constexpr bool is_portable = true;
 #else
 constexpr bool is_portable = false;
 #endif
 
-// Number of registers of `width` lanes for a block of n rows: as many as needed, at most three. The portable target
-// never uses two registers, which saves a third of the code; only blocks whose rows would fit in two registers, but not
-// in one, cost more.
+// Number of registers of `width` lanes for a block of n rows: as many as needed, at most three. On the portable target,
+// it is never two, which saves a third of the code; only blocks whose rows fit in two registers, but not in one, cost
+// more.
 constexpr std::size_t registers_for(std::size_t n, std::size_t width) {
     return n > (is_portable ? width : 2 * width) ? 3 : n > width ? 2 : 1;
 }
@@ -673,12 +673,12 @@ APPROXSVM_INLINE f32v load_shifted(const float* p, const float* center, double s
     return mul(sub(load(p), load(center)), set1(static_cast<float>(scale)));
 }
 
-// Registers with eight lanes, one per row of a matrix panel, for a single input row.
+// Registers with eight lanes, one lane per row of a matrix panel, for a single input row.
 #if defined(APPROXSVM_AVX512) || defined(APPROXSVM_AVX2)
 APPROXSVM_INLINE f32x8 load8(const float* p) {
     return _mm256_loadu_ps(p);
 }
-// Loads the first n numbers, 0 < n <= 8, and fills with zeros; reads nothing after these numbers.
+// Loads the first n numbers, 0 < n <= 8, and fills the other lanes with zeros; reads nothing after these numbers.
 APPROXSVM_INLINE f32x8 load8(const float* p, std::size_t n) {
     alignas(32) static constexpr std::int32_t first[15] = {-1, -1, -1, -1, -1, -1, -1, -1};
     return _mm256_maskload_ps(p, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(first + 8 - n)));

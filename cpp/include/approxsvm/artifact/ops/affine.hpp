@@ -15,7 +15,8 @@ enum : std::size_t { subtract, multiply, divide, add, low, high, relative_error,
 
 // --- limits reached by overflow
 
-// The number mantissa * 2^exponent, in a range that a short chain of operations cannot leave.
+// The number mantissa * 2^exponent, with so large a range that a short chain of operations cannot overflow or
+// underflow.
 struct Scaled {
     double mantissa;
     int exponent;
@@ -48,7 +49,7 @@ inline Scaled larger(const Scaled& a, const Scaled& b) {
     return exceeds(a, b) ? a : b;
 }
 
-// Returns whether overflow before a limit was harmless for a feature: x - error and x + error, both from before this
+// Returns whether overflow before a limit was harmless for a feature: both x - error and x + error, taken before this
 // op, must exceed the limit by a margin of a thousand roundings.
 APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, double x, double error, bool above) {
     const double* const* parts = op.parts;
@@ -57,7 +58,7 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, doubl
         return false;
     const auto number = [&](std::size_t which) { return Scaled::of(parts[which][j]); };
     for (const double sign : {-1.0, 1.0}) {
-        // The variable `most` is the largest intermediate number, to which roundings are proportional.
+        // The variable `most` is the largest intermediate number; roundings are proportional to it.
         Scaled end = Scaled::of(x) + Scaled::of(sign * error),
                most = larger(Scaled::of(std::fabs(x)), Scaled::of(error));
         if (parts[part::subtract]) {
@@ -87,8 +88,8 @@ APPROXSVM_COLD inline bool is_beyond_limit(const MapOp& op, std::size_t j, doubl
 // --- the ops
 
 // Runs the op. Operations that a compiler might contract are in separate loops, so that x equals the source's number
-// bit for bit. `has_errors` tells whether inputs have errors. The source multiplies sparse rows by 1 / divide, which
-// takes two more roundings. limit() is called afterwards.
+// bit for bit. The flag `has_errors` tells whether inputs have errors. The source multiplies sparse rows by 1 / divide,
+// which adds two roundings. limit() is called afterwards.
 inline void run_affine(const MapOp& op, const double* gains, bool has_errors, bool is_sparse, double* x,
                        double* error) {
     constexpr double u = unit64, up = 1.0 + 0x1p-30;
@@ -185,10 +186,10 @@ struct AffineOp : AnyOp {
 
     static bool as_source_of_sparse(const MapOp& op) { return !op.parts[part::divide]; }
 
-    // Returns the size of the output of fill_gains(): |multiply / divide|, which are the growth factors of errors, and
-    // the contributions of underflow, n numbers each, and the sum of these contributions; then the numbers of
-    // AffineInFloat32, n each, and, for a norm of the products and quotients, the largest of_size, the largest stretch
-    // and the norm of the constants. All numbers are rounded up.
+    // Returns the size of the output of fill_gains(): the growth factors of errors, |multiply / divide|, and the
+    // contributions of underflow, n numbers each, and the sum of these contributions; then the numbers of
+    // AffineInFloat32, n each; and, to bound norms, the largest of_size, the largest stretch and the norm of the
+    // constants. All numbers are rounded up.
     static std::size_t n_gains(const MapOp& op) { return 5 * op.n_outputs + 4; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         constexpr double up = 1.0 + 0x1p-30;
@@ -211,7 +212,7 @@ struct AffineOp : AnyOp {
         of_norms[2] = norm_above(constant, n);
     }
 
-    // Adds the errors of a float32 source; the error is 0 for a number that the source leaves unchanged.
+    // Adds the errors of a float32 source; the error of a number that the source does not change is 0.
     static void find_errors_in_float32(const MapOp& op, const double* gains, const double* x, const double* error,
                                        double* more) {
         const std::size_t n = op.n_inputs;

@@ -1,5 +1,4 @@
-// Numbers outside an interval are wrapped into the interval by multiples of its length, or rejected, feature by
-// feature.
+// Feature by feature, numbers outside an interval are wrapped into it by multiples of its length, or rejected.
 #ifndef APPROXSVM_ARTIFACT_OPS_INTERVAL_HPP
 #define APPROXSVM_ARTIFACT_OPS_INTERVAL_HPP
 
@@ -45,7 +44,7 @@ struct IntervalOp : AnyOp {
     }
 
   private:
-    // Distance within which float32 rounding may move a number to the other side of an end.
+    // Distance from an end within which float32 rounding may move a number to the other side of this end.
     static double doubt(const RowsOnTheWay& on, approxsvm_ball x) {
         return on.source.in_float32 && x.radius > 0.0 ? x.radius + unit32 * std::fabs(x.value) : 0.0;
     }

@@ -1,4 +1,4 @@
-// Products of inputs, each multiplied from the last factor to the first.
+// Products of inputs; each product is computed from the last factor to the first.
 #ifndef APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
 #define APPROXSVM_ARTIFACT_OPS_MONOMIALS_HPP
 
@@ -24,7 +24,7 @@ struct MonomialsOp : AnyOp {
                                   from_to(0, op.n_inputs));
     }
 
-    // For sparse rows, the source multiplies from the first factor on.
+    // For sparse rows, the source starts with the first factor.
     static bool as_source_of_sparse(const MapOp& op) { return op.parts_number <= 2; }
 
     static void run(const MapOp& op, const double*, const RowsOnTheWay& on) {
@@ -56,7 +56,7 @@ struct MonomialsOp : AnyOp {
     }
 
     // A bound on the effect of underflow on a product, for any order of the factors: no partial product exceeds `most`.
-    // Infinite if a partial product may exceed float32.
+    // The bound is infinite if a partial product may exceed float32.
     static double lost_in_float32(const MapOp& op, const std::uint32_t* factors, const double* x,
                                   const double* errors) {
         double most = 1.0;

@@ -16,7 +16,7 @@ constexpr double largest_sum = 0x1.ffffep1023;  // the largest sum that cannot o
 struct NormalizerOp : AnyOp {
     static constexpr OpKind kind = OpKind::normalizer;
     enum Norm : std::uint32_t { l1, l2, max, n_norms };
-    // Whether the rows that the source normalizes are sparse: if its raw rows are sparse, never, or always.
+    // When the rows that the source normalizes are sparse: if the source's raw rows are sparse, never, or always.
     enum Rows : std::uint32_t { as_raw, dense, sparse };
     static constexpr std::uint32_t most_parts = std::uint32_t{n_norms} * sparse + max;
 
@@ -48,10 +48,10 @@ struct NormalizerOp : AnyOp {
         return most;
     }
 
-    // Returns the norm. There is no bound if the norm may lie on either side of the smallest norm, except that rows of
-    // known zeros are the same on either side. With float32, the source uses least_norm32 for dense rows. The underflow
-    // of squares only matters for tiny norms. Sets `overflows` if the source's own sum of absolute values or squares
-    // may be infinite: the source then divides by infinity.
+    // Returns the norm. There is no bound if the norm may be above or below the smallest norm by which numbers are
+    // divided, except for rows of known zeros, which stay zero. With float32, the source uses least_norm32 for dense
+    // rows. Underflow of squares only matters for tiny norms. Sets `overflows` if the source's sum of absolute values
+    // or squares may be infinite, because the source then divides by infinity.
     static double normalize(Norm which, Rows rows, const SourceRows& source, std::size_t n, double* x, double* error,
                             bool& overflows) {
         const double u = source.unit(), tiny = source.tiny();

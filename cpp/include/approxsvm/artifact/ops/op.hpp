@@ -16,7 +16,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// One op, viewed in the artifact's bytes, whose outputs replace adjacent features of a row. Absent parts are null.
+// A view of one op in the artifact's bytes. Its outputs replace adjacent features of a row. Absent parts are null.
 struct MapOp {
     OpKind kind;
     std::uint32_t parts_number;  // the number `parts` of the op's header
@@ -27,13 +27,13 @@ struct MapOp {
     std::size_t end() const { return first + n_inputs; }
     bool takes(std::size_t feature) const { return first <= feature && feature < end(); }
     bool makes(std::size_t place) const { return first <= place && place < first + n_outputs; }
-    // The position of a feature that the op does not take, after the op, and the reverse.
+    // The position after the op of a feature that the op does not take, and the inverse function.
     std::size_t passed(std::size_t feature) const { return feature < first ? feature : feature - n_inputs + n_outputs; }
     std::size_t before(std::size_t place) const { return place < first ? place : place - n_outputs + n_inputs; }
 };
 
-// Finds the arrays of an op from the op's start on, each aligned to a multiple of 8 bytes. Without a start, the class
-// only adds up the sizes of the arrays.
+// Finds the arrays of an op, each aligned to a multiple of 8 bytes, from the start of the op on. If the start is null,
+// the class only adds up the sizes of the arrays.
 class OpArrays {
   public:
     explicit OpArrays(const unsigned char* first) : first_(first) {}
@@ -62,8 +62,8 @@ struct MappedRow {
     const double* values;  // the mapped values, (n_features,), borrowed
     const double* errors;  // a bound on the error of each value
     double error;          // a bound on the Euclidean distance; infinite if unknown
-    bool is_finite;        // no overflow of float64 by scaling, or of the source's type by a norm
-    bool is_inside;        // whether no op rejects a number; a rejected number is in `outside`
+    bool is_finite;        // whether neither scaling overflowed float64 nor a norm the source's type
+    bool is_inside;        // whether no op rejected a number; a rejected number is in `outside`
     Fault outside;
 };
 
@@ -93,12 +93,12 @@ inline double round_to_float32(double y, double error) {
 
 // The arithmetic in which the source computes these rows.
 struct SourceRows {
-    bool in_float32 = false;  // whether in float32 instead of float64
+    bool in_float32 = false;  // whether the source computes in float32 instead of float64
     bool is_sparse = false;
     bool counts_float64 = false;  // errors also cover the source's float64 rounding, for reports
 
-    // Replaces unit64 for functions that the source evaluates like the core; covers the errors of the source and the
-    // core.
+    // Replaces unit64 for functions that the source evaluates like the core; covers the errors of both the source and
+    // the core.
     constexpr double unit() const { return in_float32 ? unit64 + unit32 : unit64; }
     constexpr double tiny() const { return in_float32 ? tiny32 : 0x1p-1070; }
 };
@@ -112,7 +112,7 @@ struct RowsOnTheWay {
     bool exactly;     // whether to simulate twice the precision where this is slow
     bool has_normal;  // the map contains the op inverse_normal
     double *x, *error;
-    double *y, *y_error;  // outputs of kinds that are not in place; arrays have space for n_rows strides
+    double *y, *y_error;  // outputs of kinds that do not work in place; arrays have space for n_rows strides
     MappedRow* rows;
 
     // Records that the kind rejects a number of row r, with the kind's limit; only the first such number is kept.
@@ -134,7 +134,7 @@ APPROXSVM_INLINE void map_features(int n, double* x, double* error, const Functi
 }
 
 // Calls map(r, x, error, dtype) for each row r. The argument dtype is a constant that selects the source's rounding, so
-// that compilers vectorize the loops of the C code above.
+// that compilers can vectorize the loops of the C code above.
 template <class Map>
 inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
     for (std::size_t r = 0; r < on.n_rows; ++r) {
@@ -152,26 +152,27 @@ inline void map_balls(const MapOp& op, const RowsOnTheWay& on, const Map& map) {
 
 constexpr std::size_t nan_refused = ~std::size_t{0}, nan_replaced = nan_refused - 1, several_columns = nan_refused;
 
-constexpr double most_parameter = 1e300;  // limit of parameters, as larger ones might cause overflow
+constexpr double most_parameter = 1e300;  // limit of parameters; larger parameters might cause overflow
 
 // The defaults for all kinds. Each kind also has `kind`, find_parts(), is_valid() and run(), with arguments as in
-// affine.hpp. Kinds that are in place have as many outputs as inputs. Features are counted from the op's first feature.
+// affine.hpp. Kinds that work in place have as many outputs as inputs. Features are counted from the op's first
+// feature.
 struct AnyOp {
     static constexpr bool in_place = true;       // run() leaves its results in x instead of y
     static constexpr bool by_feature = false;    // output j depends only on input j, and NaN maps to NaN
     static constexpr bool as_source = false;     // results equal the source's results bit for bit (FORMAT.md)
     static constexpr bool sums = false;          // the option `exactly` changes results
-    static constexpr bool names_column = false;  // refuse() gets an input's number; messages name its raw column
+    static constexpr bool names_column = false;  // refuse() takes the index of an input; messages name its raw column
     static constexpr std::uint32_t least_parts = 0, most_parts = 0;  // permitted `parts` of the header
     static bool hides_infinity(const MapOp&) { return false; }       // whether infinity may be mapped to a number
     static std::size_t n_gains(const MapOp&) { return 0; }
     APPROXSVM_COLD static void fill_gains(const MapOp&, double*) {}
-    // The next two functions are for kinds that are not by_feature. The first returns the only output that is NaN if
-    // input j is NaN, or one of the two values below. The second returns the input on which output k depends, or
-    // `several`.
+    // The next two functions are for kinds that are not by_feature. The first returns the index of the only output that
+    // is NaN if input j is NaN, or one of the two values below. The second returns the index of the input on which
+    // output k depends, or `several`.
     static std::size_t follow_nan(const MapOp&, std::size_t) { return nan_refused; }
     static std::size_t origin(const MapOp&, std::size_t) { return several_columns; }
-    // For a kind that is as_source, returns whether the source treats sparse rows in the same manner as dense rows.
+    // For a kind that is as_source, returns whether the source treats sparse rows like dense rows.
     static bool as_source_of_sparse(const MapOp&) { return true; }
 };
 
@@ -183,7 +184,7 @@ APPROXSVM_COLD inline bool integers_are_valid(Check& check, field::Id name, cons
     return check.status() == Status::ok;
 }
 
-// For outputs that are piecewise functions, checks the inputs, and the ends and order of the edges.
+// For outputs that are piecewise functions, checks the indices of inputs, and the ends and the order of edges.
 APPROXSVM_COLD inline bool edges_are_valid(Check& check, const MapOp& op, std::size_t n_edges) {
     const std::size_t m = op.n_outputs;
     const std::uint32_t *source = op.integers[0], *ends = op.integers[1];

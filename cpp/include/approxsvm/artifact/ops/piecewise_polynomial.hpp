@@ -14,13 +14,13 @@ struct PiecewisePolynomialOp : AnyOp {
     static constexpr bool in_place = false;
     static bool hides_infinity(const MapOp&) { return true; }
 
-    // The number `parts` is 8 times the total number of edges, plus the degree, which all pieces share.
+    // The number `parts` is 8 times the total number of edges plus the common degree of all pieces.
     static constexpr std::uint32_t most_parts = ~std::uint32_t{0};
 
     static void find_parts(MapOp& op, OpArrays& arrays) {
         const ClaimedSize m = op.n_outputs, n_edges = op.parts_number / 8, degree = op.parts_number % 8;
-        op.integers[0] = arrays.integers(m);                         // the input of each output
-        op.integers[1] = arrays.integers(m);                         // the end of the edges of each output
+        op.integers[0] = arrays.integers(m);                         // index of the input of each output
+        op.integers[1] = arrays.integers(m);                         // end of each output's edges
         op.parts[0] = arrays.numbers(n_edges);                       // the edges, in ascending order for each output
         op.parts[1] = arrays.numbers(n_edges + m);                   // the origin of each piece
         op.parts[2] = arrays.numbers((n_edges + m) * (degree + 1));  // coefficients of each piece, by degree
@@ -74,8 +74,8 @@ struct PiecewisePolynomialOp : AnyOp {
     }
 
     // Returns the largest distance between y and the result of a float32 source. The source evaluates pieces in
-    // float64, but compares with their ends, extrapolates, and adds 1e-7 (`has_normal`) in float32. A number without a
-    // radius equals the source's number.
+    // float64, but compares numbers with the ends of pieces, extrapolates, and adds 1e-7 (`has_normal`) in float32. A
+    // number without a radius equals the source's number.
     static double moved_in_float32(const approxsvm_piecewise_polynomial& pieces, approxsvm_ball x, double y,
                                    bool has_normal) {
         const int i = approxsvm_piece(x.value, pieces.edges, pieces.n_edges), n_edges = pieces.n_edges;

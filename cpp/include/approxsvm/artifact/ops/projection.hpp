@@ -48,7 +48,7 @@ APPROXSVM_INLINE void project_tile(const MapOp& op, std::size_t k, Rows n_rows, 
 }
 
 // Computes y = (x - center) matrix + bias for rows `stride` numbers apart; x and its errors are overwritten. If the
-// source's rounding is counted, the source computes x matrix - center matrix.
+// source's rounding is included, the source computes x matrix - center matrix.
 inline void run_projection(const MapOp& op, const double* column_norms, bool has_errors, bool counts_source,
                            std::size_t n_rows, std::size_t stride, double* x, double* error, double* y,
                            double* y_error) {
@@ -87,8 +87,8 @@ inline void run_projection(const MapOp& op, const double* column_norms, bool has
     }
 }
 
-// Computes one row as in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that need
-// this precision; sums that overflow in this scheme are computed in plain float64.
+// Computes one row as if in twice the precision (Ogita, Rump and Oishi 2005, algorithm Dot2), for the few rows that
+// need it; a sum that overflows in this algorithm is computed in plain float64.
 inline void run_projection_exactly(const MapOp& op, bool has_errors, const double* x, const double* error, double* y,
                                    double* y_error) {
     constexpr double up = 1.0 + 0x1p-30;
@@ -156,7 +156,8 @@ struct ProjectionOp : AnyOp {
                check.each(field::op_bias_error, op.parts[part::bias_error], m, at_least(0.0));
     }
 
-    // Number of gains: the norm of each column of the matrix, and for each column 1 if float32 represents it exactly.
+    // Number of gains: the norm of each column of the matrix, and for each column a flag, 1 if float32 represents the
+    // column exactly.
     static std::size_t n_gains(const MapOp& op) { return 2 * op.n_outputs; }
     APPROXSVM_COLD static void fill_gains(const MapOp& op, double* gains) {
         const std::size_t n = op.n_inputs, m = op.n_outputs;

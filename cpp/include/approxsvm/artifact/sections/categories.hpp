@@ -1,5 +1,5 @@
-// Reads the section categories in place: the strings that columns of raw rows encode, and the code of a string
-// (models/FORMAT.md, "categories").
+// Reads the section "categories" in place (models/FORMAT.md): the strings that columns of raw rows encode, and the code
+// of a string.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_CATEGORIES_HPP
 
@@ -13,7 +13,7 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr double unknown_category = -1.0, none_category = -2.0;
 
-// The strings of one column; a numeric column has no strings.
+// The strings of one column; none for a numeric column.
 struct ColumnTexts {
     const std::uint32_t*
         ends;  // ends of the strings in `bytes`; ends[-1] is the start, except for the first string of all
@@ -38,7 +38,7 @@ struct ColumnTexts {
     }
 };
 
-// Returns the strings of the columns from number `index` on, of n_columns columns.
+// Returns the strings of the columns from index `index` on; there are n_columns columns.
 APPROXSVM_COLD inline ColumnTexts texts_of_columns(const CategoriesView& view, std::size_t index) {
     ColumnTexts found{view.ends, 0, 0, view.bytes, std::numeric_limits<double>::quiet_NaN()};
     for (std::size_t i = 0; i < index; ++i) found.first += view.columns[i].n_texts;

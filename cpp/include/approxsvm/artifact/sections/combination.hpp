@@ -1,4 +1,4 @@
-// Section combination: the sparse matrix that turns the columns of an ensemble's members into its values.
+// The section "combination": the sparse matrix that turns the columns of an ensemble's members into its values.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_COMBINATION_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_COMBINATION_HPP
 
@@ -30,7 +30,7 @@ APPROXSVM_COLD inline bool columns_are_valid(Check& check, const CombinationView
     return true;
 }
 
-// Reads the section. n_columns is compared with the members later, when they are known.
+// Reads the section. The number n_columns is compared with the members later, when the members are known.
 APPROXSVM_COLD inline Status read_combination(const SectionTable& sections, ModelView& model, ArtifactFault* fault) {
     const Section& section = sections[section::combination];
     Check check(fault, section::combination, Status::bad_section);

@@ -1,5 +1,5 @@
-// Reads the section input_map in place (models/FORMAT.md, "input_map"). Every MUST is checked before a pointer is
-// returned. predict/rows/input_map.hpp evaluates the map.
+// Reads the section "input_map" in place (models/FORMAT.md). Every MUST is checked before a pointer is returned.
+// predict/rows/input_map.hpp evaluates the map.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_INPUT_MAP_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_INPUT_MAP_HPP
 
@@ -23,7 +23,8 @@ inline const unsigned char* read_op(const unsigned char* p, MapOp& op) {
     return p + sizeof(OpHeader) + static_cast<std::size_t>(arrays.n_bytes());
 }
 
-// Returns the number of bytes after the header of an op of a given kind, whose numbers of inputs and outputs are valid.
+// Returns the number of bytes that follow the header of an op of a given kind; its numbers of inputs and outputs must
+// be valid.
 template <class Kind>
 inline ClaimedSize n_bytes_after(const OpHeader& header) {
     MapOp op = op_of(header);
@@ -43,8 +44,8 @@ inline void for_ops(const InputMapView& map, const Use& use) {
     }
 }
 
-// Checks op number `index`, which begins at byte `at` of the section and takes a row of n features; sets `at` to the
-// start of the next op. Also returns false for an op that the parts leave out.
+// Checks the op with this index, which begins at byte `at` of the section and takes a row of n features; sets `at` to
+// the start of the next op. Also returns false for an op of a part that the program leaves out.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline bool read_checked_op(Check& check, const unsigned char* bytes, std::size_t n_bytes, std::size_t n,
                                            std::uint64_t index, MapOp& op, std::size_t& at) {
@@ -80,7 +81,7 @@ APPROXSVM_COLD inline bool only_scales(const unsigned char* bytes, std::size_t n
     return true;
 }
 
-// Whether the map replaces NaN in a used column by a number.
+// Whether the map replaces NaN in a used column with a number.
 template <Parts parts = all_parts>
 inline bool takes_nan(const InputMapView& map, std::size_t column) {
     std::size_t j = column;
@@ -136,7 +137,7 @@ APPROXSVM_COLD inline Status read_input_map(const unsigned char* bytes, std::siz
     const std::size_t n_columns = counts.n_columns;
     check(field::input_map_n_raw_features, counts.n_raw_features, equal_to(n_raw_features));
     check(field::input_map_n_columns, n_columns, from_to(0, max_n_features));
-    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // by_column is only used for data frames
+    check(field::input_map_by_column, counts.by_column, from_to(0, 1));  // only data frames use by_column
     if (check.status() != Status::ok) return check.status();
     const std::size_t columns_end = sizeof(InputMapHeader) + 4 * n_columns, ops_begin = (columns_end + 7) / 8 * 8;
     if (!check(field::any_size, n_bytes, at_least(ops_begin)) || !check.zeros(bytes, columns_end, ops_begin))

@@ -1,5 +1,5 @@
-// Reads the section outputs in place (models/FORMAT.md, "outputs"). Every MUST is checked before a pointer is returned.
-// outputs.hpp evaluates the section.
+// Reads the section "outputs" in place (models/FORMAT.md). Every MUST is checked before a pointer is returned.
+// outputs/outputs.hpp computes the outputs.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_OUTPUTS_HPP
 
@@ -8,8 +8,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The models that may have a kind of probabilities: models with values of pairs, models with any decision values, or
-// ensembles of numbers.
+// The models that may have a kind of probabilities: those with values of pairs, those with any decision values, or
+// ensembles that add up numbers.
 enum class Owner : std::uint8_t { anybody, pairs, values, members };
 // The probabilities of a row: no probabilities, or one per class (inlier and outlier are also classes).
 enum class Gives : std::uint8_t { nothing, of_classes };
@@ -22,7 +22,7 @@ struct ProbabilityRules {
     std::uint32_t flags;                // the largest value of `positive`
     std::size_t n_numbers, n_per_pair;  // number of parameters in total, and per pair of classes
     field::Id field;                    // the name of a parameter in messages
-    double low, high;                   // the range of a parameter, if it is limited
+    double low, high;                   // the range of a parameter, if limited
     bool ascends;                       // whether the parameters are in non-decreasing order
 };
 constexpr ProbabilityRules probability_rules[] = {
@@ -79,7 +79,7 @@ APPROXSVM_COLD inline bool calibrators_are_valid(Check& check, const unsigned ch
     return check(field::any_size, n_bytes, equal_to(at));
 }
 
-// The model to which a section outputs belongs.
+// The model to which a section "outputs" belongs.
 struct OutputsOf {
     Task task;
     std::uint32_t n_labels;
@@ -117,7 +117,7 @@ APPROXSVM_COLD inline bool read_outputs_header(Check& check, const unsigned char
               up_to(!classifies   ? LabelRule::votes
                     : !of_classes ? LabelRule::scores
                                   : LabelRule::probability));
-    // Only the pairs of a single model vote. A mean of probabilities has no scores.
+    // Pairs vote only in a single model. A mean of probabilities has no scores.
     if (each || (ensemble && classifies))
         check(field::outputs_label_rule, header.label_rule,
               at_least(number_of(mean ? LabelRule::probability : LabelRule::scores)));

@@ -1,4 +1,4 @@
-// The constraints between several numbers of section router.
+// The constraints between numbers of the section "router".
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_ROUTER_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_ROUTER_HPP
 

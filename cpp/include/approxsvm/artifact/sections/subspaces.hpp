@@ -1,4 +1,4 @@
-// The groups of section subspaces, and the constraints for their lists of coefficients. exact/rbf_subspace.hpp
+// The groups of the section "subspaces", and the constraints on the lists of coefficients. exact/rbf_subspace.hpp
 // evaluates the subspaces.
 #ifndef APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
 #define APPROXSVM_ARTIFACT_SECTIONS_SUBSPACES_HPP
@@ -13,7 +13,7 @@ inline std::size_t n_summed_stages(const ModelView& model) {
     return model.subspaces.n_stages - (model.subspaces.expansion ? 1 : 0);
 }
 
-// Calls visit(number, group) for each group. The section has been read.
+// Calls visit(number, group) for each group. The section must have been read.
 template <class Visit>
 inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
     Layouts layouts(model);
@@ -25,7 +25,7 @@ inline void for_subspace_groups(const ModelView& model, const Visit& visit) {
     }
 }
 
-// Whether n coefficients have one sign; `index` is the index of the first coefficient.
+// Whether n coefficients have the same sign; `index` is the index of the first coefficient.
 inline bool is_list_of_one_sign(Check& check, const float* coef, std::size_t n, std::size_t index) {
     float first = 0.0f;
     for (std::size_t k = 0; k < n; ++k) {

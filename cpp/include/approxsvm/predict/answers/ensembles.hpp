@@ -1,6 +1,6 @@
 // Predictions of an ensemble, whose members compute columns of numbers, votes or labels. A matrix turns numbers and
-// votes into the ensemble's values. Values become predictions as in a single model, and the label with the largest sum
-// of votes wins.
+// votes into the ensemble's values. Predictions follow from values as in a single model; with votes, the label with the
+// largest sum wins.
 #ifndef APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
 #define APPROXSVM_PREDICT_ANSWERS_ENSEMBLES_HPP
 
@@ -71,7 +71,7 @@ class EnsembleAnswers {
         if (matrix_.columns == Columns::labels) return by_pieces(rows, request, out, &EnsembleAnswers::targets);
         if (view_.task == Task::regression) return by_pieces(rows, request, out, &EnsembleAnswers::combine);
         const auto evaluate = [this](const RowSource& some, Request own, const Evaluation& wanted) {
-            // Values that are summed, and values of pairs, are exact, whatever the members' tolerances.
+            // Values that are summed, and values of pairs, are exact, even if members have tolerances.
             if (own.values == Values::promised && (weighs_values() || has_classes(view_))) own.values = Values::exact;
             return by_pieces(some, own, wanted, &EnsembleAnswers::combine);
         };
@@ -118,7 +118,7 @@ class EnsembleAnswers {
         }
     }
 
-    // Computes the labels of one member and, if wanted, whether its first stage proves them.
+    // Computes the labels of one member and, if wanted, whether the member's first stage proves these labels.
     Status labels_of_member(std::size_t k, const RowSource& rows, Request request, const Span<std::uint8_t>& stages,
                             bool certify) const {
         const PreparedModel& member = *prepared_.members[k];
@@ -138,7 +138,7 @@ class EnsembleAnswers {
     // --- labels of all members
 
     // Computes the labels of all members. The labels of a classifier belong to one target. For a regression, each value
-    // is a target, whose second label means a value above 0.
+    // gives one target, and the second label of this target means a value above 0.
     Status targets(const RowSource& rows, Request request, const Evaluation& out) const {
         request.keeps_promise = false;
         if (request.values != Values::exact) request.values = Values::settled;
@@ -161,8 +161,8 @@ class EnsembleAnswers {
         return Status::ok;
     }
 
-    // Computes the signs of a regression's values, from column `first` on. Rows with an undecided sign are evaluated
-    // exactly.
+    // Computes the signs of a regression's values, from column `first` on. If bounds do not determine a sign, the row
+    // is evaluated exactly.
     Status signs_of_member(std::size_t k, std::size_t first, const RowSource& rows, Request request,
                            const Evaluation& out) const {
         const ModelView& member = *prepared_.members[k]->view;
@@ -207,7 +207,7 @@ class EnsembleAnswers {
         }
     }
 
-    // Adds column number c of one row, whose value x has the given error.
+    // Adds column c of one row; the value x of the column has the given error.
     void add_column(std::size_t c, double x, double error, double* sums, double* bounds) const {
         for (std::uint32_t k = matrix_.starts[c]; k < matrix_.starts[c + 1]; ++k) {
             const std::uint32_t to = matrix_.values[k];
@@ -226,7 +226,7 @@ class EnsembleAnswers {
         if (matrix_.n_values > 0) start_sums(n, sums, bounds);
         for (std::size_t k = 0, first = 0; k < view_.n_members; ++k) {
             const ModelView& member = *prepared_.members[k]->view;
-            // Scores and coupled probabilities need the values of all pairs.
+            // Scores and coupled probabilities depend on the values of all pairs.
             Request own = request;
             if (weighs_values() && has_classes(member)) own.values = Values::exact;
             const Status status = evaluate_member(k, rows, own, out.stages);
@@ -240,7 +240,7 @@ class EnsembleAnswers {
                     e = memory_.errors;
                 }
                 add_columns(first, width, x, e, sums + i * n_values, bounds + i * n_values);
-                // The bounds of several sums determine labels, whichever stage the bounds come from.
+                // With several sums, bounds determine labels, whichever stage computes these bounds.
                 if (out.certified)
                     out.certified[i] = (k == 0 || out.certified[i]) && (matrix_.n_values > 1 || is_proven(member, i));
             }
@@ -302,9 +302,9 @@ class EnsembleAnswers {
 
     // --- votes
 
-    // Labels by votes. The first label with the largest sum wins. A member's label that is not certain is nevertheless
-    // exact if the member has an exact model. The certificate counts such a member with 1/2 +- 1/2 for each of its
-    // labels.
+    // Determines labels by votes. The first label with the largest sum wins. A member's label that is not certain is
+    // nevertheless exact if the member has an exact model. The certificate counts such a member with 1/2 +- 1/2 for
+    // each of its labels.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_labels = matrix_.n_values;
         request.keeps_promise = false;

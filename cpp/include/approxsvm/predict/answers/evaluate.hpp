@@ -1,4 +1,5 @@
-// Evaluates raw rows by the kind of kernel. A model with an input map maps the rows first, a chunk at a time.
+// Evaluates raw rows with the code for the kind of kernel. If the model has an input map, the rows are mapped first, a
+// chunk at a time.
 #ifndef APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
 #define APPROXSVM_PREDICT_ANSWERS_EVALUATE_HPP
 
@@ -10,8 +11,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Number of rows that are mapped at a time. The mapped numbers should stay in a cache. However, with many centers, each
-// center should get several rows, and with an engine, a chunk should fill the engine's blocks.
+// Number of rows that are mapped at a time. The mapped numbers should stay in a cache. However, if there are many
+// centers, each center should get several rows; if there is an engine, a chunk should fill the engine's blocks.
 inline std::size_t mapped_piece_rows(const ModelView& model) {
     const std::size_t numbers = std::size_t{1} << (model.n_centers > 1 ? 20 : has_engines(model) ? 16 : 13);
     const std::size_t rows = numbers / model.n_features;
@@ -35,9 +36,9 @@ struct MappingMemory {
     }
 };
 
-// Evaluates all rows of a mapped source: values, bounds, stages, and labels by votes. For each stage, `counts[stage]`
-// grows by the number of rows whose results came from that stage. The memory must suffice for the number of rows in the
-// call, which the request states.
+// Evaluates all rows of a mapped source: values, bounds, stages, and labels by votes. Adds to `counts[stage]`, for each
+// stage, the number of rows whose results came from that stage. The memory must be sufficient for the number of rows in
+// the call, which the request states.
 template <Parts parts = all_parts>
 inline Status evaluate_source(const PreparedModel& prepared, const RowSource& source, const Request& request,
                               const Evaluation& out, std::uint64_t* counts, const EvaluationMemory& memory) {
@@ -60,8 +61,8 @@ inline Status check_tolerance(const ModelView& model, const Span<double>& bounds
     return Status::ok;
 }
 
-// Drops the bound of a row with an infinite error, because a source that maps rows in float32 may reject the row, or
-// compute infinity or NaN. Then no bound holds, even for kernels that are at most 1.
+// Removes the bound of a row with an infinite error, because a source that maps rows in float32 may reject the row, or
+// compute infinity or NaN. No bound is then valid, even for kernels that are at most 1.
 inline void distrust(const ModelView& model, const double* row_errors, std::size_t n, const Evaluation& found) {
     const std::size_t n_targets = n_targets_of(model);
     for (std::size_t i = 0; i < n; ++i) {

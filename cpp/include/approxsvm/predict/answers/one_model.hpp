@@ -1,5 +1,5 @@
 // Predictions of one model: labels by votes, scores or probabilities; values; probabilities; and bounds on values and
-// probabilities. A label that does not come from votes is proven by the bounds of the values, or computed from exact
+// probabilities. A label that does not come from votes is proven by the bounds on the values, or computed from exact
 // values.
 #ifndef APPROXSVM_PREDICT_ANSWERS_ONE_MODEL_HPP
 #define APPROXSVM_PREDICT_ANSWERS_ONE_MODEL_HPP
@@ -18,7 +18,7 @@ inline bool keeps_values(const ModelView& model) {
     return has_own_label_rule(model) || n_probabilities(model) > 0 || model.mode == Mode::approximate;
 }
 
-// Number of possible labels of a model. A one-class model has two: inlier and outlier.
+// Number of possible labels of a model. A one-class model has two labels, inlier and outlier.
 inline std::size_t n_answers(const ModelView& model) {
     return model.n_labels > 2 ? std::size_t{model.n_labels} : 2;
 }
@@ -56,7 +56,7 @@ struct AnswerMemory {
 };
 
 // `evaluate(rows, request, out)` computes values, bounds and stages, labels by votes and, if out.certified is wanted,
-// which rows have results from the first stage.
+// which rows got results from the first stage.
 template <Parts parts, class Evaluate>
 class ValueAnswers {
   public:
@@ -80,10 +80,10 @@ class ValueAnswers {
         wanted.probabilities = wanted.probability_bounds = nullptr;
         if (by_rule) wanted.labels = nullptr;
         const bool proves_by_values = out.certified && view_.mode == Mode::approximate;
-        request.keeps_promise = wants_values(out) || shares;  // callers do not see values that are only used for labels
+        request.keeps_promise = wants_values(out) || shares;  // callers do not get values that are only used for labels
         if (by_rule || shares || proves_by_values) {
             const std::size_t n = rows.n_rows() * n_values_of(view_);
-            // Labels need only values that determine the label.
+            // For labels, values only need to determine the label.
             if (!wants_values(out) && !shares) request.values = Values::settled;
             if (!wanted.values) wanted.values = {memory_.values, n};
             if (!wanted.bounds) wanted.bounds = {memory_.bounds, n};
@@ -99,8 +99,8 @@ class ValueAnswers {
         return Status::ok;
     }
 
-    // If engines follow the first stage, results come from the first stage only for rows whose label it proves by
-    // votes; other labels are proven by values.
+    // If engines follow the first stage, the first stage gives the results only of rows whose label it proves by votes;
+    // values prove other labels.
     void certify(const Evaluation& found) const {
         for (std::size_t i = 0; i < found.certified.size; ++i) {
             found.certified[i] = found.certified[i] && proves(found, i);
@@ -137,7 +137,8 @@ class ValueAnswers {
         }
     }
 
-    // Determines labels by scores or probabilities. Rows whose bounds do not determine the label are evaluated exactly.
+    // Determines labels by scores or probabilities. A row is evaluated exactly if its bounds do not determine the
+    // label.
     Status label(const RowSource& rows, Request request, const Evaluation& found,
                  const Span<std::uint32_t>& labels) const {
         const std::size_t n_values = n_values_of(view_);
@@ -151,7 +152,7 @@ class ValueAnswers {
             if (!certain && can_be_exact_ && request.values != Values::exact) memory_.open[n_open++] = i;
         }
         if (n_open == 0) return Status::ok;
-        // The caller may have requested other values than exact ones.
+        // The caller may have requested values that are not exact.
         request.values = Values::exact;
         request.by_sign = true;
         const SelectedRows open(rows, memory_.open, n_open);

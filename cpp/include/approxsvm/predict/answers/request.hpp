@@ -14,7 +14,7 @@ inline std::size_t n_probabilities(const ModelView& model) {
     return model.task == Task::one_class ? 2 : model.n_labels;
 }
 
-// Calls visit(output, numbers per row, name) for each output, which is a member of Evaluation.
+// Calls visit(output, numbers per row, name) for each output; an output is a member of Evaluation.
 template <class Visit>
 inline void for_outputs(const ModelView& model, const Visit& visit) {
     const std::size_t n_targets = n_targets_of(model), n_shares = n_probabilities(model);
@@ -53,7 +53,7 @@ inline bool is_large_enough(const Span<T>& span, std::size_t n_rows, std::size_t
     return !span || (per_row > 0 && span.size / per_row >= n_rows);
 }
 
-// Whether the model has the requested outputs, and the caller's buffers are large enough.
+// Checks that the model has the requested outputs, and that the caller's buffers are large enough.
 inline Status check_request(const ModelView& model, std::size_t n_rows, const Request& request, const Evaluation& out) {
     if (out.labels && model.task == Task::regression) return Status::no_labels;
     if (wants_values(out) && model.n_decisions == 0) return Status::no_values;

@@ -1,7 +1,7 @@
-// Decides which models sums.hpp can evaluate, and lays out their support vectors. In these models, all feature values
-// are origin + k step, computed by this formula in float64 and compared exactly; each feature has few values of k, and
-// squared distances are small. These properties are derived from the dictionary of the packed support vectors, without
-// arithmetic on all support vectors.
+// Determines which models sums.hpp can evaluate, and lays out their support vectors. In these models, each feature
+// value is exactly the float64 result of origin + k step; each feature has few values of k, and squared distances are
+// small. The dictionary of the packed support vectors shows these properties, without arithmetic on all support
+// vectors.
 #ifndef APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 #define APPROXSVM_PREDICT_FEW_VALUES_LAYOUT_HPP
 
@@ -14,8 +14,8 @@ inline namespace APPROXSVM_TARGET {
 
 // --- the grid
 
-// Returns the value k steps from the origin. A compiler may fuse this. The fused result is the number closest to the
-// exact one, so grid_gap holds for both.
+// Returns the value k steps from the origin. A compiler may fuse the operations. The fused result is the number closest
+// to the exact result, so grid_gap is valid for fused and separate operations.
 APPROXSVM_INLINE double on_grid(double origin, double step, double k) {
     return origin + k * step;
 }
@@ -72,7 +72,7 @@ class FewValuesWriter {
     FewValuesWriter(const ModelView& view, const FewValuesMemory& memory)
         : view_(view), memory_(memory), segments_(view), d_(view.n_features) {}
 
-    // Lays out the support vectors; the result is unusable if they do not qualify. The argument `slope` is
+    // Lays out the support vectors; the result is unusable if these do not qualify. The argument `slope` is
     // kernel_slope(gamma).
     APPROXSVM_COLD FewValues write(double slope) {
         FewValues few{};
@@ -109,7 +109,7 @@ class FewValuesWriter {
         return bits_work.rest + 1.5 * functions + n * (few.in_planes ? bits_work.plane : bits_work.part);
     }
     // Returns the work per support vector of the float32 engine: exp, and one product per feature (or per stored value,
-    // if these are few). With many classes, only the vectors of one class are counted.
+    // if there are few). With many classes, only the vectors of one class are counted.
     double work_of_engine() const {
         const std::size_t stored = view_.packed.n_values / (view_.n_sv > 0 ? view_.n_sv : 1);
         const double n_terms = static_cast<double>(view_.packed.compressed && 3 * stored <= d_ ? stored : d_);
@@ -159,8 +159,8 @@ class FewValuesWriter {
         double total = 0.0;
         few.codes_of_zeros = has_zero ? memory_.codes_of_zeros : nullptr;
         for (std::size_t j = 0; j < d_; ++j) {
-            // If all support vectors agree in a feature, the feature's range is extended by one step for rows: towards
-            // zero or, if this is impossible, upwards.
+            // If all support vectors have the same value of a feature, the range for rows is extended by one step:
+            // towards zero or, if this is impossible, upwards.
             if (low[j] == high[j]) {
                 const bool lower = has_zero && low[j] > zero;
                 low[j] -= lower;
@@ -219,7 +219,7 @@ class FewValuesWriter {
                 codes_at(lane / few_panel, j)[lane % few_panel] = static_cast<std::uint8_t>(code_of(j, value));
             });
         });
-        // Unused lanes repeat the first support vector, because only support vectors may contribute joint values.
+        // Unused lanes repeat the first support vector, because joint values must come from support vectors.
         for (std::size_t s = 0; s < segments_.n(); ++s) {
             for (std::size_t lane = memory_.starts[s] + segments_.count(s); lane < memory_.starts[s + 1]; ++lane) {
                 for (std::size_t j = 0; j < d_; ++j) {
@@ -271,7 +271,8 @@ class FewValuesWriter {
         few.first_features = memory_.first_features;
         few.run_ends = memory_.run_ends;
     }
-    // Ends a group. If the sum over the run, including this group, exceeds a byte, the run ends before this group.
+    // Ends a group. If the sum over the run, including this group, does not fit in a byte, the run ends before this
+    // group.
     void end_group(std::size_t n_groups, double of_group, double& of_run, std::size_t& n_runs) const {
         if (of_run + of_group > 255.0) {
             memory_.run_ends[n_runs++] = static_cast<std::uint32_t>(n_groups - 1);
@@ -279,8 +280,8 @@ class FewValuesWriter {
         }
         of_run += of_group;
     }
-    // Whether feature j can join the group that begins with `first`, whose bytes then hold joint values of its
-    // features.
+    // Whether feature j can join the group that begins with feature `first`. The group's bytes then hold joint values
+    // of its features.
     bool joins(std::size_t first, std::size_t j) const {
         std::uint8_t code_of[256];
         std::uint16_t found[joint_values];
@@ -309,7 +310,7 @@ class FewValuesWriter {
         return true;
     }
 
-    // Makes panels contiguous; a panel has n times few_panel bytes.
+    // Makes panels contiguous; a panel has n few_panel bytes.
     APPROXSVM_COLD void close_gaps(std::size_t n) const {
         for (std::size_t panel = 1; panel < n_panels(); ++panel) {
             std::memmove(memory_.vectors + panel * n * few_panel, codes_at(panel, 0), n * few_panel);

@@ -12,7 +12,7 @@ inline namespace APPROXSVM_TARGET {
 
 constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, a winner's pairs cost less
 
-// Whether the support vectors have a dictionary that is small enough for features to have few values.
+// Whether the dictionary of the support vectors is so small that features may have few values.
 inline bool has_small_dictionary(const ModelView& view) {
     return view.packed.n_dictionary > 0 && view.packed.n_dictionary <= 256 && view.n_features <= most_few_features &&
            view.n_labels <= most_few_labels;

@@ -1,7 +1,7 @@
 // Kernel sums for support vectors whose features have few values, all on one grid: f(z) = sum_i a_i exp(-g h_i). Here
 // h_i, a small integer, is the squared distance of z and x_i in grid steps, and g = gamma step^2. Integers are exact,
-// and kernel values come from lookups instead of exp. layout.hpp decides which models qualify, and stage.hpp which
-// rows.
+// and kernel values come from lookups instead of exp. layout.hpp determines which models qualify, and stage.hpp
+// determines which rows qualify.
 //
 // Support vectors are divided into segments. Within a segment, all coefficients of a function have the same sign, so
 // the absolute value of a segment's sum is the sum of absolute values. The segments are the positive and the negative
@@ -43,7 +43,7 @@ struct FewValues {
     // The grid: values are origin + k step, with lowest[j] <= k <= lowest[j] + range[j] for feature j.
     double origin, step, inverse_step;
     const double *lowest, *range;        // least k and number of steps of each feature, (n_features,)
-    const std::uint8_t* codes_of_zeros;  // code of zero for each feature, (n_features,); null if zero has no code
+    const std::uint8_t* codes_of_zeros;  // each feature's code of zero, (n_features,); null if zero has no code
 
     const std::size_t* starts;     // first lane of each segment, (n_segments + 1,)
     const unsigned char* vectors;  // panels, (n_lanes / few_panel, n_parts, few_panel)
@@ -58,13 +58,13 @@ struct FewValues {
     const float* digits;                  // tables of the digits, (n_digits, digit_values)
     std::size_t n_digits;
     const double* kernels64;  // exp(-g h), (max_sq_steps + 1,)
-    double grid_error;        // bound on the error of f, divided by A1, from values that are not exactly on the grid
+    double grid_error;        // bound on the error of f from values that are not exactly on the grid, divided by A1
     double exponent_reach;    // the largest finite g h in float64
 };
 
 // --- a row
 
-// A row as the sums need it: bits, or one table per group.
+// A row in the form that the sums need: bits, or one table per group.
 struct FewRow {
     std::uint32_t* planes;       // bits, (n_parts,)
     std::uint8_t (*tables)[16];  // tables of the groups, (n_parts,)
@@ -124,7 +124,7 @@ APPROXSVM_INLINE double weighted_sum(const KernelAt& kernel, const float* coef, 
     return result;
 }
 
-// Calls take(first lane, number of lanes) for the chunks of a segment.
+// Calls take(first lane, number of lanes) for each chunk of a segment.
 template <class Take>
 APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, const Take& take) {
     for (std::size_t first = few.starts[segment]; first < few.starts[segment + 1]; first += few_chunk) {
@@ -133,7 +133,7 @@ APPROXSVM_INLINE void for_chunks(const FewValues& few, std::size_t segment, cons
     }
 }
 
-// Returns the coefficients of function f in a segment, from a given lane on.
+// Returns the coefficients of function f in a segment, starting at a given lane.
 template <class Real>
 APPROXSVM_INLINE const Real* coef_of(const FewValues& few, const Real* coef, std::size_t segment, std::size_t f,
                                      std::size_t lane) {

@@ -1,5 +1,5 @@
 // Evaluates rows with a Gaussian kernel: each row is assigned to a near center, the rows of a center are evaluated
-// together by the center's expansion, and undecided rows are sent to further stages.
+// together by the center's expansion, and rows that remain undecided are sent to further stages.
 #ifndef APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 #define APPROXSVM_PREDICT_KERNELS_GAUSSIAN_HPP
 
@@ -13,8 +13,8 @@ inline namespace APPROXSVM_TARGET {
 
 // --- one center
 
-// Evaluates a sparse row by its non-zeros and returns true, if possible. Dense rows, and rows of models with several
-// classes, are never evaluated in this way.
+// Evaluates a sparse row by its non-zeros and returns true, if possible. This is never possible for dense rows, or for
+// models with several classes.
 template <class AnyCascade>
 inline bool expand_sparse(AnyCascade&, const Job& job, std::size_t i, Status& status) {
     status = job.source.check_order(i);

@@ -1,10 +1,10 @@
-// Evaluates rows with a kernel of inner products: by the quadratic form or the float64 engine and, if a label remains
-// undecided, by the definition, term by term in LIBSVM's order. Such labels depend on rounding, so the source's
-// rounding determines them.
+// Evaluates rows with a kernel of inner products: by the quadratic form or the float64 engine and, if the label remains
+// undecided, by the definition, term by term in LIBSVM's order. Such a label depends on rounding, so the source's
+// rounding determines the label.
 //
 // Values are exact except for rounding, whichever outputs are requested. The rounding error grows with the row. A row
-// whose value overflows float64, or is not certain to the requested tolerance, is rejected. A row that misses the
-// tolerance is nevertheless evaluated, with its bound; all other rows are also evaluated.
+// is rejected if its value overflows float64, or is not certain to the requested tolerance. A row that misses the
+// tolerance is nevertheless evaluated, with its bound, and so are all other rows.
 #ifndef APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
 #define APPROXSVM_PREDICT_KERNELS_POLYNOMIALS_HPP
 
@@ -60,8 +60,8 @@ class PolynomialEvaluator : Offer<double> {
     }
 
   private:
-    // Maximum number of linear forms that stay in the first-level cache while one row after another is evaluated. More
-    // forms are evaluated for a block of rows at a time.
+    // Maximum number of linear forms that stay in the first-level cache while one row after another is evaluated. If
+    // there are more forms, a block of rows is evaluated at a time.
     static constexpr std::size_t few_decisions = 3;
     static constexpr std::size_t width = lanes64, max_waiting = max_registers * width;
 
@@ -147,7 +147,7 @@ class PolynomialEvaluator : Offer<double> {
         return true;
     }
 
-    // Takes the values of the quadratic forms at row i, and the row's n features.
+    // Takes the values of the quadratic forms at row i, whose n features are given.
     void judge_form(std::size_t i, double sq_norm, const double* numbers, std::size_t n, std::size_t stride) {
         if (!is_finite(sq_norm)) {  // overflow is possible, but NaN and infinity are rejected
             status_ = job_.source.check(i);
@@ -179,7 +179,7 @@ class PolynomialEvaluator : Offer<double> {
         note_range(norm, moved);
     }
 
-    // Notes whether the source computes a row without overflow. A row whose error is infinite is never certain.
+    // Records whether the source computes a row without overflow. A row whose error is infinite is never certain.
     void note_range(double norm, double moved) {
         is_in_range_ = norm + (moved < infinity ? moved : 0.0) <= kernel_.most_norm;
         for (std::size_t k = 0; !has_engines(view_) && k < n_decisions_; ++k) {
@@ -189,7 +189,7 @@ class PolynomialEvaluator : Offer<double> {
 
     // --- the definition
 
-    // Performs LIBSVM's operations one by one. The linear kernel's gamma and coef0 do not change anything.
+    // Performs LIBSVM's operations one by one. The linear kernel's gamma and coef0 have no effect.
     void define(std::size_t i) {
         const std::size_t d = view_.n_features;
         double *z = room_, *x = room_ + d;
@@ -198,7 +198,7 @@ class PolynomialEvaluator : Offer<double> {
         SupportVectorReader reader(view_);
         for_support_vectors(view_, [&](std::size_t c, std::size_t s) {
             double product = 0.0;
-            if (has_sparse_products(view_)) {  // zeros would not change the sum
+            if (has_sparse_products(view_)) {  // skipped zeros do not change the sum
                 reader.next_stored([&](std::size_t j, double value) { product += value * z[j]; });
             } else {
                 reader.next(x);
@@ -260,11 +260,11 @@ class PolynomialEvaluator : Offer<double> {
     const PolynomialKernel& kernel_;
     const std::size_t n_decisions_;
     const Decisions<Shape::any> decisions_;
-    double *const block_values_, *const value_, *const bound_;  // a block's, (n_decisions, block_rows); one row's
+    double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows), and of one row
     double *const block_, *const room_;                         // space for (n_features, max_waiting) doubles each
     bool is_in_range_ = true;                                   // whether the source computes this row without overflow
     Status status_ = Status::ok;                                // evaluation stops if the status is not ok
-    Status imprecise_ = Status::ok;                             // all rows are evaluated, but a row must be rejected
+    Status imprecise_ = Status::ok;                             // all rows are evaluated, but one must be rejected
     RowQueue<max_waiting> waiting_;
     EngineOf<parts, double, TermSums<PolynomialTerm, 0>> engine_;
 };

@@ -1,6 +1,6 @@
 // Sums of terms that are not kernels at support vectors (`Kind`: a record of exact/), for ExactCascade. The reference
-// is the function over the real numbers. A row whose terms overflow float64 is rejected; a row whose value misses the
-// requested tolerance is also rejected.
+// is the function over the real numbers. A row is rejected if its terms overflow float64, or if its value misses the
+// requested tolerance.
 #ifndef APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP
 #define APPROXSVM_PREDICT_KERNELS_SUMS_OF_TERMS_HPP
 
@@ -69,7 +69,7 @@ struct EvaluatorOf {
         return engine_rows(cascade, job);
     }
 
-    // Whether a mapped row's error may matter, judging by the slope of the sum of all terms.
+    // Whether the error of a mapped row may matter, according to the slope of the sum of all terms.
     static bool feels_error(const PreparedModel& prepared, double error, const double*) {
         double slope = 0.0;
         for (std::size_t k = 0; k < prepared.view->n_decisions; ++k) {

@@ -12,25 +12,25 @@ inline namespace APPROXSVM_TARGET {
 // --- rows together or one by one
 
 // Whether rows are evaluated one by one or as a block with one row per lane; the order of additions differs. For a few
-// rows, evaluation one by one costs less. If values are requested, all rows of a call are evaluated in the same way, so
+// rows, evaluation one by one is cheaper. If values are requested, all rows of a call are evaluated in the same way, so
 // that no value depends on other rows. Labels do not depend on this choice, so each queue chooses by the number of rows
 // that it holds.
 struct Batch {
-    bool rows_alone;     // whether expansions with fewer rows than lanes take rows one by one
-    bool engines_alone;  // whether the exact engines take rows one by one
+    bool rows_alone;     // whether expansions evaluate fewer rows than lanes one by one
+    bool engines_alone;  // whether the exact engines evaluate rows one by one
     bool goes_by_queue;
-    std::size_t alone_eighths;  // limit for evaluation one by one, in eighths of a register's lanes
+    std::size_t alone_eighths;  // maximum for evaluation one by one, in eighths of a register's lanes
 
     // Whether n rows that wait for a block of this many lanes are evaluated one by one.
     bool alone_in_expansion(std::size_t n) const {
         return goes_by_queue ? engines_alone || 3 * n <= lanes + 2
-                             : rows_alone;  // a small call has no memory for a block
+                             : rows_alone;  // in a small call, there is no memory for a block
     }
     bool alone_in_engine(std::size_t n, std::size_t n_lanes = lanes) const {
         return engines_alone || (goes_by_queue && n <= most_alone(n_lanes));
     }
-    // Number of rows, out of n, that are evaluated one by one: those beyond full registers if they are few, because a
-    // further register costs about half as much as the first one.
+    // Number of rows, out of n, that are evaluated one by one: the rows that do not fill a register, if there are few,
+    // because a further register costs about half as much as the first register.
     std::size_t n_alone_in_engine(std::size_t n, std::size_t n_lanes) const {
         if (alone_in_engine(n, n_lanes)) return n;
         const std::size_t beyond = n % n_lanes;
@@ -41,18 +41,18 @@ struct Batch {
     std::size_t most_alone(std::size_t n_lanes) const { return alone_eighths * n_lanes / 8; }
 };
 
-// For a single row, the support vectors are in the lanes, and loading them takes most of the time. Compared with its
-// share of the work for a full register of rows, a single row costs 4/3 as much if lanes are few or exp is most of the
-// work. With sixteen lanes, a single row costs 1.7 times as much if the support vectors are in the first-level cache,
-// else 2.6 times (ijcnn1, usps, covtype, pendigits and svmguide1 on a Zen 5).
+// For a single row, the support vectors are in the lanes, and loading them takes most of the time. A single row costs
+// 4/3 of its share of the work for a full register of rows if lanes are few or exp is most of the work. With sixteen
+// lanes, the factor is 1.7 if the support vectors are in the first-level cache, else 2.6 (ijcnn1, usps, covtype,
+// pendigits and svmguide1 on a Zen 5).
 inline std::size_t alone_eighths_of(const ModelView& model) {
     constexpr std::size_t first_level_bytes = std::size_t{1} << 14;
     if (lanes < 16 || model.n_features <= 8) return 6;
     return model.n_sv * model.n_features * sizeof(float) <= first_level_bytes ? 4 : 3;
 }
 
-// Number of rows that a call may have, which determines the size of the memory. If all rows are evaluated one by one
-// (batch_of), blocks of rows need no memory.
+// Maximum number of rows in a call, which determines the size of the memory. If all rows are evaluated one by one
+// (batch_of), no memory is needed for blocks of rows.
 struct CallRows {
     std::size_t n, side_by_side;
 
@@ -71,7 +71,7 @@ template <Parts parts>
 struct CallOf : CallRows {
     explicit CallOf(std::size_t n_rows) : CallRows(n_rows, has(parts, batches)) {}
 };
-// Number of rows that stands for calls of any size.
+// This number of rows means a call of any size.
 constexpr std::size_t any_number_of_rows = ~std::size_t{0};
 
 template <Parts parts>

@@ -18,8 +18,8 @@ struct EnginePieces {
     const void* of_kind = nullptr;
 };
 
-// Visits the support vectors one by one in the engines' coordinates, u = input_scale (x - engine center). If the center
-// is the reference of the stored support vectors, only non-zeros are visited.
+// Visits one support vector after another in the engines' coordinates, u = input_scale (x - engine center). If the
+// center is the reference of the stored support vectors, only non-zeros are visited.
 class EngineVectors {
   public:
     EngineVectors(const ModelView& view, const double* engine_center, const EnginePieces& pieces)
@@ -63,7 +63,7 @@ APPROXSVM_INLINE double lost_in_float32(const Coordinates& x) {
     return std::sqrt(sq_error);
 }
 
-// Returns the mean of gamma ||x_i - center||^2 over the first support vectors, but at least 2^-20.
+// Returns the mean of gamma ||x_i - center||^2 over the first support vectors, or 2^-20 if this is larger.
 APPROXSVM_COLD inline double typical_half_sq_norm(const ModelView& view, double half_theta, EngineVectors vectors) {
     const std::size_t n = view.n_sv < 256 ? view.n_sv : 256;
     double sum = 0.0;

@@ -27,7 +27,7 @@ struct PreparedPieces : EnginePieces {
     IfPart<parts, one_vs_one, WinnerEngineMemory> winner;
     IfPart<parts, subspaces, SubspacesMemory> in_subspaces;
     IfPart<parts, few_values, FewValuesMemory> few;
-    ModelView* expansion = nullptr;  // expansion in a subspace, and the memory of its layout
+    ModelView* expansion = nullptr;  // an expansion in a subspace, and the memory for its layout
     unsigned char* of_expansion = nullptr;
 
     APPROXSVM_COLD PreparedPieces(const ModelView& view, Arena& arena, bool only_counts)
@@ -107,7 +107,7 @@ APPROXSVM_COLD inline void lay_out_gaussian(const ModelView& view, const Prepare
                                             PreparedModel& model) {
     model.engine_center = fill_engine_center(view, pieces.engine_center);
     model.slope = kernel_slope(view.gamma);
-    // One table for each degree after which evaluation may stop (n_bases).
+    // There is one table for each degree after which evaluation may stop (n_bases).
     if (view.degree > 0) fill_bases(view, view.degree < 2 ? view.degree : 2, view.degree, pieces.basis);
     for (std::size_t e = 0; e < view.n_centers * view.n_forms; ++e) {
         const std::size_t decision = decision_of(view, e / view.n_forms, e % view.n_forms);

@@ -7,7 +7,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Returns the parts that the model needs because of its layout, on any target; the reader has noted the other parts.
+// Returns the parts that the layout of the model needs on any target; the reader has recorded the other parts.
 inline Parts parts_laid_out(const ModelView& model) {
     Parts parts = may_have_few_values(model) ? few_values : Part{};
     if ((is_gaussian(model) && has_engines(model) && engine_at_reference(model)) || by_columns(model)) parts |= sparse;
@@ -25,8 +25,8 @@ APPROXSVM_COLD inline Parts parts_needed(const ModelView& model) {
     return needed;
 }
 
-// Returns all parts that an artifact needs. Reads only its header and its section headers, because the code of other
-// parts may be left out. Returns an empty set if the bytes are not an artifact.
+// Returns all parts that an artifact needs. Reads only the header of the artifact and of each section, because the code
+// for other parts may be left out. Returns an empty set if the bytes are not an artifact.
 APPROXSVM_COLD inline Parts parts_at_sight(const unsigned char* bytes, std::size_t n_bytes, bool is_member = false) {
     ModelView model{};
     SectionTable sections{};

@@ -43,15 +43,15 @@ struct PreparedModel {
     double typical_float32_bound;             // bound of the float32 engine for a row at the center
     double largest_moduli;                    // the largest A1 of any decision function
     bool at_reference, by_columns;            // results of engine_at_reference() and by_columns() for the view
-    // data of a kernel that is not Gaussian; replaces all of the above except zeros and map_gains
+    // data of a kernel that is not Gaussian, instead of all of the above except zeros and map_gains
     const void* of_kind;
-    const PreparedModel* const* members;   // members of an ensemble, whose other fields are unused
+    const PreparedModel* const* members;   // members of an ensemble; its other fields are unused
     const std::uint32_t* label_positions;  // positions of members' labels in an ensemble of targets
 };
 
-// Whether rows remain sparse in the exact engine: its center must be the row relative to which support vectors are
-// stored, usually the origin. This loses no accuracy if the data are about as far from that row as from their mean.
-// Writers of artifacts ensure this, except for the origin.
+// Whether rows remain sparse in the exact engine: the engine's center must be the row relative to which support vectors
+// are stored, usually the origin. No accuracy is lost if the data are about as far from that row as from their mean;
+// writers of artifacts ensure this, unless the row is the origin.
 inline bool engine_at_reference(const ModelView& model) {
     return model.packed.compressed && (model.packed.reference || model.max_sv_norm_origin <= 2.0 * model.max_sv_norm);
 }
@@ -84,7 +84,7 @@ inline bool has_folded_center(const ModelView& model) {
 inline std::size_t values_by_columns(const ModelView& view) {
     return by_columns(view) ? view.packed.n_values : in_panels;
 }
-// Returns the sizes for one coefficient per function and a weight.
+// Returns the sizes if there is one coefficient per function, and a weight.
 inline ClassSizes sizes_of_functions(const ModelView& view) {
     return {nullptr, view.n_sv, 1, view.n_decisions + 1};
 }
@@ -103,7 +103,7 @@ inline std::size_t n_zeros(const ModelView& view) {
 inline bool has_class_engines(const ModelView& view) {
     return is_gaussian(view) && has_engines(view) && has_classes(view);
 }
-// Returns the data that the winner's engine needs; empty for models without this engine.
+// Returns the data for the winner's engine; empty for models without this engine.
 inline PairCoefficients pair_coefficients(const ModelView& view) {
     if (!has_class_engines(view) || by_columns(view)) return {};
     return {view.dual_coef, view.class_counts, view.n_labels, view.n_sv};
@@ -118,7 +118,7 @@ inline ListedErrors winner_errors(const PreparedModel& model, double half_sq_nor
     return {listed.of_moduli, 1.0001 * (rounded + of_row + listed.of_all_moduli)};
 }
 
-// Returns the part of the bound that depends only on the pair.
+// Returns the part of the bound that depends only on the pair of classes.
 inline double winner_bound_of_pair(const PreparedModel& model, std::size_t w, std::size_t c,
                                    const DecisionNumbers& decision) {
     return 1.0001 * (model.exact32.narrowing_errors[w] + model.exact32.narrowing_errors[c] + decision.value_error) +

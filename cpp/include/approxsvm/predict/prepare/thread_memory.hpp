@@ -16,14 +16,14 @@ constexpr std::size_t sparse_rows_together(std::size_t n_sums) {
 }
 
 // Memory of an engine for the non-zeros of waiting rows, and for the sums of the rows that are evaluated together. Many
-// rows wait, because all waiting rows are multiplied with a panel while the panel is in cache. If support vectors are
-// stored by columns, only one row waits, with up to n_features non-zeros.
+// rows wait, so that a panel is multiplied by all of them while it is in cache. If support vectors are stored by
+// columns, only one row waits, with up to n_features non-zeros.
 template <class Real>
 struct EngineRoom {
     std::size_t capacity = 0;  // maximum number of non-zeros
     Real* values = nullptr;
     std::int32_t* columns = nullptr;
-    Real* products = nullptr;  // inner products of a row, if stored by columns
+    Real* products = nullptr;  // inner products of a row, if vectors are stored by columns
     double* sums = nullptr;
     float* block = nullptr;  // a block of rows, which the stages share
 
@@ -73,14 +73,14 @@ struct SubspaceRoom {
     }
 };
 
-// A waiting row, and the number of classes guessed for it so far.
+// A waiting row, and the number of classes that have been guessed for this row.
 struct QueuedRow {
     std::size_t row;
     int attempt;
 };
 
-// The evaluation of a class's pairs so far: guessed, perhaps over a few coordinates; by the bound of lists; by the
-// tighter bound of pairs; in float64; by the definition.
+// The progress of evaluating a class's pairs: guessed, perhaps over a few coordinates; with the bound on lists; with
+// the tighter bound on pairs; in float64; by the definition.
 enum class Progress : std::uint8_t { none, guessed, by_lists, by_pairs, in_float64, by_definition };
 
 // Scratch memory for the pairs of guessed winners.
@@ -138,7 +138,7 @@ inline std::size_t definition_bytes(const ModelView& model) {
 // Number of rows that are routed to their centers at a time.
 constexpr std::size_t route_rows = 16384;
 
-// Scratch memory of a part, or an empty type if the list of parts leaves out this part.
+// Scratch memory for a part, or an empty type if the list leaves out this part.
 template <bool is_there, class Room, class... Arguments>
 inline Room room_of(Arguments&&... arguments) {
     if constexpr (is_there)

@@ -1,7 +1,7 @@
-// Maps raw rows to rows of a model: selects columns, then applies ops. Up to the first op that sums or calls the C
-// library, the source's operations are performed in float64 one by one, so a row equals the source's row bit for bit
-// (models/FORMAT.md, "input_map"; artifact/ops has the kinds of ops). Each row has a bound on its distance from the row
-// mapped in exact arithmetic.
+// Maps raw rows to rows of a model: selects columns, then applies ops. Up to the first op that computes sums or calls
+// the C library, the source's operations are performed in float64 one by one, so a row equals the source's row bit for
+// bit (models/FORMAT.md, "input_map"; artifact/ops has the kinds of ops). Each row has a bound on its distance from the
+// row mapped in exact arithmetic.
 #ifndef APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 #define APPROXSVM_PREDICT_ROWS_INPUT_MAP_HPP
 
@@ -54,7 +54,7 @@ inline double scale_row(const MapOp& op, const double* raw, double* x) {
     });
 }
 
-// Evaluates a map whose only op is affine, without limits or parameter errors, in one or two passes over a row. The
+// Evaluates a map in one or two passes over a row, if its only op is affine, without limits or parameter errors. The
 // error is computed from norms instead of from each number, as run_affine() explains.
 class ScalerAlone {
   public:
@@ -127,11 +127,11 @@ class ScalerAlone {
 
 // --- rows
 
-// Whether a step of the source accepts this number in a column that it checks.
+// Whether the step of the source that checks a column accepts this number.
 inline bool takes(const CheckedColumn& checked, double x) {
     return is_finite(x) || (x != x && checked.takes_nan != 0);
 }
-// Whether the selected columns of a row are finite, or NaN in columns where NaN is replaced by a number.
+// Whether the selected columns of a row are finite, or NaN in columns where a number replaces NaN.
 template <Parts parts = all_parts>
 inline bool takes_row(const InputMapView& map, const double* x) {
     if (all_finite(x, 1, map.n_columns)) return true;
@@ -156,11 +156,11 @@ class RowMapper {
 
     // Returns the array, (n_columns,), for the selected columns of row r, which must be stored before map() is called.
     double* row(std::size_t r) const { return memory_ + r * stride_; }
-    // Returns the array for the errors of the columns of row r, if there are errors.
+    // Returns the array for the errors of row r's columns, if there are errors.
     double* errors_of_row(std::size_t r) const { return memory_ + (map_rows_together + r) * stride_; }
 
-    // Maps the first n rows. If `exactly`, projections are rounded only once, which is slow. If `has_errors`, the
-    // errors of the rows are given. If `is_source`, the rows nevertheless equal the source's rows.
+    // Maps the first n rows. With `exactly`, projections are rounded only once, which is slow. With `has_errors`, the
+    // errors of the rows are given. With `is_source`, the rows nevertheless equal the source's rows.
     void map(std::size_t n, bool exactly, MappedRow (&rows)[map_rows_together], bool has_errors = false,
              bool is_source = true) const {
         const std::size_t room = map_rows_together * stride_;
@@ -229,7 +229,7 @@ class RowMapper {
         for (std::size_t j = op.end(); j < n_features; ++j) to[op.passed(j)] = from[j];
     }
 
-    // Rejects numbers that overflowed float64, as the source's next step does.
+    // Rejects numbers that overflowed float64; the source's next step would also reject them.
     void note_infinities(double* x, std::size_t n_features, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             bool any = false;
@@ -238,7 +238,7 @@ class RowMapper {
         }
     }
 
-    // Replaces the number of the input that the op rejected by the number of the raw column.
+    // Replaces the index of the input that the op rejected with the index of the raw column.
     void name_columns(const MapOp& op, std::size_t number, std::size_t n, MappedRow* rows) const {
         for (std::size_t r = 0; r < n; ++r) {
             Fault& fault = rows[r].outside;
@@ -248,7 +248,7 @@ class RowMapper {
             fault.row = named;
         }
     }
-    static constexpr std::size_t named = 1;  // a value instead of the row's number, which the caller sets
+    static constexpr std::size_t named = 1;  // a mark in the field `row`, which the caller sets later
 
     const InputMapView& map_;
     const double* const gains_;

@@ -1,4 +1,4 @@
-// Raw rows of the types that callers use, and the search for rejected rows and numbers.
+// Gives access to raw rows of the types that callers use, and searches for rejected rows and numbers.
 #ifndef APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 #define APPROXSVM_PREDICT_ROWS_RAW_ROWS_HPP
 
@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Checks sparse rows, and converts them to rows whose indices are within their arrays.
+// Checks sparse rows, and converts them to rows whose indices are within the bounds of their arrays.
 template <class Real, class Index>
 inline Status check_row_starts(const SparseRows<Real, Index>& rows, CsrRows<Real, Index>& checked) {
     const std::size_t n_starts = rows.row_starts.size;
@@ -57,14 +57,14 @@ inline Status with_source(Span<const double> numbers, const ModelView& model, co
     return with_whole_rows<parts>(numbers, model, call);
 }
 
-// Returns the first unsorted row, because a block reports only that one of its rows is faulty.
+// Returns the first unsorted row; a block reports only that one of its rows is faulty.
 inline std::size_t first_unsorted_row(const RowSource& rows) {
     std::size_t i = 0;
     while (i + 1 < rows.n_rows() && rows.check(i) != Status::unsorted_indices) ++i;
     return i;
 }
 
-// A non-finite number. The column is n_raw_features if the model does not know the feature.
+// A number that is not finite, and its position. The column is n_raw_features if the model does not know the feature.
 struct BadNumber {
     std::size_t row, column;
     double value;

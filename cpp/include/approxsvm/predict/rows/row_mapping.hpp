@@ -9,7 +9,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Memory of the rows that are mapped together: their numbers, their errors, one raw row, and the memory of the ops.
+// Memory for rows that are mapped together: their numbers, their errors, one raw row, and the memory of the ops.
 struct MappedRowsMemory {
     double *mapped = nullptr, *errors = nullptr, *raw = nullptr, *ops = nullptr;
 
@@ -21,7 +21,7 @@ struct MappedRowsMemory {
           ops(arena.take<double>(map_doubles(model.input_map))) {}
 };
 
-// Maps rows. feels_error(error, row) tells whether the error of a mapped row may change a result.
+// Maps rows. The function feels_error(error, row) tells whether the error of a mapped row may change a result.
 template <Parts parts, class FeelsError>
 class RowMapping {
   public:
@@ -94,7 +94,7 @@ class RowMapping {
         return Status::ok;
     }
 
-    // Loads the columns that are used and ignores the other columns. A scaler detects non-finite values.
+    // Loads only the columns that are used. A scaler detects values that are not finite.
     Status load(std::size_t i, double* x, bool checks) const {
         const InputMapView& map = view_.input_map;
         if (rows_.check_order(i) == Status::unsorted_indices) return Status::unsorted_indices;

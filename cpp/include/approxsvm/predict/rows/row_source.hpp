@@ -1,4 +1,4 @@
-// Gives stages access to rows in any storage, one row at a time and in the layout that the stage needs.
+// Gives stages access to rows, however they are stored, one row at a time and in the layout that the stage needs.
 #ifndef APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 #define APPROXSVM_PREDICT_ROWS_ROW_SOURCE_HPP
 
@@ -41,8 +41,8 @@ class RowSource {
     virtual std::size_t load_nonzeros(std::size_t i, const double* reference, double scale, std::size_t limit,
                                       double* values, std::int32_t* columns, double& unseen_sq_norm) const = 0;
 
-    // Checks the row. If evaluating its non-zeros costs less than evaluating all features, evaluates the expansion
-    // around the only center by the non-zeros; otherwise n_nonzero is none_evaluated.
+    // Checks the row. If the non-zeros cost less than all features, evaluates the expansion around the only center by
+    // the non-zeros; otherwise n_nonzero is none_evaluated.
     static constexpr std::size_t none_evaluated = ~std::size_t{0};
     virtual Status sparse_value_of(std::size_t i, const ModelView& model, const FoldedModel& folded, SparseValue& value,
                                    std::size_t& n_nonzero) const = 0;
@@ -83,7 +83,7 @@ class SourceInEitherType : public RowSource {
     const Rows& rows() const { return static_cast<const Rows&>(*this); }
 };
 
-// Some rows of another source: the rows with the numbers `indices`, or n consecutive rows.
+// Some rows of another source: the rows with the indices `indices`, or n consecutive rows.
 class SelectedRows final : public SourceInEitherType<SelectedRows> {
   public:
     SelectedRows(const RowSource& rows, std::size_t first, std::size_t n)
@@ -196,7 +196,7 @@ class DenseSource final : public SourceInEitherType<DenseSource<Real, parts>> {
         for (std::size_t first = 0; first < n_features_; first += run_features) {
             const std::size_t left = n_features_ - first, end = first + (left < run_features ? left : run_features);
             if (left >= run_features && is_run(z, reference, first)) continue;
-            if (n + (end - first) <= limit) {  // there is space for all entries: no branches
+            if (n + (end - first) <= limit) {  // there is space for all entries, so no branches are needed
                 for (std::size_t j = first; j < end; ++j) {
                     const double value = value_at(z, j), left_out = reference ? reference[j] : 0.0;
                     values[n] = scaled<Out>(value, left_out, scale);

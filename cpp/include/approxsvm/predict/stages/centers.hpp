@@ -1,5 +1,5 @@
-// Assigns rows to near centers. The rows of a center are collected until they fill a block, and loaded relative to the
-// center.
+// Assigns rows to near centers. The rows of a center are collected until they fill a block, and are loaded relative to
+// the center.
 #ifndef APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 #define APPROXSVM_PREDICT_STAGES_CENTERS_HPP
 
@@ -19,14 +19,14 @@ inline void load_around(const Job& job, const std::size_t* rows, std::size_t n, 
     keep_varying<Registers>(job.view, u, off_sq);
 }
 
-// The squared norm of the features unknown to the model, and the squared scaled distance from the slice; the
-// coordinates u contain neither.
+// The squared norm of the features unknown to the model, and the squared scaled distance from the slice; neither is
+// part of the coordinates u.
 struct OutsideNorms {
     const double* unseen;
     const float* off_sq;
 };
 
-// Rows of one center, collected until they fill a block, then evaluated together or one by one.
+// Rows of one center, which are collected until they fill a block, then evaluated together or one by one.
 template <class Cascade>
 class Gatherer {
   public:
@@ -64,8 +64,8 @@ class Gatherer {
     RowQueue<block_rows> waiting_;
 };
 
-// Orders the rows [first, first + n) of the source by their centers, counted from `first`. Meanwhile, `center_of` holds
-// their groups.
+// Orders the rows [first, first + n) of the source by their centers, counted from `first`. At first, `center_of` holds
+// the rows' groups.
 struct Routing {
     std::uint32_t *center_of, *order, *counts;
 
@@ -74,7 +74,7 @@ struct Routing {
         : center_of(memory), order(center_of + n_rows), counts(order + n_rows) {}
 
     // Processes up to `Together` rows at a time, for which `y` has space. If only labels are wanted, a single row of a
-    // group is routed separately. If two centers are about equally near, this may choose the other center.
+    // group is routed separately. If two centers are about equally near, the result may then be the other center.
     template <std::size_t Together>
     Status fill(const ModelView& model, const RowSource& source, std::size_t first, std::size_t n, bool labels_only,
                 float* y) {
@@ -128,7 +128,8 @@ struct Routing {
         return m;
     }
 
-    // Sorts the rows stably by center_of. A few rows are sorted by insertion, because counting visits all centers.
+    // Sorts the rows stably by center_of. If there are few rows, insertion sort is used, because counting visits all
+    // centers.
     void sort(std::size_t n, std::size_t n_places) {
         if (n <= few_rows) {
             for (std::size_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
 // Values of several decision functions that are expanded around the same centers, with bounds from the bound table. The
-// cascade decides how to use the values.
+// cascade determines how to use the values.
 #ifndef APPROXSVM_PREDICT_STAGES_COMMON_EXPANSIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_COMMON_EXPANSIONS_HPP
 
@@ -22,7 +22,7 @@ class CommonExpansions {
     const float* center() const { return view_.centers + center_ * view_.n_features; }
 
   protected:
-    // Values of rows side by side, (n_decisions, stride_of); a single row is stored as the row to be decided.
+    // Values of rows side by side, (n_decisions, stride_of); a single row is stored as the current row.
     template <int Registers>
     static constexpr std::size_t stride_of = Registers > 0 ? block_rows : 1;
     template <int Registers>
@@ -33,7 +33,7 @@ class CommonExpansions {
     double* bounds_of(std::size_t k) const {
         return Registers > 0 ? job_.memory.block_bounds + k * block_rows : bound_ + k;
     }
-    // Makes row r the row to be decided.
+    // Makes row r the current row.
     template <int Registers>
     void choose_row(std::size_t r) {
         for (std::size_t k = 0; Registers > 0 && k < n_decisions_; ++k) {
@@ -42,7 +42,7 @@ class CommonExpansions {
         }
     }
 
-    // n rows side by side: their coordinates, and the numbers that all functions share. A single row does not need the
+    // The coordinates of n rows side by side, and the numbers that all functions share. A single row needs no
     // transposed rows of the bound table.
     template <int Registers>
     struct RowsAround {
@@ -63,7 +63,7 @@ class CommonExpansions {
             : rows(r), n(n_rows), u(coordinates), outside(norms) {}
     };
 
-    // Evaluates function k up to a degree, 2 or the degree of the model, by form number `form` of the center.
+    // Evaluates function k up to a degree, 2 or the degree of the model, by form `form` of the center.
     template <int Registers>
     void evaluate_function(std::size_t k, std::size_t form, RowsAround<Registers>& rows, int degree) {
         float sq_norm[rows_in<Registers>];

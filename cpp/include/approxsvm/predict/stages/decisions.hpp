@@ -1,11 +1,11 @@
-// Decides whether the values of the decision functions at a row, with the bounds on their errors, suffice, and which
+// Determines whether the values of the decision functions at a row, with bounds on their errors, suffice, and which
 // label they imply. The rule depends on the shape of the model.
 //
-// One function: the label cannot differ from the exact label if |value - label change| > bound (labels usually change
-// at 0). Several functions, one per class or target: the first class with the largest value wins, if this value exceeds
-// every other value by more than the sum of both bounds. Pairs of classes vote (votes.hpp). If values are wanted, the
-// sign of every pair must be certain. Values that a caller requests, and values of a regression, need bounds within the
-// model's tolerance.
+// One function: the label cannot differ from the exact label if the value differs by more than the bound from the value
+// at which the label changes (usually 0). Several functions, one per class or target: the first class with the largest
+// value wins, if this value exceeds every other value by more than the sum of both bounds. Pairs of classes vote
+// (votes.hpp). If values are wanted, the sign of every pair must be certain. Values that a caller requests, and values
+// of a regression, need bounds within the model's tolerance.
 #ifndef APPROXSVM_PREDICT_STAGES_DECISIONS_HPP
 #define APPROXSVM_PREDICT_STAGES_DECISIONS_HPP
 
@@ -17,7 +17,7 @@ inline namespace APPROXSVM_TARGET {
 
 enum class Shape { one, several, pairs, any };
 
-// Decisions for one shape of models: `fixed` is the shape of all models for which this code is compiled, or `any`.
+// Decisions for models of one shape: `fixed` is the shape of all models for which this code is compiled, or `any`.
 template <Shape fixed>
 class Decisions {
   public:
@@ -25,7 +25,7 @@ class Decisions {
         : Decisions(job, (wants_values(job.out) && job.request.keeps_promise) || job.view.task == Task::regression
                              ? job.view.tolerance
                              : infinity) {}
-    // Bounds that exceed the tolerance do not suffice.
+    // Bounds above the tolerance do not suffice.
     Decisions(const Job& job, double tolerance)
         : view_(job.view),
           out_(job.out),
@@ -44,7 +44,7 @@ class Decisions {
           tolerance_(tolerance),
           label_change_(label_change(view_)) {}
 
-    // The values of the row to be decided, and their bounds. A single value stays in registers.
+    // The values of the current row, and their bounds. A single value stays in registers.
     struct InRegisters {
         double values[1], bounds[1];
     };

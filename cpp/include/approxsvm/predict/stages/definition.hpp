@@ -1,5 +1,5 @@
-// The definition of a sum of RBF kernels: term by term in LIBSVM's order in float64, with a bound on its rounding
-// error. Also Distances, for any kernel that is a function of squared distances.
+// Evaluates a sum of RBF kernels by the definition: term by term in LIBSVM's order in float64, with a bound on the
+// rounding error. The class Distances serves any kernel that is a function of squared distances.
 #ifndef APPROXSVM_PREDICT_STAGES_DEFINITION_HPP
 #define APPROXSVM_PREDICT_STAGES_DEFINITION_HPP
 
@@ -26,7 +26,7 @@ inline double definition_bound(const ModelView& model, const DecisionNumbers& de
 class Distances {
   public:
     // The row is z, (n_features,), followed by space for n_features numbers and, if `packed` is compressed, n_features
-    // feature numbers.
+    // feature indices.
     Distances(const ModelView& model, double* z)
         : d_(model.n_features), packed_(model.packed), reader_(model), z_(z), x_(z + d_) {
         if (!packed_.compressed) return;
@@ -69,9 +69,9 @@ class Distances {
     std::size_t n_differing_ = 0;
 };
 
-// The kernel values of row i in the order of the support vectors. The distance between the row and the intended row may
-// be row_error, which moves each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). The slope is at
-// most sqrt(2 gamma / e), and small for distant support vectors. `memory` has definition_bytes.
+// The kernel values of row i in the order of the support vectors. The row may differ from the intended row by
+// row_error, which changes each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). The slope is at
+// most sqrt(2 gamma / e), and small for distant support vectors. The size of `memory` is definition_bytes.
 class DefinedKernels {
   public:
     DefinedKernels(const PreparedModel& prepared, const RowSource& source, std::size_t i, double row_error,
@@ -91,7 +91,7 @@ class DefinedKernels {
     };
     Value next() {
         const double sq_distance = distances_.next() + unseen_, kernel = std::exp(-gamma_ * sq_distance);
-        return {kernel, row_error_ != 0.0 ? moved(sq_distance) : 0.0};  // the slope also counts if the error is NaN
+        return {kernel, row_error_ != 0.0 ? moved(sq_distance) : 0.0};  // the slope also matters if the error is NaN
     }
     void skip() { distances_.next(); }
 
@@ -139,9 +139,8 @@ APPROXSVM_NOINLINE inline void gaussian_by_definition(const ModelView& model, De
     for (std::size_t k = 0; k < model.n_decisions; ++k) sums.end(model, k);
 }
 
-// Evaluates some pairs of classes; with many classes, evaluating all pairs would take most of the time per row.
-// for_opponents(c, visit) calls visit(other, pair) for the wanted pairs of class c. `opponents` has space for one
-// number per class.
+// Evaluates some pairs of classes; with many classes, all pairs would take most of the time per row. for_opponents(c,
+// visit) calls visit(other, pair) for the wanted pairs of class c. `opponents` has space for one number per class.
 template <class ForOpponents>
 APPROXSVM_NOINLINE inline void pairs_by_definition(const ModelView& model, DefinedKernels kernels,
                                                    const DefinedSums& sums, const ForOpponents& for_opponents,

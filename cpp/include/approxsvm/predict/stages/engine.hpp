@@ -1,6 +1,6 @@
 // Queues of rows for an exact engine. Dense rows wait until a block is full. If the engine's center is the origin, rows
-// with few non-zeros wait in a separate buffer, because the cost of such a row is proportional to its non-zeros. Each
-// row's sums are offered to the cascade, which accepts or rejects them.
+// with few non-zeros wait in a separate buffer, because the cost of such a row is proportional to its non-zeros. The
+// sums of each row are offered to the cascade, which accepts or rejects them.
 #ifndef APPROXSVM_PREDICT_STAGES_ENGINE_HPP
 #define APPROXSVM_PREDICT_STAGES_ENGINE_HPP
 
@@ -18,9 +18,9 @@ class EngineSums {
   public:
     const KernelVectors<Real>& vectors;
     const std::size_t n_sums;
-    const bool counts_unseen;  // whether kernels depend on distances, to which features unknown to the model contribute
+    const bool counts_unseen;  // whether kernels depend on distances, so that unknown features contribute
 
-    // Compute the sums of rows in the lanes of a block, of one row, and of sparse rows.
+    // These functions compute the sums of rows in the lanes of a block, of one row, and of sparse rows.
     virtual void block(std::size_t n_registers, const Real* u, const Real* half_sq_norm, double* sums) const = 0;
     virtual void row(const Real* u, Real half_sq_norm, double* sums) const = 0;
     virtual void sparse(const Real* values, const std::int32_t* columns, const std::size_t* starts, std::size_t n,
@@ -60,7 +60,7 @@ class SumsOf : public EngineSums<Real> {
     const Sums sums_;
 };
 
-// Loads n rows relative to the engines' center into the lanes of a block, and zeros into the unused lanes.
+// Loads n rows, relative to the engines' center, into the lanes of a block; fills unused lanes with zeros.
 template <class Real>
 APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* rows, std::size_t n,
                                           std::size_t n_registers, Real* block, double* unseen) {
@@ -69,7 +69,7 @@ APPROXSVM_NOINLINE void load_engine_block(const Job& job, const std::size_t* row
     const std::size_t stride = n_registers * static_cast<std::size_t>(lanes_of<Real>);
     const ModelView& model = *prepared.view;
     if constexpr (sizeof(Real) == sizeof(float)) {
-        if (!model.packed.reference) {  // the center is float32: load many rows side by side
+        if (!model.packed.reference) {  // the center is float32, so many rows are loaded at once
             const float* const center = prepared.engine_center ? model.center : prepared.zeros;
             return source.load_block(n_registers, rows, n, center, model.input_scale, block, unseen);
         }
@@ -124,13 +124,13 @@ class EngineStage {
         starts_[0] = 0;
     }
 
-    // Adds row i. Computes and offers the sums of all waiting rows as soon as this is worthwhile.
+    // Adds row i. As soon as this is worthwhile, computes the sums of all waiting rows and offers them to the cascade.
     void send(std::size_t i) {
         if (send_sparse(i, most_nonzeros_)) return;
         if (dense_.add(i)) settle_dense();
     }
-    // Adds row i if it is cheap because it has few non-zeros: at most `limit`, which is at most a third of the
-    // features. If support vectors are stored by columns, every row qualifies.
+    // Adds row i if it is cheap because it has at most `limit` non-zeros; `limit` is at most a third of the features.
+    // If support vectors are stored by columns, every row qualifies.
     bool send_sparse(std::size_t i, std::size_t limit) {
         if constexpr (has(parts, sparse)) return stays_sparse_ && add_sparse(i, limit);
         return false;

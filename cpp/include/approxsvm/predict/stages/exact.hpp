@@ -1,5 +1,5 @@
-// The exact stages of any model: float32; float64, if the bounds of float32 do not suffice (decisions.hpp); and the
-// definition, if the bounds of float64 do not suffice either. Rows on a grid of few values have a separate engine.
+// The exact stages of any model: float32; float64, if float32 bounds do not suffice (decisions.hpp); and the
+// definition, if float64 bounds do not suffice either. A separate engine evaluates rows on a grid of few values.
 //
 // Terms define the sums:
 //     shape                          shape of the decision functions (decisions.hpp)
@@ -7,9 +7,9 @@
 //     Sums<Real>                     type of the sums that an engine computes (engine.hpp)
 //     sums(products)                 the Sums<Real> for the type of the memory `products`
 //     fill(RowSums<Real>, values, bounds)  computes the sums of all functions, and bounds on their rounding errors
-//     slack(k, row_error)            part of every bound of function k that is not rounding
+//     slack(k, row_error)            the part of every bound of function k that does not come from rounding
 //     few()                          the engine for few values, or null
-//     define(job, i, values, bounds, room)  replaces sums in float64 by values of row i by the definition, with their
+//     define(job, i, values, bounds, room) replaces the float64 sums of row i with values by the definition and their
 //                                    bounds; if only labels are wanted, sums that determine a label may remain. Returns
 //                                    false if the source subtracts infinities
 //     refuses                        whether a row is rejected if the definition has no finite bound or misses a
@@ -24,9 +24,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The error of an exact value is below this share of the sum of the absolute values of coefficients. If the float64
-// bound is larger, as for rows hundreds of kernel widths away from all support vectors, the definition is evaluated
-// instead.
+// The error of an exact value is less than this share of the coefficients' sum of absolute values. If the float64 bound
+// is larger, as for rows hundreds of kernel widths away from all support vectors, the definition is evaluated instead.
 constexpr double exact_share = 1e-10;
 
 // The fault of the first rejected row. A row that overflows float64 takes precedence over rows that miss a tolerance.
@@ -82,7 +81,7 @@ class ExactCascade : Offer<float>, Offer<double> {
         return false;
     }
 
-    // Completes every row that was sent; returns the fault of the first rejected row.
+    // Completes all rows that were sent; returns the fault of the first rejected row.
     Status finish() {
         engine32_.finish();
         engine64_.finish();
@@ -91,7 +90,7 @@ class ExactCascade : Offer<float>, Offer<double> {
 
     double slack_of(std::size_t i, std::size_t k) const { return terms_.slack(k, job_.row_error(i)); }
 
-    // Send a row that is not on the grid of few values to an engine.
+    // These functions send a row that is not on the grid of few values to an engine.
     void send_to_engine32(std::size_t i) { engine32_.send(i); }
     void send_to_engine64(std::size_t i) { engine64_.send(i); }
     bool send_sparse(std::size_t i, std::size_t limit) { return engine32_.send_sparse(i, limit); }
@@ -124,7 +123,7 @@ class ExactCascade : Offer<float>, Offer<double> {
     template <class Row>
     APPROXSVM_INLINE bool settles(std::size_t i, Row& row, Stage stage) {
         const double row_error = job_.row_error(i);
-        bool is_accurate = true;  // whether bounds are finite, which fails for rows beyond the engine's range
+        bool is_accurate = true;  // whether bounds are finite; not for rows beyond the engine's range
         for (std::size_t k = 0; k < decisions.n(); ++k) {
             const DecisionNumbers& decision = job_.view.decisions[k];
             is_accurate &= row.bounds[k] < infinity && (!exact_ || row.bounds[k] <= exact_share * decision.sum_moduli);

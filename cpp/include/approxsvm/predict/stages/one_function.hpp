@@ -1,5 +1,5 @@
-// The stages of Gaussian kernels with one function, in the order of predict.hpp: expansions in this file, then
-// subspaces and the exact stages. Degrees above 2 wait until a block of rows needs them.
+// The stages of models with a Gaussian kernel and one function, in the order of predict.hpp: expansions in this file,
+// then subspaces and the exact stages. Degrees above 2 are evaluated as soon as a block of rows needs them.
 #ifndef APPROXSVM_PREDICT_STAGES_ONE_FUNCTION_HPP
 #define APPROXSVM_PREDICT_STAGES_ONE_FUNCTION_HPP
 
@@ -65,7 +65,7 @@ class Cascade {
         return Status::ok;
     }
 
-    // Takes a value up to degree 2; `extra` is the part of the value's error that is not in the table.
+    // Takes a value up to degree 2; `extra` is the part of the value's error that the table does not contain.
     void offer_expansion(std::size_t i, const Value& value, double extra) {
         extra += exact_.slack_of(i, 0);
         const bool refinable = (has_direction(view_) || view_.degree > 2) && value.half_s < 87.0f;
@@ -129,7 +129,7 @@ class Cascade {
         return prepared_.bounds ? prepared_.bounds[cell] : bound_of(prepared_.basis + cell * n_bound_terms, weights_);
     }
 
-    // Whether the bound of all degrees together might certify a row, because higher degrees change values only
+    // Guesses whether the bound for all degrees would certify a row, because higher degrees change values only
     // slightly, but bounds greatly. A wrong guess only costs time.
     bool is_promising(double decision, float half_s, double extra) const {
         if (view_.mode == Mode::approximate || view_.degree <= 2) return true;
@@ -138,8 +138,8 @@ class Cascade {
                (view_.task == Task::regression || bound <= 2.0 * std::fabs(decision));
     }
 
-    // Leaves the expansions, which cannot decide this row. A row far from all support vectors may still be decided by
-    // far_bound().
+    // Leaves the expansions, which cannot determine this row's label. For a row far from all support vectors,
+    // far_bound() may still suffice.
     void give_up(std::size_t i, double decision, float half_s, double bound, double extra, Stage stage) {
         const double beyond = far_bound(view_, *expansion_.numbers, view_.decisions[0], half_s) + extra;
         if (beyond < bound) bound = beyond;
@@ -239,7 +239,7 @@ class Cascade {
         }
     }
 
-    // Adds degree k; returns true if no row was undecided any more.
+    // Adds degree k; returns true if no row remains undecided.
     bool try_degree(int k, Open* rows, std::size_t n, bool* open) {
         float part[block_rows];
         forms(part_of_degree(expansion_, view_.n_varying, k), k, part);
@@ -248,7 +248,7 @@ class Cascade {
             if (!open[r]) continue;
             rows[r].value.inner += static_cast<double>(part[r]);
             all = false;
-            if (view_.mode == Mode::approximate) continue;  // always use the whole expansion and its bound
+            if (view_.mode == Mode::approximate) continue;  // always use the complete expansion and its bound
             const double decision = decision_value(expansion_, rows[r].value);
             const double bound = table_bound(static_cast<std::size_t>(k) - 2, rows[r].value.half_s) + rows[r].extra;
             open[r] = !settles(rows[r].row, decision, bound, by_higher_degree);
@@ -258,8 +258,8 @@ class Cascade {
 
     // --- the exact engine
 
-    // float32 takes half the time of float64, and decides the rows whose value lies between the float32 bound and the
-    // previous bound. This is worthwhile if these rows are more than half of all rows.
+    // The float32 engine takes half the time of float64, and suffices for rows whose value lies between the float32
+    // bound and the previous bound. This is worthwhile if these rows are more than half of all rows.
     void send_to_engine(std::size_t i, double bound) {
         if (bound > 2.0 * prepared_.typical_float32_bound) return exact_.send_to_float32(i);
         exact_.send_to_float64(i);

@@ -81,15 +81,15 @@ class SeveralCascade : public CommonExpansions {
         const std::size_t winner = first_largest(n_decisions_, value_);
         return value_[winner] - bound_[winner];
     }
-    // Whether more degrees of a function's expansion may matter to a row; true if a number is NaN.
+    // Whether higher degrees of a function's expansion may matter for a row; true if a number is NaN.
     bool counts(double value, double bound, double least) const {
         return !(value + bound < least) || !(bound <= exact_.decisions.tolerance());
     }
 
     ExactCascade<GaussianTerms<parts, Shape::several>> exact_;
-    // All degrees are evaluated at once if every value is needed. Labels by probabilities need every value, because no
-    // bound of a single value determines such a label. Otherwise, higher degrees are evaluated only for functions that
-    // may have the largest value.
+    // All degrees are evaluated at once if every value is needed. Labels by probabilities need every value, because a
+    // bound on a single value never determines such a label. Otherwise, higher degrees are evaluated only for functions
+    // that may have the largest value.
     const int first_degree_ =
         view_.degree > 2 && view_.mode != Mode::approximate&& view_.outputs.label_rule != LabelRule::probability
             ? 2

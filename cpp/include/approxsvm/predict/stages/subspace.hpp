@@ -1,6 +1,5 @@
-// Evaluates rows by kernel sums over a few coordinates (rbf_subspace.hpp), from the stage with the fewest coordinates
-// to the stage with the most, a full block at a time, and bounds the difference between these sums and the model's
-// functions.
+// Evaluates rows by kernel sums over a few coordinates (rbf_subspace.hpp), and bounds the difference between these sums
+// and the model's functions. Stages with fewer coordinates come first, and each stage evaluates a full block at a time.
 #ifndef APPROXSVM_PREDICT_STAGES_SUBSPACE_HPP
 #define APPROXSVM_PREDICT_STAGES_SUBSPACE_HPP
 
@@ -12,7 +11,7 @@ inline namespace APPROXSVM_TARGET {
 
 // --- sums
 
-// Projects n rows, relative to the center and in the lanes of the block, to their coordinates in one stage,
+// Projects n rows, which are relative to the center and in the lanes of the block, to their coordinates in one stage,
 // room.coordinates. Also computes the part of the bounds that depends only on the row, and gamma times the squared norm
 // of the coordinates.
 template <int Registers>
@@ -34,9 +33,9 @@ inline void project_rows(const Job& job, const SubspaceSums& sums, const std::si
     }
 }
 
-// Computes the sums of n rows in one stage, for the functions of one class or the only function, side by side in
-// room.own and room.others. Also computes the part of the bounds that depends only on the row, and the error of the
-// row's sums.
+// Computes the sums of n rows in one stage, for the functions of one class or the only function; the results are side
+// by side in room.own and room.others. Also computes the part of the bounds that depends only on the row, and the error
+// of the row's sums.
 template <int Registers>
 inline void subspace_sums(const Job& job, std::size_t group, std::size_t stage, const std::size_t* rows, std::size_t n,
                           float* block, const SubspaceRoom& room, ResidualOfRow* residuals, ListedErrors* listed) {
@@ -110,8 +109,8 @@ inline ListedErrors subspace_sums_of_row(const PreparedModel& prepared, std::siz
 // --- one decision function
 
 // Evaluates rows in the stages of a single function. Calls next.settles_in_subspace(row, value without the intercept,
-// bound) for each row and stage, which tells whether the value suffices, and next.leave_subspaces(row) for rows that no
-// stage decides.
+// bound), which tells whether the value suffices, for each row and stage, and next.leave_subspaces(row) for rows that
+// remain undecided.
 template <Parts parts, class Next>
 class SubspaceStage {
   public:
@@ -134,13 +133,13 @@ class SubspaceStage {
     }
 
   private:
-    // A value without the intercept, and the numbers that bound its difference from the function on the subspace.
+    // A value without the intercept, and numbers that bound its difference from the function on the subspace.
     struct Found {
         ResidualOfRow residual;
         double value, modulus, error;
     };
     bool is_expanded(std::size_t stage) const { return stage == 0 && prepared_.subspace_expansion; }
-    // Returns the value from sums number r in `room`.
+    // Returns the value from sums r in `room`.
     Found found_sum(std::size_t r, const ResidualOfRow& residual, const ListedErrors& listed) const {
         const double own = room_.own[r], other = room_.others[r], modulus = std::fabs(own) + std::fabs(other);
         return {residual, own + other, modulus,
@@ -152,7 +151,7 @@ class SubspaceStage {
         return next_.settles_in_subspace(i, found.residual.gaussian * found.value, bound);
     }
 
-    // Evaluates the single row i, from a given stage on.
+    // Evaluates the single row i, starting with a given stage.
     void answer_alone(std::size_t stage, std::size_t i) {
         const double half_s = load_about_center(job_, i, block_);
         std::size_t n_known = 0;
@@ -221,7 +220,7 @@ class SubspaceStage {
     Next& next_;
     float* const block_;
     const SubspaceRoom& room_;
-    // The counts share a cache line, because every call sets all counts to 0.
+    // The counts are in one cache line, because every call sets all counts to 0.
     std::size_t n_waiting_[max_subspace_stages] = {}, waiting_[max_subspace_stages][block_rows];
 };
 

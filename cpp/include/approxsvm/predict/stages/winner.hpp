@@ -1,9 +1,9 @@
 // Evaluates rows by the pairs of a guessed class, to which they probably belong. The rows of a class are evaluated
-// together as soon as they fill a block. In most rows, the guessed class certainly wins all its pairs, and is therefore
-// the label. If it certainly loses a pair, the class that beats it most clearly is guessed next, a few times. Then the
-// votes of further classes determine the label, one row at a time, or the engine of all pairs evaluates the rows
-// together if this costs less. If there are subspaces, the pairs of a class are evaluated over a few coordinates first,
-// then over more, and finally over all features.
+// together as soon as they fill a block. For most rows, the guessed class certainly wins all its pairs, and is
+// therefore the label. If the class certainly loses a pair, the class that beats it most clearly is guessed next; this
+// is repeated a few times. Then the votes of further classes determine the label, one row at a time, unless it costs
+// less to evaluate the rows together by the engine of all pairs. If there are subspaces, the pairs of a class are
+// evaluated over a few coordinates first, then over more, and finally over all features.
 #ifndef APPROXSVM_PREDICT_STAGES_WINNER_HPP
 #define APPROXSVM_PREDICT_STAGES_WINNER_HPP
 
@@ -13,15 +13,15 @@ namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
 // The outcome of the pairs of a class for a row: whether the class certainly wins all its pairs, and which class
-// certainly beats it.
+// certainly beats this class.
 struct WinnerOutcome {
     bool wins_all;
-    std::size_t beaten_by;  // class that certainly beats it; n_labels if no class does
+    std::size_t beaten_by;  // class that certainly beats this class; n_labels if none does
 };
 
-// Calls next.settle_winner(row, class, stage) for decided rows and next.leave_winner(row, whether float32 sums may
-// suffice) for other rows. If subspaces leave a row undecided, next.takes(row, share) may take the row before the pairs
-// of the class are computed over all features.
+// Calls next.settle_winner(row, class, stage) for rows with a certain winner and next.leave_winner(row, whether float32
+// sums may suffice) for other rows. If subspaces leave a row undecided, next.takes(row, share) may take the row before
+// the pairs of the class are computed over all features.
 template <Parts parts, class Next>
 class WinnerStage {
     // Margins by which a class wins or loses its pairs. All numbers have the same width, so that compilers vectorize
@@ -63,10 +63,10 @@ class WinnerStage {
     bool is_there() const { return prepared_.winner.is_usable; }
     bool speculates() const { return is_there() && prepared_.winner.speculates(); }
 
-    // Whether electing the winner of a single row, which needs all kernel values, costs less than the row's share of a
-    // block in the engine of all pairs with this number of features. In that engine, each support vector is added to
-    // one float64 sum per class, and the bound of a pair costs as much as about 64 multiply-adds. An operation in
-    // float64 counts twice.
+    // Whether determining the winner of a single row by votes, which needs all kernel values, costs less than the row's
+    // share of a block in the engine of all pairs, for this number of features. In that engine, each support vector is
+    // added to one float64 sum per class, and the bound of a pair costs as much as about 64 multiply-adds. An operation
+    // in float64 counts twice.
     bool is_cheaper_elected(std::size_t n_features, bool in_float64) const {
         const auto n = static_cast<double>(view_.n_labels);
         const double alone = static_cast<double>(view_.n_features) + work_of_exp;
@@ -86,7 +86,7 @@ class WinnerStage {
         elect(i, 0);
     }
     // Begins row i with the decided pairs of class w: known_of(know) calls know(c, pair, whether w wins) for each
-    // decided pair. A batch ignores decided pairs, because its rows are evaluated together.
+    // decided pair. In a batch, decided pairs are ignored, because rows are evaluated together.
     template <class KnownOf>
     void begin(std::size_t i, std::size_t w, const KnownOf& known_of) {
         if (job_.batch.engines_alone) row_.begin(i);
@@ -94,7 +94,7 @@ class WinnerStage {
             if (job_.batch.engines_alone) row_.know(w, c, pair, wins);
         });
     }
-    // Continues the begun row with the guess that class w wins.
+    // Continues row_ with the guess that class w wins.
     void send(std::size_t i, std::size_t w) {
         if (job_.batch.engines_alone) return answer_alone(0, {i, 1}, w);
         queue(0, {i, 1}, w);
@@ -103,7 +103,7 @@ class WinnerStage {
     void finish() {
         if (!is_there()) return;
         speculate();
-        // Rows are sent to later levels, or to the first level of another class.
+        // Rows go to later levels, or to the first level of another class.
         for (std::size_t level = 0; level < n_levels_; level = first_level_with_rows()) {
             for (std::size_t w = 0; w < view_.n_labels; ++w) {
                 if (!fills_up(level, w)) take(level, w);
@@ -112,7 +112,7 @@ class WinnerStage {
     }
 
   private:
-    // Evaluates the begun row_ as a single row, from a given level on.
+    // Evaluates row_, which has been begun, as a single row, starting with a given level.
     void answer_alone(std::size_t level, const QueuedRow& queued, std::size_t w) {
         const std::size_t last = n_levels_ - 1, i = queued.row;
         std::size_t winner, n_known = 0;  // number of known coordinates
@@ -139,7 +139,7 @@ class WinnerStage {
         }
         elect(i, w);
     }
-    // Determines the label of the begun row_ by votes, or calls leave_winner().
+    // Determines the label of row_, which has been begun, by votes, or calls leave_winner().
     void elect(std::size_t i, std::size_t w) {
         std::size_t winner;
         if (row_.elects(w, winner)) return next_.settle_winner(i, winner, row_.stage());
@@ -148,9 +148,9 @@ class WinnerStage {
         next_.leave_winner(i, false);
     }
 
-    // Whether n rows of a class are evaluated one by one. Over all features, a single row reads all support vectors, a
-    // full register at a time; if they exceed the second-level cache, this is four times slower. A block of any size
-    // reads only the support vectors of the class's pairs, one at a time.
+    // Whether n rows of a class are evaluated one by one. Over all features, evaluating a single row reads all support
+    // vectors, a full register at a time; this is four times slower if they exceed the second-level cache. Evaluating a
+    // block of any size reads only the support vectors of the class's pairs, one at a time.
     bool is_cheaper_alone(std::size_t level, std::size_t w, std::size_t n) const {
         if (level + 1 < n_levels_ || job_.batch.engines_alone || !job_.batch.alone_in_engine(n))
             return job_.batch.alone_in_engine(n);
@@ -196,7 +196,7 @@ class WinnerStage {
         memory_.queues[q * block_rows + memory_.n_rows[q]++] = queued;
         if (memory_.n_rows[q] == block_rows) take(level, w);
     }
-    // Empties a queue, because it may be refilled while its rows are processed; returns its former size.
+    // Empties a queue before its rows are processed, because it may be refilled meanwhile; returns its former size.
     std::size_t unqueue(std::size_t q, QueuedRow (&queued)[block_rows]) {
         const std::size_t n = memory_.n_rows[q];
         memory_.n_rows[q] = 0;
@@ -209,7 +209,8 @@ class WinnerStage {
         queue(level + 1, queued, w);
     }
 
-    // Moves a short remainder of a queue into free lanes of the next level's remainder; returns whether it did.
+    // Moves a short remainder of a queue into free lanes of the next level's remainder, if possible; returns whether it
+    // moved.
     bool fills_up(std::size_t level, std::size_t w) {
         constexpr std::size_t width = lanes;
         if (level + 1 == n_levels_) return false;

@@ -1,11 +1,11 @@
-// Evaluates a single row by the pairs of its guessed winners. Pairs that a stage decides remain decided. Each stage
+// Evaluates a single row by the pairs of its guessed winners. The outcomes that a stage determines are kept. Each stage
 // adds up only the support vectors of undecided pairs: over a few coordinates, then over all features in float32, then
 // in float64.
 //
 // A class need not win all its pairs. The outcomes give each class a number of certain votes and of possible votes; the
-// row is decided as soon as no other class can overtake the class with the most certain votes. The best classes are
-// evaluated first: the next class is the one with the most possible votes. In models of many classes, a few strong
-// classes beat nearly all other classes, more often than the winner loses.
+// row is finished as soon as no other class can overtake the class with the most certain votes. The best classes are
+// evaluated first: the next class is the class with the most possible votes. In models of many classes, a few strong
+// classes beat nearly all other classes, more often than the winner loses a pair.
 #ifndef APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
 #define APPROXSVM_PREDICT_STAGES_WINNER_ROW_HPP
 
@@ -16,10 +16,10 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// Maximum number of classes that are guessed for a row, one after another.
+// Maximum number of classes that are guessed, one after another, for a row.
 constexpr int n_attempts = 4;
 
-// Calls visit(other class, index among the pairs of w, sign of a value with which w wins, pair).
+// Calls visit(other class, index among the pairs of w, sign of values with which w wins, pair).
 template <class Visit>
 inline void for_pairs_of_class(std::size_t n_classes, std::size_t w, const Visit& visit) {
     for (std::size_t c = 0; c < n_classes; ++c) {
@@ -77,14 +77,14 @@ class WinnerRow {
             possible()[c] = static_cast<std::uint32_t>(n_ - 1);
         }
     }
-    // Notes that class w certainly wins or loses its pair with c, which was undecided.
+    // Records that class w certainly wins or loses its pair with c, which was undecided.
     void know(std::size_t w, std::size_t c, std::size_t pair, bool wins) {
         memory_.known[pair] = wins == (w < c) ? Outcome::first : Outcome::second;
         ++certain()[wins ? w : c];
         --possible()[wins ? c : w];
     }
 
-    // Notes the guess that w wins; returns false if w has been guessed before.
+    // Records the guess that w wins; returns false if w has been guessed before.
     bool guess(std::size_t w) {
         const bool is_new = memory_.progress[w] == Progress::none;
         if (is_new) memory_.progress[w] = Progress::guessed;
@@ -95,8 +95,8 @@ class WinnerRow {
         return is_class(approxsvm_certain_winner(static_cast<int>(n_), certain(), possible()), winner);
     }
     bool is_beaten(std::size_t w) const { return possible()[w] < n_ - 1; }
-    // Returns the class that most clearly beats the last evaluated class, among the pairs that this evaluation decided;
-    // n_labels if no class does.
+    // Returns the class that most clearly beats the last evaluated class, among the pairs whose outcome this evaluation
+    // determined; n_labels if no class does.
     std::size_t beaten_by() const { return beaten_by_; }
 
     // Returns the class that the network guesses for row i, which need not have been begun.
@@ -130,8 +130,8 @@ class WinnerRow {
         if (!is_open(w)) return;
         if (!is_loaded_) load(row_);
         choose_lists(w);
-        // The bound that does not use the distances of support vectors is wider, but decides nearly all pairs if there
-        // are many. The remaining pairs can wait if a class beats w.
+        // The bound that does not use the distances of support vectors is wider, but suffices for nearly all pairs if
+        // there are many. The remaining pairs can wait if a class beats w.
         if (memory_.progress[w] < Progress::by_lists && 3 * n_undecided(w) > n_) {
             memory_.progress[w] = Progress::by_lists;
             judge_lists(w);
@@ -193,8 +193,8 @@ class WinnerRow {
     Stage stage() const { return n_in_float64_ > 0 ? by_float64 : by_float32; }
 
     // Whether the votes certainly elect a class, after evaluating one class after another, beginning with `next`. A
-    // class that no other class beats is probably the winner or nearly so; therefore, its undecided pairs are summed in
-    // float64 immediately. Undecided pairs of other classes wait until no class is left for float32.
+    // class that no other class beats is probably the winner or close to it; therefore, its undecided pairs are summed
+    // in float64 immediately. Undecided pairs of other classes wait until no class is left for float32.
     bool elects(std::size_t next, std::size_t& winner) {
         for (; next < n_; next = next_in(Progress::by_pairs)) {
             judge_in_float32(next);
@@ -211,8 +211,8 @@ class WinnerRow {
         return false;
     }
 
-    // Returns the class that wins when the definition decides the pairs that float64 leaves undecided, as at a tie,
-    // among classes that may win. Returns n_labels if some of these pairs were not summed in float64.
+    // Returns the class that wins, among classes that may win, if the definition determines the pairs that float64
+    // leaves undecided, as at a tie. Returns n_labels if some of these pairs were not summed in float64.
     std::size_t elected_by_definition() {
         const std::size_t leader = this->leader();
         for (std::size_t c = 0; c < n_; ++c) {
@@ -264,7 +264,7 @@ class WinnerRow {
     }
 
     // Returns the next class to evaluate: the leading class or one that may overtake it, with undecided pairs, less
-    // progress than `progress`, and the most possible votes; n_labels if no class is left.
+    // progress than `progress`, and the most possible votes; n_labels if no such class is left.
     std::size_t next_in(Progress progress) const {
         const std::size_t leader = this->leader();
         std::size_t best = n_;
@@ -288,7 +288,7 @@ class WinnerRow {
     bool is_needed(std::size_t c, std::size_t w) const {
         return c == w || memory_.known[pair_of(n_, w, c)] == Outcome::unknown;
     }
-    // Notes the margin by which w wins its undecided pair with c.
+    // Records the margin by which w wins its undecided pair with c.
     void note(std::size_t w, std::size_t c, std::size_t pair, double margin, double bound) {
         if (!(std::fabs(margin) > bound && std::fabs(margin) <= largest_double)) return;
         know(w, c, pair, margin > 0.0);
@@ -362,13 +362,13 @@ class WinnerRow {
         });
     }
 
-    // Evaluates the undecided pairs of w with the bound of lists. The numbers of pairs are gathered first, because they
-    // are far apart in memory, and a short loop waits for many of them at a time.
+    // Evaluates the undecided pairs of w with the bound on lists. The numbers of these pairs are gathered first,
+    // because they are far apart in memory, and a short loop waits for many numbers at a time.
     void judge_lists(std::size_t w) {
         const ListedErrors errors = winner_errors(prepared_, static_cast<double>(half_sq_norm_), job_.row_error(row_));
         const WinnerKernelSum& sums = prepared_.winner.sums;
         const float* const values = memory_.values;
-        // Computes w's sums of all pairs at once, unless most of the coefficients are 0.
+        // Computes the sums of all pairs of w at once, unless most coefficients are 0.
         const bool has_own = memory_.has_values[w] && 2 * sums.others_of[n_ * n_] > sums.own_of[n_] * (n_ - 1);
         if (has_own)
             listed_sums_row(sums.own, n_ - 1, sums.own_of[w], sums.own_of[w + 1], values, memory_.lists, memory_.own);

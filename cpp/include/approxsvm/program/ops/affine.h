@@ -13,8 +13,8 @@ APPROXSVM_PROGRAM double approxsvm_affine_underflow(double divide) {
     return 0x1p-1069 / approxsvm_abs(divide) + 0x1p-1069;
 }
 
-/* Let y be the value before `add`. Each operation up to y has an error of u |y|; `depth` is the number of operations
- * times 2^-53.
+/* Let y be the value before `add`. Each operation that leads to y has an error of at most u |y|; `depth` is the number
+ * of operations times 2^-53.
  */
 APPROXSVM_PROGRAM double approxsvm_own_radius(double depth, double y, double underflow) {
     return depth * approxsvm_abs(y) + underflow;
@@ -33,7 +33,7 @@ APPROXSVM_PROGRAM double approxsvm_added_radius(double radius, double y) {
     return radius + 0x1.00001p-53 * approxsvm_abs(y);
 }
 
-/* A number that lies beyond a limit by more than its radius becomes exactly the limit. */
+/* A number that is beyond a limit by more than its radius becomes exactly this limit. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_at_least(approxsvm_ball x, double low) {
     approxsvm_ball y;
     y.radius = x.value + x.radius < low ? 0.0 : x.radius;

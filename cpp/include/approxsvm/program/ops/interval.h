@@ -24,7 +24,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_turned(approxsvm_ball x, double low, 
     return y;
 }
 
-/* The signed distance of x from the nearer end, positive outside the interval, where the source rejects x. */
+/* The signed distance of x from the nearer end; it is positive outside the interval, where the source rejects x. */
 APPROXSVM_PROGRAM double approxsvm_beyond(double x, double low, double high) {
     return low - x > x - high ? low - x : x - high;
 }

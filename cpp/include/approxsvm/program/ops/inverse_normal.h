@@ -1,4 +1,4 @@
-/* The op p -> y with P(Z < y) = p for a standard normal Z, after clipping p to [2^-24, 1 - 2^-24]. */
+/* The op p -> y, where P(Z < y) = p for a standard normal Z and p is first clipped to [2^-24, 1 - 2^-24]. */
 #ifndef APPROXSVM_PROGRAM_OPS_INVERSE_NORMAL_H
 #define APPROXSVM_PROGRAM_OPS_INVERSE_NORMAL_H
 #include "../ball.h"
@@ -57,7 +57,7 @@ APPROXSVM_PROGRAM double approxsvm_inverse_normal_ratio(const double* coefs, dou
 /* Evaluates a ball. Let t = min(p, 1 - p), which is exact for p >= 1/2. Then |y| is a quotient of polynomials of degree
    7 whose terms all have the same sign, so that numerator and denominator have relative errors of 15 roundings each;
    the error of the fit is less than one rounding. In the middle, q = 1/2 - t has an error of one rounding, and so has
-   0.425^2 - q^2, which the quotient, whose logarithm has a slope below 3, amplifies to three roundings; with the
+   0.425^2 - q^2. The quotient, whose logarithm has a slope below 3, amplifies this error to three roundings; with the
    division and the product, the total is less than 40 roundings. In the tails, the error of s = sqrt(-log t) is 5.5
    roundings, and subtracting 1.6 adds 2 roundings. Since dy / ds is 2 s t over the density at y, which is at least t y
    (Mills' ratio), these errors contribute (5.5 s + 2) 2 s / y^2 roundings relative to y, at most 17 (at t = 0.075), and
@@ -74,7 +74,7 @@ APPROXSVM_PROGRAM approxsvm_ball approxsvm_inverse_normal(approxsvm_ball p, int 
     const double s = APPROXSVM_ROOT(-approxsvm_log(t, 0.0)) - 1.6;
     const double y = q <= 0.425 ? middle : approxsvm_inverse_normal_ratio(coefs + 16, s);
     const double slope = 1.0 / ((nearest > least ? nearest : least) * (y > 0.797 ? y : 0.797));
-    const double carried = p.radius > 0.0 ? p.radius * slope : p.radius; /* a NaN is kept */
+    const double carried = p.radius > 0.0 ? p.radius * slope : p.radius; /* NaN is kept */
     const double own = 64.0 * 0x1p-53 + (source == approxsvm_float32 ? 12.0 * approxsvm_unit_of(source) : 0.0);
     approxsvm_ball found;
     found.value = p.value < 0.5 ? -y : p.value >= 0.5 ? y : p.value;

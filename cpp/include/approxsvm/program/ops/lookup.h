@@ -4,13 +4,13 @@
 #include "../ball.h"
 
 typedef struct {
-    const double *edges, *values; /* values: below the first edge, between edges, from the last edge on */
+    const double *edges, *values; /* values below the first edge, between edges, and from the last edge on */
     int n_edges;
     double missing; /* the value that replaces NaN */
 } approxsvm_lookup;
 
-/* Values up to 1e301 are numbers. Two other values mean that x is unchanged, or that the row is rejected: infinity and
-   NaN in artifacts; 3e301 and 2e301 in headers, because C99 constants cannot express infinity and NaN. */
+/* Values up to 1e301 are numbers. One other value means that x is unchanged, and another that the row is rejected:
+   infinity and NaN in artifacts; 3e301 and 2e301 in headers, because C99 constants cannot express infinity and NaN. */
 APPROXSVM_PROGRAM int approxsvm_lookup_keeps(double found) {
     return found > 2.5e301;
 }

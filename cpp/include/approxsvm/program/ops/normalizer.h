@@ -1,10 +1,10 @@
-/* The op x / ||x||. Callers compute the norms; the core computes them in SIMD lanes. */
+/* The op x / ||x||. Callers compute the norms; the core does so in SIMD lanes. */
 #ifndef APPROXSVM_PROGRAM_OPS_NORMALIZER_H
 #define APPROXSVM_PROGRAM_OPS_NORMALIZER_H
 #include "../ball.h"
 
-/* A norm below this limit is replaced by 1, as in scikit-learn: this is the limit for dense rows; for sparse rows only
-   a norm of 0 is replaced. */
+/* For dense rows, a norm below this limit is replaced by 1, as in scikit-learn; for sparse rows only a norm of 0 is
+   replaced. */
 #define APPROXSVM_LEAST_NORM (10.0 * 0x1p-52)
 #define APPROXSVM_LEAST_NORM_OF_SPARSE_ROWS 0x1p-1074
 
@@ -41,8 +41,8 @@ APPROXSVM_PROGRAM double approxsvm_normalized_radius(double radius, double y, ap
     return ((radius + size * norm.radius + tiny) / (norm.value - norm.radius) + unit * size + tiny) * (1.0 + 0x1p-30);
 }
 
-/* There is no bound if the norm may lie on either side of the smallest norm by which numbers are divided. A number
- * known to be 0 is 0 on either side.
+/* There is no bound if the norm may be above or below the smallest norm by which numbers are divided. A number known to
+ * be 0 stays 0 in both cases.
  */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_normalized(approxsvm_ball x, approxsvm_ball norm, double least) {
     if (x.value == 0.0 && x.radius == 0.0) return x;

@@ -8,7 +8,7 @@ typedef struct {
     int n_edges, degree;
 } approxsvm_piecewise_polynomial;
 
-/* The value of a polynomial in t, by Horner's rule, and the sum of the absolute values of its terms. */
+/* The value of a polynomial in t, by Horner's rule, and the sum of its terms' absolute values. */
 typedef struct {
     double value, absolute_sum;
 } approxsvm_polynomial_value;
@@ -27,7 +27,7 @@ APPROXSVM_PROGRAM approxsvm_polynomial_value approxsvm_polynomial_at(const appro
     return y;
 }
 
-/* A bound on the rounding error: each coefficient, t and each operation has one rounding. */
+/* A bound on the rounding error: each coefficient, t and each operation is rounded once. */
 APPROXSVM_PROGRAM double approxsvm_polynomial_error(const approxsvm_piecewise_polynomial* pieces,
                                                     approxsvm_polynomial_value y) {
     return (3.0 * (double)pieces->degree + 2.0) * 0x1p-53 * (1.0 + 0x1p-30) * y.absolute_sum;

@@ -1,5 +1,5 @@
-/* Box-Cox: x -> (x^p - 1) / p, or log x if p = 0. Yeo-Johnson: the same function of 1 + x; for x below 0, minus the
-   same function of 1 - x with 2 - p instead of p. */
+/* Box-Cox: x -> (x^p - 1) / p, or log x if p = 0. Yeo-Johnson: the same function at 1 + x; for x below 0, minus the
+   same function at 1 - x with 2 - p instead of p. */
 #ifndef APPROXSVM_PROGRAM_OPS_POWER_H
 #define APPROXSVM_PROGRAM_OPS_POWER_H
 #include "../ball.h"
@@ -12,12 +12,11 @@ APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shif
 /* Evaluation at one number: the value, the error of the core's rounding, and the error added by the source's rounding.
 
    The value is expm1(t) / p with t = p L. The error of L is 4 u, and the error of t is 6 u, because 2 - p and the
-   product are rounded. This changes expm1(t) by a relative error of 6 u t / (1 - exp(-t)) <= 6 u (1 + max(t, 0)), to
-   which expm1 and the division add 5 u.
-   The source subtracts 1 from x^p, whose error is 16 of the source's units, or 14 |t| units if x^p is computed from L.
-   The error of the source's power p is d = (4 + 2 |p|) units: the power is rounded, 2 - p is rounded, and a power below
-   2 units may be treated as 0. The derivative with respect to p is at most L y, for the largest y in between. The error
-   of underflow in the source is far below 14 units of y or 16 units of x^p / p. */
+   product are rounded. This error changes expm1(t) by a relative error of 6 u t / (1 - exp(-t)) <= 6 u (1 + max(t, 0));
+   expm1 and the division add 5 u. The source subtracts 1 from x^p, whose error is 16 of the source's units, or 14 |t|
+   units if x^p is computed from L. The error of the source's power p is d = (4 + 2 |p|) units: the power is rounded, 2
+   - p is rounded, and a power below 2 units may be treated as 0. The derivative with respect to p is at most L y, for
+   the largest y in between. The error of underflow in the source is far below 14 units of y or 16 units of x^p / p. */
 typedef struct {
     double value, own, of_source;
 } approxsvm_power_value;
@@ -44,9 +43,9 @@ APPROXSVM_PROGRAM approxsvm_power_value approxsvm_power_at(double x, double powe
     return at;
 }
 
-/* Evaluates a ball. The function is increasing in x, so its values lie between the values at both ends. On either side
-   of 0, the parts of the source's error are also monotone, so the largest error is at an end or, if shifted, at 0. In
-   the shifted case the source rounds 1 + x. */
+/* Evaluates a ball. The function is increasing in x, so its values lie between the values at both ends. Below 0 and
+   above 0, the parts of the source's error are also monotone, so the largest error is at an end or, in the shifted
+   case, at 0. In the shifted case the source rounds 1 + x. */
 APPROXSVM_PROGRAM approxsvm_ball approxsvm_power(approxsvm_ball x, double power, int is_shifted, int source) {
     const double unit = approxsvm_unit_of(source), size = approxsvm_abs(x.value);
     const double reach = x.radius + (is_shifted ? unit * (size + 1.0) : 0.0);

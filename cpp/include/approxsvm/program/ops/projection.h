@@ -1,10 +1,9 @@
-/* The op x -> (x - center) matrix + bias. Callers compute the products; the core computes them in blocks of rows and
-   columns. */
+/* The op x -> (x - center) matrix + bias. Callers compute the products; the core uses blocks of rows and columns. */
 #ifndef APPROXSVM_PROGRAM_OPS_PROJECTION_H
 #define APPROXSVM_PROGRAM_OPS_PROJECTION_H
 #include "../ball.h"
 
-/* The error of x - center, which products with a column inherit: a sum of n products has an error of gamma_(n + 2)
+/* The error of x - center, which affects products with a column. A sum of n products has an error of gamma_(n + 2)
    times the sum of the products' absolute values, in any order, fused or not. By the Cauchy-Schwarz inequality, the
    norm of a column bounds the growth of the error. */
 APPROXSVM_PROGRAM double approxsvm_centered_radius(double radius, double z, int n) {
