@@ -46,7 +46,7 @@ constexpr Magic magics[] = {
     {"tree\nversion="sv, {"a LightGBM model", ""}},
     {"x\n"sv, {"a range file of svm-scale", needs_range}},
     {"y\n"sv, {"a range file of svm-scale", needs_range}},
-    {"version https://git-lfs"sv, {"a pointer of Git LFS", "git lfs pull replaces it by the file"}},
+    {"version https://git-lfs"sv, {"a pointer of Git LFS", "git lfs pull replaces it with the file"}},
     {"\x1f\x8b"sv, {"a file compressed by gzip", decompress}},
     {"BZh"sv, {"a file compressed by bzip2", decompress}},
     {"\xfd"

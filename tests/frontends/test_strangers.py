@@ -184,7 +184,7 @@ ARTIFACT = (GOLDEN / "breast_cancer.asvm").read_bytes()
         (ARTIFACT, "this is an approxsvm artifact, not a LIBSVM model"),
         (STRANGERS["LIBSVM in JSON"][0], "; save that text as a file of its own$"),
         (STRANGERS["gzip"][0], "; decompress it first$"),
-        (STRANGERS["Git LFS"][0], "; git lfs pull replaces it by the file$"),
+        (STRANGERS["Git LFS"][0], "; git lfs pull replaces it with the file$"),
         (STRANGERS["SVM-light"][0], r", or pass its numbers to approxsvm\.KernelModel$"),
         (STRANGERS["R"][0], "; in R, write the model with write_libsvm"),
         (gzip.compress(STRANGERS["R"][0], mtime=0), r"this is an R object \(\.rds\); in R, write the model"),
