@@ -35,7 +35,7 @@ _SAMPLED_NUMBERS: Final = 1 << 24
 
 
 def exact_decision_values(model: SingleModel, rows: Any, mapped: Any = None) -> FloatArray:
-    """Compute decision values by definition in float64, (n_rows, n_decisions); no digits cancel in Gaussians.
+    """Compute decision values directly from the formula in float64, (n_rows, n_decisions), without cancellation.
 
     `rows` contains raw rows, shape (n_rows, n_raw_features). `mapped` contains mapped rows, shape (n_rows, n_features);
     by default, the model's input map computes the mapped rows.

@@ -52,8 +52,8 @@ The norms are computed from powers of the Gram matrix (gram.py) or, for many cen
 the moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
 M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with its transpose.
 
-With one-hot encoded categories, all rows lie on a few slices: planes on which only the varying features are not
-constant. On the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
+With one-hot encoded categories, all rows lie on a few slices: planes on which the encoded features are constant. On the
+slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
     sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
 

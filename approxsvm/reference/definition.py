@@ -120,8 +120,8 @@ class GaussianDefinition(_OfKernels):
     def of_sum(self) -> float:
         """Bound on the rounding error of the sum without the intercept.
 
-        The argument h of exp has an error of (n_features + 3) u h, and h exp(-h) is at most 1/e. The roundings of exp,
-        of the products and of n_sv additions are added. The result is twice the bound of
+        The argument h of exp has an error of (n_features + 3) u h, and h exp(-h) is at most 1/e. The bound includes
+        the roundings of exp, of the products and of n_sv additions. The result is twice the bound of
         cpp/include/approxsvm/predict/stages/definition.hpp.
         """
         return (self.model.n_sv + self.model.n_features + 20) * 2.0 * UNIT64 * self.scale

@@ -90,7 +90,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// A zip file ends in the central directory, which lists all file names.
+/// A zip file ends with the central directory, which lists all file names.
 FileKind kind_of_zip(std::string_view bytes) {
     const std::string_view names = bytes.substr(bytes.size() - std::min(bytes.size(), max_looked_at));
     // The arrays of a skops file are .npy files, so test for skops first.

@@ -228,7 +228,7 @@ def test_artifacts_contain_their_plan(tmp_path: Path) -> None:
     sections = {name: fast.artifact.section(name) for name in ("build_plan", "plan")}
     assert json.loads(sections["build_plan"])["engine"] == fast.plan.engine
     assert "reason" not in json.loads(sections["build_plan"])
-    assert approxsvm.load(GOLDEN / "iris_classes.asvm").plan is None  # written before plans were kept
+    assert approxsvm.load(GOLDEN / "digits_classes.asvm").plan is None  # its stages were forced
 
 
 def test_the_command_builds_plans(tmp_path: Path) -> None:
@@ -247,7 +247,7 @@ def test_the_command_builds_plans(tmp_path: Path) -> None:
         assert run("convert-model", source, "-o", again, "--plan", plan).exit_code == 0
         assert again.read_bytes() == first.read_bytes()
     written.write_text('{"format":1,"engine":"exact","n_features":3}')
-    without = GOLDEN / "iris_classes.asvm"
+    without = GOLDEN / "digits_classes.asvm"
     for plan, options, message in (
         (written, (), "made for n_features 3, but the model has 30"),
         (first, ("--degree", 3), "is 3, but the plan replaces it"),

@@ -423,7 +423,7 @@ def test_dense_sparse_and_named_rows_give_the_same_plan(steep: tuple[SVC, Any]) 
 def test_without_rows_the_reason_says_so(steep: tuple[SVC, Any]) -> None:
     svc, X = steep
     fast = approxsvm.compile(svc, effort="low")
-    assert "sample rows X are better" in fast.artifact.plan
+    assert "sample rows, X or --data, are better" in fast.artifact.plan
     assert "support vectors" in fast.artifact.plan
     assert "sample rows X" not in approxsvm.compile(svc, X, effort="low").artifact.plan
     np.testing.assert_array_equal(fast.predict(X), svc.predict(X))

@@ -71,7 +71,7 @@ def test_verify(svc):
     exact = approxsvm.verify(compile_with_expansion(model, mode="exact"), model, X)
     assert (exact.kept, exact.certified_fraction) == (True, None)
     assert dict(exact.rows())["certified fraction"] == "not applicable: every row is exact"
-    assert "NumPy" in dict(exact.rows())["speed ratio"]
+    assert dict(exact.rows())["speed ratio"] == "too few rows to measure" or exact.speed_ratio > 0.0
 
 
 def test_verify_finds_a_broken_promise(svc):

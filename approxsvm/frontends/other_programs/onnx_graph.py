@@ -1,4 +1,4 @@
-"""ONNX graphs of a support vector machine after scalers, as skl2onnx writes such graphs.
+"""ONNX graphs of scalers followed by a support vector machine, as written by skl2onnx.
 
 The numbers in a graph are float32, so the graph differs from the model from which it was converted. The reference is
 the graph's function in exact arithmetic, which an ONNX runtime computes in float32. Labels are the labels that

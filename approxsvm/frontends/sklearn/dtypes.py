@@ -269,7 +269,7 @@ def _gives_frames(step: Any) -> bool:
 
 
 def _steps(pipeline: Any) -> list[tuple[str, Any]]:
-    """Return all steps of a pipeline except imbalanced-learn's samplers, which are skipped in predictions."""
+    """Return all steps of a pipeline except imbalanced-learn's samplers, which are skipped during prediction."""
     is_sampling = recognise(pipeline).library == "imblearn"  # type: ignore[union-attr]  # it is a pipeline
     return [(name, step) for name, step in pipeline.steps if not (is_sampling and hasattr(step, "fit_resample"))]
 

@@ -242,7 +242,7 @@ class SubspaceCosts:
         return found
 
     def of_expansion(self, n_coordinates: int, degree: int) -> FloatArray:
-        """Return the cost of a row in an expansion of the only function, which replaces the sums."""
+        """Return the cost per row of the expansion that replaces the sums of a model of one function."""
         constants, size = self.constants, Size(1, n_coordinates)
         projected = self.n_features * (constants.product * n_coordinates + constants.loaded)
         form = constants.coefficient * size.coefficients(degree)

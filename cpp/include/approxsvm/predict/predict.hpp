@@ -21,7 +21,7 @@
 //     5. the engine or the sums of stage 4 in float64
 //     6. the definition, term after term in LIBSVM's order (definition.hpp)
 //
-// For a model of mode exact, evaluation begins with stage 3. An approximate model has only the stages 1 and 2, and
+// For a model of mode exact, evaluation begins with stage 3. An approximate model has only stages 1 and 2, and
 // reports its bounds. For exact values, evaluation begins with stage 5. Rows that a stage leaves undecided are
 // collected and sent to the next stage a full block at a time. The numbers in a lane do not depend on the other lanes,
 // so results do not depend on the other rows of a block.

@@ -131,7 +131,7 @@ struct FewValuesMemory {
     }
 };
 
-// Memory for one row on the grid of few values.
+// Memory for one row whose features lie on the grid.
 struct FewRoom {
     double *values = nullptr, *sums = nullptr;  // values, (n_features,); sums of segments, (n_segments, n_functions)
     std::int32_t* columns = nullptr;

@@ -1,5 +1,5 @@
 // The exact stages of any model: float32; float64, if float32 bounds do not suffice (decisions.hpp); and the
-// definition, if float64 bounds do not suffice either. A separate engine evaluates rows on a grid of few values.
+// definition, if float64 bounds do not suffice either. A separate engine evaluates rows whose features have few values.
 //
 // Terms define the sums:
 //     shape                          shape of the decision functions (decisions.hpp)
