@@ -49,7 +49,7 @@ _MOST_WORK: Final = {"low": 8e10, "normal": 2e12, "high": 2e13}
 _MAX_ROWS: Final = 2_000
 # With several classes, stages must reduce the cost of a row to at most this share of the exact engine's cost, because
 # blocks are less full than predicted.
-_WORTHWHILE_OF_CLASSES: Final = 0.5
+_WORTHWHILE_OF_CLASSES: Final = 0.7
 # If stages may reduce the cost to this share, the work of a trial may be this multiple of the work that the stages save
 # for the expected rows.
 _MUCH_LESS: Final = 0.2
