@@ -172,10 +172,6 @@ class Decider {
             approxsvm_density_marks(&outputs, values, probabilities, room_.data());
             return label_position(*values);
         }
-        if (n_classes_ == 1) {  // no pairs
-            *probabilities = 1.0;
-            return 0;
-        }
         approxsvm_pairwise_sigmoid(&outputs, values, probabilities, room_.data());
         return first_largest(n_classes_, probabilities);
     }

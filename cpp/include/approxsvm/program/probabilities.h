@@ -193,7 +193,7 @@ APPROXSVM_ANSWER void approxsvm_pairwise_sigmoid(const approxsvm_outputs* o, con
             room[j * n + i] = 1.0 - share;
         }
     }
-    if (n > 2) {
+    if (n != 2) {
         approxsvm_couple(n, room, room + n * n, p);
     } else if (APPROXSVM_IS_POSITIVE(o)) {
         approxsvm_couple(2, room, room + 4, p); /* compilers unroll loops over two classes */
