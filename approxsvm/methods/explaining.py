@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,23 +10,13 @@ import numpy.typing as npt
 from approxsvm.expansion.validity import row_norms
 from approxsvm.frames.rows import check_finite, zero_unused
 from approxsvm.ir.kernel_model import FloatArray
-from approxsvm.runtime.evaluator import Evaluator
-
-
-class _Model(Protocol):
-    @property
-    def _evaluator(self) -> Evaluator: ...
-
-    @property
-    def artifact(self) -> Any: ...
-
-    def _rows(self, X: Any) -> Any: ...
+from approxsvm.methods.predicting import Predicts
 
 
 class Explaining:
     """Certified radii, gradients, and the validity test at run time."""
 
-    def certified_radius(self: _Model, X: Any) -> FloatArray:
+    def certified_radius(self: Predicts, X: Any) -> FloatArray:
         """Return a proven distance by which each row may move without a change of its label.
 
         Any point within this Euclidean distance of a row, in the units of `X`, has the label that `predict` returns for
@@ -64,7 +54,7 @@ class Explaining:
 
         return certified_radius(self._evaluator, self._rows(X))
 
-    def gradient(self: _Model, X: Any, *, return_bound: bool = False) -> Any:
+    def gradient(self: Predicts, X: Any, *, return_bound: bool = False) -> Any:
         """Return the gradient of the decision function, or of a regression's values, with respect to each row of `X`.
 
         For a Gaussian kernel the gradient is ``sum_i a_i exp(-gamma ||z - x_i||^2) 2 gamma (x_i - z)``. Polynomial and
@@ -115,7 +105,7 @@ class Explaining:
         slopes, bounds = (numbers if several else numbers[:, 0] for numbers in pairs)
         return (slopes, bounds) if return_bound else slopes
 
-    def within_gamma_bound(self: _Model, X: Any) -> npt.NDArray[np.bool_]:
+    def within_gamma_bound(self: Predicts, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether each row passes the validity test at run time of Claesen et al. 2014, Eq. 3.11.
 
         For such a row, 4 gamma max||x_i - center|| ||z - center|| < 1, and the relative error of each expanded

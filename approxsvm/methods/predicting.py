@@ -15,12 +15,15 @@ from approxsvm.ir.plan import Plan
 from approxsvm.runtime.evaluator import ARRAY, Evaluator
 
 
-class _Predicts(Protocol):
+class Predicts(Protocol):
+    """Interface of estimators and predictors for their methods."""
+
     @property
     def _evaluator(self) -> Evaluator: ...
 
     @property
-    def artifact(self) -> Any: ...
+    def artifact(self) -> Any:
+        """Compiled model."""
 
     def _rows(self, X: Any) -> Any: ...
 
@@ -31,12 +34,12 @@ class Predicting:
     """Prediction of single rows and Arrow tables, and conversion of rows to the source's dtype."""
 
     @property
-    def plan(self: _Predicts) -> Plan | None:
+    def plan(self: Predicts) -> Plan | None:
         """Plan that was built, with a plan for each member of an ensemble; None if the artifact has no plan."""
         built: Plan | None = self.artifact.build_plan
         return built
 
-    def predict(self: _Predicts, X: Any) -> npt.NDArray[Any]:
+    def predict(self: Predicts, X: Any) -> npt.NDArray[Any]:
         """Predict class labels, values of a regression, or 1 and -1 for inliers and outliers.
 
         Parameters
@@ -58,7 +61,7 @@ class Predicting:
         """
         return self._evaluator.predict(self._rows(X))
 
-    def certified(self: _Predicts, X: Any) -> npt.NDArray[np.bool_]:
+    def certified(self: Predicts, X: Any) -> npt.NDArray[np.bool_]:
         """Return whether the first stage's bound proves the label or value of each row, without the exact model.
 
         In mode "certified" the exact model computes the labels of the other rows, so these labels also equal the exact
@@ -75,7 +78,7 @@ class Predicting:
         return np.asarray(self._evaluator.certified(self._rows(X)))
 
     @property
-    def rows_per_stage(self: _Predicts) -> dict[str, int]:
+    def rows_per_stage(self: Predicts) -> dict[str, int]:
         """Number of rows that each stage has predicted since this object was created.
 
         The stages are "expansion" (up to degree 2), "direction" (the same with a sharper bound), "higher_degree",
@@ -87,7 +90,7 @@ class Predicting:
         """
         return self._evaluator.rows_per_stage
 
-    def _rows_in_dtype(self: _Predicts, X: Any) -> Any:
+    def _rows_in_dtype(self: Predicts, X: Any) -> Any:
         """Convert rows in any container except plain arrays to the dtype in which the source computes."""
         frames = self._evaluator.frames
         rows = frames.rows(X)
@@ -109,7 +112,7 @@ class Predicting:
             frames.learn(X, rows)
         return rows
 
-    def predict_one(self: _Predicts, row: Any, outputs: Sequence[str] | None = None) -> Any:
+    def predict_one(self: Predicts, row: Any, outputs: Sequence[str] | None = None) -> Any:
         """Predict a single row, with as little overhead as possible.
 
         Parameters
@@ -143,7 +146,7 @@ class Predicting:
             return self._evaluator.one(row)
         return self._evaluator.one_of_any_kind(row, outputs, self._rows)
 
-    def category_code(self: _Predicts, column: int | str, value: Any) -> float:
+    def category_code(self: Predicts, column: int | str, value: Any) -> float:
         """Return the code of a value in a string column, for numeric arrays and for interfaces without strings.
 
         Parameters
@@ -180,7 +183,7 @@ class Predicting:
         return float(self.artifact.raw_columns.code_of(column, value))
 
     def predict_arrow(
-        self: _Predicts,
+        self: Predicts,
         data: Any,
         *,
         outputs: Sequence[str] | None = None,

@@ -57,8 +57,8 @@ struct SubspacesView {
 // the class's own support vectors; for a single function, these are the support vectors with positive coefficients.
 struct SubspaceGroup {
     double skew;  // distance of the basis from an orthonormal basis
-    const std::uint32_t*
-        counts;  // (1 + n_forms,): number of own support vectors, then the length of each function's other list
+    // (1 + n_forms,): number of own support vectors, then the length of each function's other list
+    const std::uint32_t* counts;
     std::size_t n_own, n_others;   // `n_others` is the total length of all other lists
     const ResidualNumbers* known;  // norms of the residual, (n_stages, n_forms)
     const float* basis;            // basis vectors, (n_coordinates, n_features)

@@ -252,11 +252,12 @@ APPROXSVM_COLD inline Status read_members(const SectionTable& sections, ModelVie
     if (classifies && has_numbers) {
         if (!is_where_wanted(outputs, sections[section::outputs], model, true)) return outputs.status();
         combination(field::combination_n_values, n_values, equal_to(n_values_of(model.outputs, model.n_labels)));
-        double largest = 0.0;
-        for (std::size_t k = 0; view.n_values > 0 && k < view.starts[n_columns]; ++k)
-            largest = std::fmax(largest, std::fabs(view.weights[k]));
-        // ensures that no quotient of a mean overflows
-        if (!has_values) outputs(field::outputs_total, model.outputs.numbers[0], at_least(0x1p-900 * largest));
+        if (!has_values) {  // a mean, whose quotients must not overflow
+            double largest = 0.0;
+            for (std::size_t k = 0; view.n_values > 0 && k < view.starts[n_columns]; ++k)
+                largest = std::fmax(largest, std::fabs(view.weights[k]));
+            outputs(field::outputs_total, model.outputs.numbers[0], at_least(0x1p-900 * largest));
+        }
     }
     if (combination.status() != Status::ok) return combination.status();
     if (outputs.status() != Status::ok) return outputs.status();

@@ -21,8 +21,8 @@ inline namespace APPROXSVM_TARGET {
 
 // Number of tiles whose inner products are computed together; they have as many support vectors as block_panels panels.
 constexpr std::size_t listed_tiles = block_panels * panel_width<float> / tile_rows;
-// Number of roundings of a product: those of the coefficient, of the tile_rows additions within a tile, of the
-// additions of tiles, and of the product itself.
+// Maximum number of rounding errors in a product and its sum: one for rounding the coefficient, one for the product,
+// tile_rows for the additions within a tile, and listed_tiles for the additions of tiles.
 constexpr double listed_depth = static_cast<double>(tile_rows) + static_cast<double>(listed_tiles) + 2.0;
 
 // Range of sums of absolute values of coefficients that can be added up in float32 without overflow or relevant
