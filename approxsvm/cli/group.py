@@ -84,6 +84,18 @@ class Group(click.Group):
         ctx.meta[_ARGUMENTS] = list(args)
         return super().parse_args(ctx, args)
 
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Find a command; the error for `predict` names the commands that predict."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            if args[0] == "predict":
+                error.message += (
+                    " Use 'approxsvm score' for files of any format, or 'approxsvm-predict' with the arguments of "
+                    "LIBSVM's svm-predict."
+                )
+            raise
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; print each of our warnings, and the error if there is one, on a single line."""
         show = warnings.showwarning

@@ -11,7 +11,7 @@ from approxsvm.cli.options import RowsFormat, SourceFormat, rows_options, source
 from approxsvm.system.progress_bar import progress_bar
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Show the speed of ARTIFACT, and check its predictions.")
 @click.argument("artifact", type=INPUT)
 @click.option("--against", type=INPUT, help="The model from which the artifact was made, for comparison.")
 @click.option(

@@ -21,7 +21,7 @@ _ROLES: Final = (
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="List supported model files and scikit-learn estimators.")
 def sources() -> None:
     """List the model files and the classes of estimators that can be compiled.
 
