@@ -3,7 +3,7 @@
 The polynomials have nonnegative coefficients, in ascending order of the power of r:
 
     |value - exact value at the given row|              <=  majorant(r),
-    |change of the exact value if the row moves by e|   <=  slope(r + e) e,
+    |change in the exact value if the row moves by e|   <=  slope(r + e) e,
 
 and no error exceeds `most`. Let eta B_i bound the error of an inner product t_i computed by a backend, where B_i =
 alpha_i r + beta and alpha_i >= ||v_i||. Then the error of t_i^p is at most p eta (1 + eta)^(p - 1) B_i^p, and the error
@@ -63,7 +63,7 @@ def fixed_errors(artifact: Artifact, arithmetic: Arithmetic, constants: FloatArr
 def bounds_of_terms(
     artifact: Artifact, arithmetic: Arithmetic, power: int, alphas: FloatArray, beta: float, moduli: FloatArray
 ) -> SumBounds:
-    """Bound sums of powers (of tanh or cos if `power` is 0); `moduli` contains |a_i|, shape (n_functions, n_terms)."""
+    """Bound errors of sums of powers (tanh or cos if `power` is 0); `moduli` is |a_i|, shape (n_functions, n_terms)."""
     kernel_numbers = artifact.polynomial_numbers()  # empty except for kernels of inner products
     coef_error = 1.001 * float(kernel_numbers[1]) if len(kernel_numbers) else 0.0
     of_terms = arithmetic.terms + coef_error + (0.0 if power else arithmetic.functions)

@@ -71,8 +71,8 @@ _ROUNDING: Final = 2.0 * UNIT64
 class BoundTable:
     """Functions of s, tabulated over cells."""
 
-    # Shape (N_CELLS, n_columns). The columns are the factors of N_k for each degree below the remainders', of T for
-    # each theta, of W if T's factor would overflow, and of W in the bound on all truncated degrees
+    # Shape (N_CELLS, n_columns). The columns are the factors of N_k for each degree below first_remainder_degree, of T
+    # for each theta, of W if T's factor would overflow, and of W in the bound on all truncated degrees
     functions: npt.NDArray[np.float32]
     degree: int  # highest degree of the expansions
     first_remainder_degree: int  # lowest degree that remainders cover

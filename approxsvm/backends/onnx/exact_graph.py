@@ -1,8 +1,8 @@
 """Graphs that evaluate models by their definition in float64: sums over support vectors, and polynomial forms.
 
 backends/sum_bounds.py bounds the errors, given the relative errors of a graph's arithmetic. These are at most eta =
-(n_features + 8) 2^-52 for an inner product, summed in any order, and (n + 16) 2^-52 for a sum of n terms. 2^-40 covers
-errors of a few units in the last place in tanh, cos and exp, and the addition of the intercept.
+(n_features + 8) 2^-52 for an inner product, summed in any order, and (n + 16) 2^-52 for a sum of n terms. The term
+2^-40 covers errors of a few units in the last place in tanh, cos and exp, and the addition of the intercept.
 
 **Gaussian.** With u = scale (z - center) and y_i = scale (x_i - center), rounded once, the squared distances ||u||^2 -
 2 u.y_i + ||y_i||^2 need one matrix product. Their error, including the rounding of u and y_i, is at most eta (||u|| +
@@ -13,8 +13,8 @@ most sqrt(2 gamma / e) r, because sqrt(2 gamma / e) is the steepest slope of exp
 bound_table.py is not available, because "exact" artifacts do not contain W.)
 
 **cos.** Angles are measured in turns, t_j = w_j.z + p_j with w_j = vector_j / (2 pi), and only the fraction of a turn
-is passed to the graph's Cos, whose argument is at most pi. beta = 8 covers the roundings of p_j and of the fraction.
-Beyond 2^50 turns, the bound is infinite.
+is passed to the graph's Cos, whose argument is at most pi. Setting beta = 8 covers the roundings of p_j and of the
+fraction. Beyond 2^50 turns, the bound is infinite.
 """
 
 import math

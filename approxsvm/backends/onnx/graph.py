@@ -1,13 +1,13 @@
 """ONNX models built from standard operators, which compute labels or values, and the output "certain", from rows.
 
 Names, shapes and types follow skl2onnx. The input is "X". The outputs are "label" and "probabilities" for classifiers
-(scores, if the source has no probabilities), "label" and "scores" for one-class models and for Gaussian processes
-without variance, and "variable" for regressions. All arithmetic is in float64.
+(containing scores if the source has no probabilities), "label" and "scores" for one-class models and for Gaussian
+processes without variance, and "variable" for regressions. All arithmetic is in float64.
 
 The graph of a certified artifact predicts labels as ``predict`` does: with the expansions if the bounds suffice,
 otherwise with the exact model. The exact model is included unless it is too large or `fallback` is False. Without it,
 the label of a row that is not certain may differ from the exact model's; the graph's doc_string and a warning state
-this limitation. "approximate" artifacts have no exact model. The graph contains only the exact model in two cases: if
+this limitation. An "approximate" artifact has no exact model. The graph contains only the exact model in two cases: if
 the expansions cover only the pairs of a majority class, so that other pairs have no values, and for a regression
 without a tolerance, whose values must be exact.
 """
@@ -237,7 +237,7 @@ class _Export:
         return result
 
     def _are_numbers(self, known: KnownValues) -> str:
-        """Return a mask of the finite rows without NaN or overflow in values or bounds, shape (n_rows,)."""
+        """Return a mask of the finite rows with values below 1e300 and bounds other than NaN, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         fine = g.op("And", g.op("Less", g.op("Abs", known.values), _LARGEST), g.op("GreaterOrEqual", known.bounds, 0.0))
@@ -246,7 +246,7 @@ class _Export:
         return g.op("And", g.op("Equal", wrong, np.array(0)), is_finite)
 
     def _decided(self, part: Artifact, known: KnownValues) -> str:
-        """Return whether a one-class label, or a value within the tolerance, is proven, shape (n_rows,)."""
+        """Return whether bounds prove a one-class label, or that a value is within the tolerance, shape (n_rows,)."""
         g = self.g
         assert known.bounds is not None
         magnitude = g.op("Abs", g.op("Sub", known.values, part.outputs.threshold or 0.0))

@@ -96,7 +96,7 @@ class GraphBuilder:
         """Add an operation with a scalar that rounds to 0 or 1 in float32.
 
         onnxruntime 1.32 drops such operations regardless of their type (NoopElimination), except for Sum. A product or
-        quotient becomes two nodes, with additional factors 2 and 1/2 that are exact.
+        quotient becomes two nodes, whose additional factors 2 and 1/2 change no digits.
         """
         if kind in ("Add", "Sub"):
             return self.op("Sum", value, number if kind == "Add" else -number)

@@ -1,4 +1,4 @@
-"""Export of lookups that follow other ops (cpp/include/approxsvm/program/ops/lookup.h)."""
+"""Export of lookups, in C only after other ops (cpp/include/approxsvm/program/ops/lookup.h)."""
 
 from typing import Final
 
