@@ -41,7 +41,7 @@ class Summary:
     most_multiply_adds: tuple[int, int] | None
     cpp: str  # type of the model in C++ programs
     plan: str  # reason why the compiler chose this plan
-    # Fraction of the rows predicted so far that were certified by expansions or by sums over few coordinates. Rows
+    # Fraction of the rows predicted so far that were certified by expansions or by sums over a few coordinates. Rows
     # whose exact values were requested do not count. None before the first row, and if the model has no such stages.
     certified_fraction: float | None
     rows_per_stage: dict[str, int]  # number of rows predicted so far, by the stage that determined the result

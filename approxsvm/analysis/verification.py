@@ -69,8 +69,8 @@ class Verification:
         Number of labels that differ from the source's; None for a regression.
     near_ties : int
         Number of rows so close to the decision boundary that float64 cannot determine the exact label. These rows do
-        not count as differences. For a regression, the number of rows whose value may change by a tenth of the range of
-        values due to the source's rounding.
+        not count as differences. For a regression, the number of rows whose value may change by more than a tenth of
+        the range of values due to the source's rounding.
     bound_violations : int
         Number of rows whose error exceeds the error bound. For a regression, the number includes rows for which the
         source's prediction is not the value of the function that was read.
@@ -253,7 +253,7 @@ class Comparison:
 
     @property
     def errors_beyond_rounding(self) -> FloatArray:
-        """Errors minus the rounding errors of the exact values."""
+        """Errors minus the exact values' rounding errors, at least 0."""
         return np.asarray(np.maximum(self.errors - self.reference.slack, 0.0))
 
     @property

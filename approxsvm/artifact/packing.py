@@ -21,7 +21,7 @@ _DENSE_SHARE: Final = 8 / 9
 # distance to the row may be at most the second factor times the maximum distance to the mean.
 _FEW: Final = 1 / 3
 _NEAR: Final = 2.0
-# Minimum size of the sample for finding a column's most frequent value, and minimum fraction of it with this value.
+# Minimum sample size for finding a column's most frequent value, and minimum fraction of the sample with this value.
 _LOOKED_AT: Final = 256
 _FREQUENT: Final = 0.4
 

@@ -194,7 +194,7 @@ class Artifact(SealedBytes):
 
     @cached_property
     def raw_columns(self) -> RawColumns:
-        """Raw columns, including which of them the model uses."""
+        """Raw columns, and which of them the model uses."""
         return RawColumns.of(self)
 
     @property

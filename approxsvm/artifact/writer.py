@@ -149,7 +149,7 @@ def plan_sections(plan: Plan | None) -> dict[str, bytes]:
 
 
 def decisions_of(model: KernelModel) -> npt.NDArray[np.void]:
-    """Return each decision function's numbers, as far as independent of expansions; sums may be infinite."""
+    """Return the expansion-independent numbers of each decision function; sums may be infinite."""
     decisions = np.zeros(model.n_decisions, schema.DECISION_NUMBERS)
     decisions["intercept"] = model.intercept
     decisions["value_error"] = model.value_error

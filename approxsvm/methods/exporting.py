@@ -126,9 +126,9 @@ class Exporting:
         Warns
         -----
         OpenAnswersWarning
-            The model is certified, but its graph has no exact model, because this is too large or `fallback` is False.
-            For rows whose "certain" is false, labels may differ from the exact model's. The graph's ``doc_string`` also
-            states this limitation.
+            The model is certified, but its graph lacks the exact model, because this would be too large or `fallback`
+            is False. For rows whose "certain" is false, labels may differ from the exact model's. The graph's
+            ``doc_string`` also states this limitation.
         """
         from approxsvm.backends.onnx.graph import onnx_model  # imported here because prediction does not need it
 
