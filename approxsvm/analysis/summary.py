@@ -30,7 +30,7 @@ class Summary:
     n_centers: int  # number of centers; 0 without expansions
     center: str  # "mean" (of the support vectors) or "origin"
     n_features: int  # number of columns in a row, before a pipeline's steps
-    n_mapped_features: int  # number of columns after these steps, for the kernels or the linear model
+    n_mapped_features: int  # number of columns after these steps, as input to the kernels or the linear model
     n_support_vectors: int
     gamma: float  # kernel parameter of the source model
     gamma_max_support_vectors: float  # the paper's limit 1 / (4 max||x - center||^2); x: support vectors

@@ -27,7 +27,7 @@ _N_RELIABILITY_BINS: Final = 10
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Verdict and figures, shown by ``print(report)``; `html` is a page with plots that needs no network."""
+    """Verdict and figures, shown by ``print(report)``; `html` is a page with plots that works offline."""
 
     evidence: Evidence
     text: str

@@ -47,7 +47,7 @@ def map_rows(
     """Apply the ops of an input map to raw rows."""
     if input_map is None:
         return GraphRows(raw)
-    x, error, is_source = raw, None, True  # whether all bits equal the source's, even if operations are fused
+    x, error, is_source = raw, None, True  # is_source: bit-identical to the source's, even if operations are fused
     if not np.array_equal(input_map.columns, np.arange(input_map.n_raw_features)):
         x = g.columns(raw, input_map.columns)
     # 1 for rows in which an op before a lookup produces infinity or NaN, because the lookup may accept NaN

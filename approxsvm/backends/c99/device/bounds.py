@@ -1,6 +1,6 @@
 """Table of error bounds for rows: one bound per expansion and cell of s, precomputed from an artifact's norms.
 
-For every row, the host multiplies sixteen functions of s, tabulated on fine cells, by an expansion's norms
+For every row, the host multiplies fourteen functions of s, tabulated on fine cells, by an expansion's norms
 (cpp/include/approxsvm/bounds/certificate.hpp). On a device these norms are constants, so the bound for each expansion
 on each fine cell is evaluated here, in float64, with the core's functions. The maximum over several adjacent cells is
 stored as the upper 16 bits of a float32, rounded up. At run time, a row needs one load. Let phi_k(s) = exp(-s/2)

@@ -54,9 +54,9 @@ class OnDevice(NamedTuple):
     # bounds are for the outputs
     on_the_way: Callable[[Any, FloatArray], list[FloatArray]]
     steps: Callable[[Any, Before], Sequence[Step]]
-    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether exact inputs give outputs without radii
-    refuses: Callable[[Any], bool] = lambda _: False  # whether the op rejects some numbers
-    # Whether outputs have no radii if the inputs equal the source's numbers, even if the inputs have radii
+    keeps_exact: Callable[[Any], bool] = lambda _: False  # whether outputs of exact inputs have no radii
+    refuses: Callable[[Any], bool] = lambda _: False  # whether the op rejects some values
+    # Whether outputs have no radii if the inputs equal the source's, even if the inputs have radii
     is_choice: Callable[[Any], bool] = lambda _: False
 
 
