@@ -199,7 +199,7 @@ def _after_step(step: Any, rule: Rule, rows: _Rows, findings: _Findings, name: s
         findings.refuse(raw, words, rows)
     is_function = known.name == "FunctionTransformer"
     if is_function and rows.is_raw and step.func is not None:
-        findings.by_column = True  # it maps a data frame's columns one by one, and returns a data frame
+        findings.by_column = True  # such a step maps a data frame's columns separately, and returns a data frame
     return replace(rows, dtypes=dtypes, is_raw=rows.is_raw and is_function)
 
 

@@ -32,8 +32,8 @@ NAMES = _CLASSIFIERS | _ONE_CLASS | {known.name for known in KNOWN if known.role
 class LinearParts:
     """Linear functions and their meaning: with two `labels`, a positive value means the first label.
 
-    `coef` has shape (n_functions, n_features). There is one function per target or, with several functions and labels,
-    per label.
+    `coef` has shape (n_functions, n_features). There is one function per target or, with more than two labels, per
+    label.
     """
 
     task: Task
