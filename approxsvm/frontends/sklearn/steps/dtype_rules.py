@@ -26,7 +26,7 @@ Rule = Callable[[Any, DType], Behaviour]
 
 
 def checked_dtype(dtype: DType, *kept: Any) -> DType:
-    """Return the dtype after scikit-learn's checks: float64 for object, and for dtypes not in `kept` unless it is empty."""
+    """Return the dtype after scikit-learn's checks: float64 for objects, or if a nonempty `kept` lacks the dtype."""
     if dtype == OBJECT or (kept and dtype not in kept):
         return F64
     return dtype
