@@ -268,8 +268,7 @@ class InputMap:
         return False
 
     def with_texts(self, texts: Mapping[int, TextColumn]) -> "InputMap":
-        """Return the same function of rows that contain the codes of `texts`, which must include all strings of this
-        map."""
+        """Return the same function of rows with the codes of `texts`, which must include all strings of this map."""
         changed: dict[int, TextChange] = {
             k: (self.texts[column].texts, texts[column].texts)
             for k, column in enumerate(self.columns.tolist())
@@ -372,7 +371,7 @@ class _Mapped(NamedTuple):
 
 
 def _selected_of(op: Op, selected: IntArray) -> tuple[list[Op], IntArray] | None:
-    """Return ops that compute a selection of the row after `op`, and the selection of the row before `op` that they need.
+    """Return ops that compute a selection of the row after `op`, and the selection of the row before it that they need.
 
     Each run of selected outputs becomes an op. Returns None if `op` cannot be split in this way, or if it may reject an
     unselected feature.

@@ -240,8 +240,7 @@ class KernelModel:
         return len(self.intercept)
 
     def coefficients(self, decision: int) -> FloatArray:
-        """Return the coefficients a_i of one decision function, with 0 for support vectors of classes outside the
-        pair."""
+        """Return one decision function's coefficients a_i, with 0 for support vectors of classes outside the pair."""
         if not self.has_pairs:
             row: FloatArray = self.dual_coef[decision]
             return row

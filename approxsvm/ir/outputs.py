@@ -210,8 +210,7 @@ def _read_calibrator(reader: Any) -> SigmoidCalibrator | IsotonicCalibrator:
 
 @dataclass(frozen=True, eq=False)
 class OneVsRestCalibration(ClassProbability):
-    """One calibrator per class (a single one for two classes), normalized: scikit-learn's methods sigmoid and
-    isotonic."""
+    """One calibrator per class (one for two classes), normalized: scikit-learn's methods "sigmoid" and "isotonic"."""
 
     # Calibrators are in the order of the model's labels. Two classes have a single one, for the class `positive`.
     calibrators: tuple[SigmoidCalibrator | IsotonicCalibrator, ...]
@@ -301,8 +300,7 @@ class MembersMean(ClassProbability):
 
 @dataclass(frozen=True)
 class GaussianDensity(Probability):
-    """Values that are means of Gaussian kernels, i.e. densities up to a factor (density.py computes their
-    logarithms)."""
+    """Values that are means of Gaussian kernels, i.e. densities up to a factor (density.py computes logarithms)."""
 
     kind, task = "gaussian_density", "regression"
 

@@ -1,4 +1,4 @@
-"""Methods that some objects of a class do not have, as with scikit-learn's `available_if`; errors give a reason."""
+"""Methods that some instances of a class lack, as with scikit-learn's `available_if`; errors give a reason."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,12 +7,12 @@ from typing import Any
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Any]:
-    """Hide a method from objects for which `check` raises AttributeError; the error includes the message of `check`."""
+    """Hide a method of objects for which `check` raises AttributeError; the error includes the message from `check`."""
     return lambda method: _Available(method, check)
 
 
 class _Available:
-    """The descriptor that `available_if` returns."""
+    """Descriptor returned by `available_if`."""
 
     def __init__(self, method: Callable[..., Any], check: Callable[[Any], bool]) -> None:
         self.method, self.check = method, check

@@ -11,8 +11,8 @@ _COMPILING: Final = "approxsvm.compiling"
 def trained_inside(source: Any) -> Any:
     """Return the source with compiling estimators replaced by their trained ones, or the source itself if it has none.
 
-    Objects that contain a replaced estimator are copied, so the source is not modified. Raises NotFittedError if
-    the source itself is a compiling estimator that has not been fitted.
+    Objects that contain a replaced estimator are copied, so the source is not modified. Raises NotFittedError if the
+    source itself is a compiling estimator that has not been fitted.
     """
     if _is_compiling(source) and "estimator_" not in vars(source):
         from sklearn.utils.validation import check_is_fitted  # already loaded with the estimator

@@ -20,14 +20,13 @@ class Ensemble:
     """Models with the same raw columns, and the rule that combines their predictions.
 
     Each member produces columns (see `Combination`): numbers, votes or labels. The ensemble's values are weighted sums
-    of numbers, or the numbers themselves. `outputs` derives predictions from them, as in a single model. The values are
-    one of these:
+    of numbers, or the numbers themselves. `outputs` derives predictions from them, as in a single model. They are:
 
-    * a sum of regressions, or several regression targets; * the value of a classifier with two `classes`, whose label
-    depends on a threshold or on probabilities; * decision functions of several `classes`, one per class
-    (``decision_shape="each"``) or one per pair; * one sum of probabilities per class; the label is the class with the
-    largest mean (``outputs.probability`` is
-      a `MembersMean`), as in CalibratedClassifierCV, soft voting and bagging.
+    * a sum of regressions, or the values of several regression targets;
+    * the value of a classifier with two `classes`, whose label depends on a threshold or on probabilities;
+    * decision functions of several `classes`, one per class (``decision_shape="each"``) or one per pair;
+    * one sum of probabilities per class; the label is the class with the largest mean (``outputs.probability`` is a
+      `MembersMean`), as in CalibratedClassifierCV, soft voting and bagging.
 
     If the members vote, the label with the largest sum of votes is predicted; in a tie, the first class wins. If they
     produce labels, these are the predictions, one per target.
