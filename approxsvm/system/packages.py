@@ -9,7 +9,7 @@ from approxsvm.errors import MissingPackageError
 def import_package(module: str, extra: str, purpose: str) -> Any:
     """Import a module of an optional package, which ``pip install 'approxsvm[extra]'`` installs.
 
-    If the package is missing, the message of the MissingPackageError begins with `purpose`.
+    The message of the MissingPackageError begins with `purpose`.
     """
     try:
         return importlib.import_module(module)
