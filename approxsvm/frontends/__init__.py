@@ -26,7 +26,7 @@ _PICKLE_KINDS: Final = ("a pickle", "a file compressed by zlib, as joblib writes
 
 
 def read_model(source: Any, *, n_features: int | None = None, trust: bool | Sequence[str] = False) -> KernelModel:
-    """Read a trained sum of kernels: RBF, linear, or polynomial of degree 1 to 6.
+    """Read a trained kernel sum: RBF, linear, sigmoid, or polynomial of degree 1 to 6.
 
     Parameters
     ----------

@@ -132,8 +132,8 @@ def with_range_file(model: Any, path: str | os.PathLike[str], *, restore_target:
     model : KernelModel, fitted estimator, or path
         A model trained on the output of svm-scale; `read_any` lists the supported sources.
     path : str or path
-        The range file that svm-scale saved, the scale file of e1071's write.svm (R), or the file ``rescale`` in a
-        signature folder of GRASS GIS's i.svm.train.
+        The range file saved by svm-scale, the scale file from e1071's write.svm (R), or the file ``rescale`` in a
+        signature folder from GRASS GIS's i.svm.train.
     restore_target : bool
         True to restore a regression's values to the units of the raw target, using the file's y section or e1071's
         .yscale file. LIBSVM's svm-predict does not restore them.

@@ -83,8 +83,8 @@ class PairwiseSigmoid(ClassProbability):
     # model files
     prob_a: FloatArray
     prob_b: FloatArray
-    # scikit-learn's copy of LIBSVM uses the iteration of Wu, Lin and Weng even for two classes, and its result differs
-    # from the sigmoid by up to 0.005; LIBSVM itself (3.37) returns the sigmoid.
+    # scikit-learn's copy of LIBSVM uses the iteration of Wu, Lin and Weng even for two classes, with a result that
+    # differs from the sigmoid by up to 0.005; LIBSVM itself (3.37) returns the sigmoid.
     couple_two_classes: bool = False
     kind = "pairwise_sigmoid"
 
@@ -119,7 +119,7 @@ class LaplaceNoise(Probability):
     ``svm-predict -b 1`` prints sigma to standard output; its output file is the same as without ``-b 1``.
     """
 
-    sigma: float  # probA of the model file; positive
+    sigma: float  # probA of the model file; at least 0
     kind, task = "laplace_noise", "regression"
 
     def __post_init__(self) -> None:

@@ -36,7 +36,7 @@ _CLOSE: Final = 2.0**-26  # if a value's relative bound is larger, its terms are
 def log_densities(evaluator: Evaluator, rows: Any) -> tuple[FloatArray, FloatArray]:
     """Return log p for each row, and bounds on the errors, which may be infinite without support vectors."""
     artifact = evaluator.artifact
-    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # approximate models have no exact values
+    exact: Values = "promised" if artifact.mode == "approximate" else "exact"  # no exact values in "approximate" mode
     values, bounds = evaluator.evaluate(rows, VALUES | BOUNDS, exact)
     gamma, d = float(artifact.header["gamma"]), artifact.n_features
     shift = 0.5 * d * (math.log(gamma) - math.log(math.pi))

@@ -65,7 +65,7 @@ def native_outputs(outputs: Outputs, task: Task, n_classes: int) -> _native.Outp
 class Evaluator:
     """Predictions of one compiled model, with `n_jobs` threads as in scikit-learn.
 
-    To reduce latency, batches of up to four rows per center use different code than larger ones. The values of a row in
+    To reduce latency, batches of up to four rows per center use different code from larger ones. The values of a row in
     a small and in a large batch may differ, but the bounds hold for both.
     """
 

@@ -300,7 +300,7 @@ def helper(held: Any, attribute: str, *classes: str) -> Any:
     """Check and return the helper object in an estimator's `attribute`, which contributes to the predictions.
 
     Names in `classes` that are not in the table denote SciPy classes or compiled ones. The helper's class must be
-    exactly one of `classes`, and no method may be set on the helper itself. Otherwise, raises UnsupportedModelError.
+    exactly one of `classes`, and no method may be set on the helper itself. Raises UnsupportedModelError otherwise.
     """
     known, cls = recognise(held), type(held)
     if known is None:

@@ -156,8 +156,8 @@ def read_cuml(estimator: Any, name: str) -> KernelModel:
 def read_thundersvm(estimator: Any, name: str) -> KernelModel:
     """Read a fitted ThunderSVM estimator from the model file that it writes.
 
-    Only the file contains the label order. Its values of gamma and rho have six digits, so the estimator's attributes,
-    which have all digits, replace them (intercept_ has the sign of rho).
+    Only the file contains the label order. Its values of gamma and rho have six digits, so they are replaced by the
+    estimator's attributes, which have all digits (intercept_ has the sign of rho).
     """
     shape = getattr(estimator, "shape_fit_", None)
     with tempfile.TemporaryDirectory() as folder:

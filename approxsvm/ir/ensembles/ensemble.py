@@ -162,7 +162,7 @@ class Ensemble:
 
     @property
     def n_raw_features(self) -> int:
-        """Number of columns of raw rows."""
+        """Number of columns in raw rows."""
         return self.members[0].n_raw_features
 
     @property

@@ -64,8 +64,8 @@ def _same_op(one: Any, other: Any) -> bool:
 def shared_rows(machines: Sequence[KernelModel], *, sums: bool = True) -> tuple[Any, list[Any]]:
     """Return the distinct support vectors of all models, and the indices of each model's support vectors in them.
 
-    Sparse rows are not merged, nor are duplicates within one model. Rows of other than Gaussian kernels are not merged
-    if coefficients will be summed: for polynomial kernels, `coef_error` is relative to the sum and is multiplied by the
+    Sparse rows are not merged, nor are duplicates within one model. Rows of non-Gaussian kernels are not merged if
+    coefficients will be summed: for polynomial kernels, `coef_error` is relative to the sum and is multiplied by the
     kernel's size.
     """
     stacked = [machine.support_vectors for machine in machines]

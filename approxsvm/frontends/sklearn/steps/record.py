@@ -44,7 +44,7 @@ def _nothing(step: Any) -> tuple[str, ...]:
 class Step:
     """Classes of fitted transformers that are folded in the same way.
 
-    `relies` lists the parameters and fitted attributes on which outputs depend; `copy` among them says that copy=False
+    `relies` lists the parameters and fitted attributes on which outputs depend; `copy` among them means that copy=False
     overwrites the rows. `refused` documents rejected variants.
     """
 
