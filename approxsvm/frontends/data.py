@@ -119,7 +119,7 @@ def _npy(path: str | os.PathLike[str]) -> Any:
 
 
 def _npz(path: str | os.PathLike[str]) -> Any:
-    """Read a sparse matrix or a single array; reject content that would have to be unpickled."""
+    """Read a sparse matrix or a single array; reject contents that would have to be unpickled."""
     name, n_bytes, n_numbers = os.fspath(path), os.path.getsize(path), 0
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
@@ -144,7 +144,7 @@ def _npz(path: str | os.PathLike[str]) -> Any:
 
 
 def _check_array(file: IO[bytes], n_bytes: int, name: str) -> int:
-    """Return the number of values in a .npy file of `n_bytes`; reject short files before NumPy allocates."""
+    """Return the number of values in a .npy file of `n_bytes`; reject truncated files before NumPy allocates memory."""
     version = np.lib.format.read_magic(file)
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(file)

@@ -265,7 +265,7 @@ class KernelModel:
             return np.asarray(sums[j - 1, i] + sums[i, j])
 
     def dense_support_vectors(self, first: int, last: int) -> FloatArray:
-        """Return support vectors first .. last - 1 as a float64 array of shape (last - first, n_features)."""
+        """Return support vectors `first` to `last` - 1 as a float64 array of shape (last - first, n_features)."""
         rows = self.support_vectors[first:last]
         return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 

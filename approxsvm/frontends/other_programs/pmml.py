@@ -1,8 +1,8 @@
 """Support vector machines in PMML 4.0 to 4.4, as defined by the standard and as written by JPMML and R's pmml.
 
 According to the standard, a value below the threshold means the class targetCategory, and any other value means
-alternateTargetCategory. It does not say which class wins if votes are tied, and programs differ. In this frontend, the
-first of the target's values wins.
+alternateTargetCategory. The standard does not say which class wins if votes are tied, and programs differ. In this
+frontend, the first of the target's values wins.
 """
 
 import os
@@ -29,7 +29,7 @@ from approxsvm.ir.outputs import class_pairs
 _MOST_NUMBERS: Final = 1 << 27
 _NUMBERS: Final = ("integer", "float", "double")
 _DEEPEST: Final = 100
-# Apply functions of a field and a constant, with the corresponding parameters of an affine step.
+# Functions in Apply elements with a field and a constant, and the corresponding parameters of an affine step.
 _OPERATIONS: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
 _ORDER: Final = ("subtract", "multiply", "divide", "add")
 

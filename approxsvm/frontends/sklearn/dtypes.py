@@ -107,7 +107,7 @@ class _Findings:
             self.refuse(kind, words, rows)
 
     def refuse(self, kind: str, words: str, rows: _Rows) -> None:
-        """Record a step because of which a kind of rows must be rejected."""
+        """Record a step that requires a kind of rows to be rejected."""
         self.refused.setdefault(kind, (words, []))[1].append(rows.columns)
 
     def effect(self, kind: str, noted: _Noted) -> Effect:

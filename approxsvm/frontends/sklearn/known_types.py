@@ -251,7 +251,7 @@ def _is_harmless(name: str) -> bool:
 
 
 def recognise(candidate: Any) -> Known | None:
-    """Return the entry in the table for an object's class, or None.
+    """Return the table's entry for an object's class, or None.
 
     Raises UnsupportedModelError if the object's class is a subclass that changes behaviour, if a method is set on the
     object, or if a method of the class has been replaced.

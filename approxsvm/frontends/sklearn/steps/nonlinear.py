@@ -209,7 +209,7 @@ def _quantile_transformer(map_: InputMap, step: Any) -> InputMap:
 
 
 def _bounds(quantiles: FloatArray) -> tuple[float, float]:
-    """Return the smallest values that scikit-learn treats as within the quantiles, and as above them."""
+    """Return the smallest value that scikit-learn treats as within the quantiles, and the smallest one above them."""
     first, last = float(quantiles[0]), float(quantiles[-1])
     low = _least_float(lambda x: not x - _BOUNDS_THRESHOLD < first)
     return low, max(low, _least_float(lambda x: x + _BOUNDS_THRESHOLD > last))
