@@ -7,8 +7,7 @@ from typing import Any
 
 
 def available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], Any]:
-    """Hide a method from objects for which `check` raises AttributeError; the error includes the message from
-    `check`."""
+    """Hide a method from objects for which `check` raises AttributeError; the error includes the message of `check`."""
     return lambda method: _Available(method, check)
 
 
