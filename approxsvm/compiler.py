@@ -140,12 +140,12 @@ def compile(
         other options, the artifact is identical to the earlier one. Bounds are always recomputed, so a plan may be
         reused for a retrained model. With a plan, options that guide the search are not allowed.
     measure : bool
-        If True, time the best plans on this machine: up to four, including the exact engine, with estimated costs of at
-        most 1.5 times the smallest. They predict the same rows in turn, and the fastest plan is kept (the smallest,
-        among plans within 5% of the fastest time). These rows are a quarter of `X`, at most 10,000; no centers are
-        chosen from them. The plan then depends on the machine and its load, but labels and bounds do not. Timing takes
-        about as long as the search, and `summary.race` contains the times. The option is ignored if only one plan is
-        possible.
+        If True, time up to four plans on this machine: the exact engine, if allowed, and the plans whose estimated cost
+        is at most 1.5 times the smallest. They predict the same rows in turn, and the fastest plan is kept (the
+        smallest, among plans within 5% of the fastest time). These rows are a quarter of `X`, at most 10,000; no
+        centers are chosen from them. The plan then depends on the machine and its load, but labels and bounds do not.
+        Timing takes about as long as the search, and `summary.race` contains the times. The option is ignored if only
+        one plan is possible.
     n_jobs : int, optional
         Number of threads for predictions, as in scikit-learn. Default: 1; -1 uses all processors.
     verbose : bool, optional

@@ -26,9 +26,8 @@ _BLOCK_ROWS: Final = 4096
 class PolynomialForm:
     """Decision functions f_k(z) = constants_k + linear_k . z + sum_{i <= j} triangle_k,ij z_i z_j.
 
-    The errors bound the rounding of float64 sums over support vectors, and the errors of the source's coefficients.
-    There are errors of the constant, of the linear term (Euclidean norm) and of the quadratic term (Frobenius norm of
-    the symmetric matrix).
+    The errors bound the rounding of float64 sums over support vectors and the errors of the source's coefficients: in
+    the constant, the linear term (Euclidean norm) and the quadratic term (Frobenius norm of the symmetric matrix).
     """
 
     constants: FloatArray  # (n_decisions,), including the intercepts
@@ -40,7 +39,7 @@ class PolynomialForm:
 
     @property
     def is_finite(self) -> bool:
-        """Whether every number fits into float64."""
+        """True if every value is finite."""
         parts = (self.constants, self.linear, self.constant_errors, self.linear_errors, self.quadratic_errors)
         return all(np.isfinite(part).all() for part in (*parts, *([] if self.triangle is None else [self.triangle])))
 
@@ -56,7 +55,7 @@ def is_cheaper(model: KernelModel) -> bool:
 def sum_up(model: KernelModel) -> PolynomialForm:
     """Compute the quadratic form of a model with a polynomial kernel of degree 1 or 2.
 
-    A sum of n_sv products of up to three factors each has at most n_sv + 20 roundings, in any order. Raises
+    A sum of n_sv products with up to three factors each has at most n_sv + 20 roundings, in any order. Raises
     UnsupportedModelError if the degree is higher, or if there are too many features for a quadratic form.
     """
     if model.degree > MAX_FORM_DEGREE:
