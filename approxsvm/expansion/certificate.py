@@ -61,9 +61,9 @@ most W, and its coefficients contain factors that suppress the support vectors o
 distance r from the slice, W sqrt(2 - 2 exp(-gamma r^2)) <= W sqrt(2 gamma) r is added to the bound at the nearest point
 of the slice.
 
-Every bound is rounded up. Let u64 = 2^-53. If the longest path of a sum of products has n operations, its error is at
-most n u64 (1 + small) times the sum of absolute values. For a double sum over the blocks of a Gram matrix, the path P
-is two blocks plus the number of pairs of blocks.
+Every bound is rounded up. Let u64 = 2^-53. If the longest path of a sum of products has n operations, the sum's error
+is at most n u64 (1 + small) times the sum of absolute values. For a double sum over the blocks of a Gram matrix, the
+path P is two blocks plus the number of pairs of blocks.
 
 * Weights w_i: exp turns the absolute error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative
   error. Beyond an argument of 745, exp is 0, and the true w_i is negligible, even after multiplication by ||xt_i||^8.

@@ -1,4 +1,4 @@
-"""Expansions of one decision function about many centers, with certificates, and the choice of methods for norms."""
+"""Certified expansions of one decision function about many centers, and the choice of methods for norms."""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ class Budget:
     def worth(self, hopeful: Cost) -> float:
         """Return the work that a trial of a plan may take if a row may cost as little as `hopeful`.
 
-        This work is at most the work that the plan would save for all expected rows. Trials of plans other than the
-        best plan so far may together take as much work as the best plan itself, including the sums that all plans need,
-        or a fixed amount of work. So at most half of all work is wasted. A trial may always take a small share of the
-        possible savings.
+        It is at most the work that the plan would save for all expected rows. Trials of plans other than the best so
+        far may together take as much work as the best plan itself, including the sums needed by all plans, or a fixed
+        amount of work. Thus, at most half of all work is wasted. A trial may always take a small share of the possible
+        savings.
         """
         if not self._is_rationed:
             return np.inf
@@ -74,7 +74,7 @@ class Budget:
         return is_worth
 
     def record(self, cost: Cost, work: float, to_build: float) -> None:
-        """Record the cost of a row found by a trial, the work of the trial, and the work of building the plan."""
+        """Record the cost of a row found by a trial, the trial's work, and the work of building the plan."""
         self._spent += work
         least = np.minimum(self._least, cost.weighed)
         if (cost.weighed / least).max() < (self.best / least).max():

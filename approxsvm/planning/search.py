@@ -1,4 +1,4 @@
-"""Search for the plan of a model with a Gaussian kernel; families of plans are tried in turn, with one work budget.
+"""Search for the plan for a model with a Gaussian kernel; plan families are tried in turn, within one work budget.
 
 | family | its hopeful cost assumes that | a trial builds |
 |---|---|---|
@@ -9,10 +9,9 @@
 
 A trial predicts held-out rows with the parts in the last column.
 
-A family is tried if its hopeful cost is less than the costs of the plans tried so far and the budget allows the work of
-the trial. The plan with the least regret is chosen. The regret of a plan is the largest ratio, over all cost profiles,
-of the plan's cost to the least cost of all plans tried. The artifact is a function of the model, its rows and the plan
-(building.py).
+A family is tried if its hopeful cost is less than the costs of the plans tried so far and the budget allows the trial's
+work. The plan with the least regret is chosen. A plan's regret is the largest ratio, over all cost profiles, of its
+cost to the least cost of all plans tried. The artifact is a function of the model, its rows and the plan (building.py).
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class Search:
         self.subspaces = SubspaceTrials(problem, self.budget)
 
     def families(self) -> list[Family]:
-        """List the families in the order of their trials."""
+        """List the families in the order in which they are tried."""
         expansions, subspaces = self.expansions, self.subspaces
         found = [
             Family(partial(expansions.hopeful_cost, n), partial(expansions.work, n), partial(expansions.try_centers, n))
@@ -92,8 +91,8 @@ class Search:
         ]
         found.append(Family(expansions.hopeful_degree, lambda: 0.0, expansions.try_higher_degrees))
         in_few = Family(subspaces.hopeful_cost, subspaces.work, subspaces.run, "Looking for subspaces")
-        # Subspaces suit rows with many non-zero features. For other rows, expansions are tried first, because the
-        # results of these trials limit the work on subspaces.
+        # Subspaces suit rows with many nonzero features. For other rows, expansions are tried first, because their
+        # results limit the work on subspaces.
         return [in_few, *found] if goes_by_many_features(self._problem) else [*found, in_few]
 
     def run(self, progress: Progress) -> Choice:
@@ -200,7 +199,7 @@ class Search:
 
 
 def chosen(tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candidate:
-    """Choose the smallest of the candidates that are about as fast as the fastest candidate, or a better higher degree.
+    """Choose the smallest of the candidates that are about as fast as the fastest one, or a better higher degree.
 
     A higher degree is better if it halves the number of uncertified rows.
 

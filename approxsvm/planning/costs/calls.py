@@ -1,4 +1,4 @@
-"""Costs of plans under each profile for a given size of calls, in blocks or row by row, whichever is cheaper."""
+"""Costs of plans under each profile for a given call size, in blocks or row by row, whichever is cheaper."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Cost:
     def weighed(self) -> FloatArray:
         """Weighted cost by which plans are compared.
 
-        Rows in the exact engine count ten times in the range from 0.5 to 2 % of all rows, because these rows determine
-        the 99th percentile of the time per row. Above 2 %, a plan cannot reduce this percentile.
+        Rows in the exact engine count tenfold in the range from 0.5% to 2% of all rows, because they determine the 99th
+        percentile of the time per row. Above 2%, a plan cannot reduce this percentile.
         """
         return self.asked + self.tail
 
@@ -92,7 +92,7 @@ def ratios(costs: Iterable[FloatArray]) -> FloatArray:
 
 
 def regrets(costs: Iterable[Cost]) -> FloatArray:
-    """Return each plan's regret: the largest ratio, over all profiles, of the plan's cost to the least cost of a plan.
+    """Return each plan's regret: the largest ratio, over all profiles, of its cost to the least cost of any plan.
 
     The weight of slow rows can increase the difference between two plans, but not the least cost in the denominator.
     """
@@ -104,7 +104,7 @@ def regrets(costs: Iterable[Cost]) -> FloatArray:
 
 
 class Calls(NamedTuple):
-    """Numbers of rows per call and per block."""
+    """Number of rows per call and per block."""
 
     n_rows: int | None  # number of rows per call; None for batches
     width: int  # number of rows that fill a block
@@ -137,7 +137,7 @@ class Costs(Generic[C]):
 
 
 class ExpansionCosts:
-    """Costs of rows by expansions of one model."""
+    """Costs of rows in expansions of one model."""
 
     def __init__(self, problem: Problem) -> None:
         few_work = problem.exact.native.few_values_work if problem.mode == "certified" else 0.0
