@@ -110,7 +110,7 @@ class Calls(NamedTuple):
     width: int  # number of rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
-        """Return the cost of a row in a stage that gets a share of a call; a block costs the same if partly filled."""
+        """Return the cost of a row in a stage that gets a share of a call; a partly filled block costs the same."""
         if self.n_rows is None:
             return blocks
         return np.minimum(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))

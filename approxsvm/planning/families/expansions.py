@@ -3,7 +3,7 @@
 A trial expands and certifies functions about some of the centers. Then the actual predictor predicts held-out rows,
 which were not used to place the centers, and counts the rows whose results each stage determines. A row's cost is the
 sum of the costs of the stages that process it (cost.py). Measured times do not influence the choice, so the same input
-always yields the same plan; they are only recorded for the report.
+always yields the same plan; the times are only recorded for the report.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class Expansions:
         return self._costs.cascade(degree, size, share, below)
 
     def _may_win(self, candidate: Candidate, hopeful: Cost, lower: list[Candidate]) -> bool:
-        """Return whether a candidate of cost `hopeful` may be chosen; if it halves undecided rows, it may cost more."""
+        """Return whether a candidate of cost `hopeful` may win; it may cost more if it halves the undecided rows."""
         if not self._budget.is_free or not lower or lower[-1].share is None:
             return True
         slack = ABOUT if hopeful_rest(candidate.degree, lower) < 0.5 else 1.0
