@@ -16,7 +16,7 @@ _CHUNK_NUMBERS = 1 << 22
 
 
 def sparse_sq_distances(rows: Any, point: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Compute ||x - point||^2 of sparse rows from nonzeros; digits cancel if norms are large; overflow gives NaN."""
+    """Compute ||x - point||^2 for sparse rows from nonzeros; digits cancel for large norms; overflow yields NaN."""
     rows = rows.astype(np.float64, copy=False)  # squares of integers would overflow and wrap
     sq_norm = np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
     return np.maximum(sq_norm - 2.0 * np.asarray(rows @ point).ravel() + point @ point, 0.0)
@@ -46,7 +46,7 @@ def as_row(row: Any) -> Any:
 
 
 def chunks(n_rows: int, n_features: int) -> Iterator[slice]:
-    """Yield slices of at most 32 MB as float64 that cover the rows; if there are no rows, yield one empty slice."""
+    """Yield slices that cover the rows, each at most 32 MB in float64; without rows, yield one empty slice."""
     step = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(n_features, 1)))
     for first in range(0, max(n_rows, 1), step):
         yield slice(first, min(first + step, n_rows))

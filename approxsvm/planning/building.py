@@ -1,4 +1,4 @@
-"""Artifact construction. An artifact depends only on the model, the rows and the plan, not on the search for it."""
+"""Artifact construction: an artifact depends only on the model, the rows and the plan, not on the plan's origin."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Definition(Protocol):
         """Bound the float64 rounding error of `values`, in a shape that broadcasts to theirs."""
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change of the values if each row moves by at most its distance in `errors`, (n_rows, 1)."""
+        """Bound the change in values if each row moves by at most its distance in `errors`, of shape (n_rows, 1)."""
 
 
 def definition_of(model: SingleModel) -> Definition:
@@ -189,7 +189,7 @@ class ProductDefinition(_OfKernels):
         return np.where(moduli < MAX_OUTPUT_SCALE, 4.0 * UNIT64 * of_sums + of_underflow, np.inf)
 
     def moved(self, mapped: FloatArray, errors: FloatArray) -> FloatArray:
-        """Bound the change by the slope at the row, because the errors are tiny compared with the row."""
+        """Bound the change to first order, by M's slope at the row's norm, because errors are tiny relative to it."""
         sums = self._term_sums(range(self.model.n_decisions))
         moved = errors * sums.moduli_at(norms_above(mapped), 1) * (1.0 + 1e-6)
         return np.asarray(moved if self.model.degree else np.minimum(moved, 2.0 * sums.sums))
