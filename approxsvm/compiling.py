@@ -38,9 +38,10 @@ def _answers(method: str) -> Callable[[Callable[..., Any]], Any]:
 class CompilingEstimator(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of estimators that train another estimator and compile it.
 
-    It can replace the estimator in scikit-learn's tools: pipelines, searches over ``estimator__C``, cross-validation,
-    voting, stacking and calibration. All of them predict with the compiled model. `compile` accepts this object, and
-    pipelines, searches or ensembles that contain such objects; it compiles the trained estimators.
+    The object can replace the inner estimator in scikit-learn's tools: pipelines, searches over ``estimator__C``,
+    cross-validation, voting, stacking and calibration. All of them then predict with the compiled model. `compile`
+    accepts the object, and pipelines, searches or ensembles that contain such objects; it compiles the trained
+    estimators.
 
     Parameters
     ----------

@@ -128,7 +128,7 @@ class CompiledModel(Predicting, Explaining, Exporting, BaseEstimator):  # type: 
         if plain and self.artifact.raw_columns.looked_up:
             check_exact(X, self.artifact.raw_columns)
         if plain and self.artifact.feature_names is None:
-            return X  # the usual case takes a tenth of the time; the core checks the values
+            return X  # the usual case, in a tenth of the time; the core checks the values
         if plain:
             validate_data(self, X, reset=False, skip_check_array=True)  # warns about missing names
             return X
@@ -363,7 +363,7 @@ class CompiledOneClassSVM(OutlierMixin, WithProbabilities):  # type: ignore[misc
 
     @property
     def offset_(self) -> float:
-        """Difference between scores and decision values; AttributeError for an RBF kernel with gamma=0."""
+        """Difference between scores and decision values; raises AttributeError for an RBF kernel with gamma=0."""
         self._has_scores()
         return float(self.artifact.offset)
 

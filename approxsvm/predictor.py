@@ -20,7 +20,7 @@ from approxsvm.runtime.evaluator import Evaluator, read_artifact, with_one_index
 
 
 class Predictor(Predicting):
-    """Compiled model for programs that only predict; needs NumPy, and SciPy for batches of documents.
+    """Compiled model for programs that only predict; requires NumPy (and SciPy for batches of documents).
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class Predictor(Predicting):
     n_features : int
         Required number of columns.
     feature_names : tuple of str, or None
-        Column names with which the source was fitted.
+        Column names on which the source was fitted.
 
     Raises
     ------

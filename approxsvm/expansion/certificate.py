@@ -13,19 +13,19 @@ value can replace N_k. With
 
     G_k = (2 gamma)^k / k! sum_ij w_i w_j (xt_i.xt_j)^(k-1) xt_i xt_j',        trace G_k = N_k^2,
 
-N_k may be replaced by the square root of the largest eigenvalue of G_k. In a still smaller bound, N_k sqrt(s) is
-replaced by the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). This bound depends on the row's
-direction and costs one more quadratic form. A single form serves all degrees with norms, k = 3 ... m: with G = sum_k
-2^(3-k) G_k, Cauchy-Schwarz gives
+N_k may be replaced by the square root of the largest eigenvalue of G_k. A still smaller bound replaces N_k sqrt(s) by
+the length of v = sqrt(2 gamma) u in the metric of G_k, sqrt(v' G_k v). It depends on the row's direction and costs one
+more quadratic form. A single form serves all degrees with norms, k = 3 ... m: with G = sum_k 2^(3-k) G_k,
+Cauchy-Schwarz gives
 
     sum_k |part k| <= sum_k exp(-s/2) sqrt(s^(k-1) / k!) sqrt(v' G_k v)
                    <= exp(-s/2) sqrt(v' G v) sqrt(sum_k 2^(k-3) s^(k-1) / k!).
 
-The second inequality is nearly an equality if the absolute values of the parts halve from degree to degree. This is
-roughly the case at the distance beyond which rows begin to be left undecided. The predictor's table uses the
-eigenvalues; at degree 2, rows that the table leaves undecided are tested with the form. For a huge model with many
-features, a single pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G
->= 2^(3-k) G_k, and 2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
+The second inequality is nearly tight if the absolute values of the parts halve from degree to degree. This is roughly
+the case at the distance beyond which rows begin to be left undecided. The predictor's table uses the eigenvalues; at
+degree 2, rows that the table leaves undecided are tested with the form. For a huge model with many features, a single
+pass over the Gram matrix computes G but no G_k (stack.py). All G_k are positive semi-definite, so G >= 2^(3-k) G_k, and
+2^(k-3) times the largest eigenvalue of G bounds the largest eigenvalue of G_k.
 
 Support vectors far from the center contribute mostly to parts of high degree. Near the center, these parts are small,
 but T includes them at full weight. For 0 < theta <= 1, Cauchy-Schwarz with weights theta^k in place of 1 gives
@@ -51,8 +51,8 @@ The norms are computed from powers of the Gram matrix (gram.py) or, for many cen
 the moments M_alpha = sum_i w_i xt_i^alpha (monomials.py): in coordinates scaled by sqrt(2 gamma), N_k^2 is the sum of
 M_alpha^2 / alpha! over the monomials of degree k, and G_k is the product of a matrix of moments with its transpose.
 
-With one-hot encoded categories, all rows lie on a few slices: planes on which the encoded features are constant. On the
-slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
+With one-hot encoded categories, all rows lie on a few slices: affine subspaces on which the encoded features are
+constant. On the slice of a center, with xt_i = (xt_v, xt_f) split into varying and fixed features,
 
     sum_i a_i K(x_i, z) = sum_i a_i exp(-gamma ||xt_f||^2) exp(-gamma ||xt_v - u_v||^2)
 
@@ -65,18 +65,19 @@ Every bound is rounded up. Let u64 = 2^-53. If the longest path of a sum of prod
 is at most n u64 (1 + small) times the sum of absolute values. For a double sum over the blocks of a Gram matrix, the
 path P is two blocks plus the number of pairs of blocks.
 
-* Weights w_i: exp turns the absolute error of its argument, (n_features + 4) u64 gamma ||xt_i||^2, into a relative
-  error. Beyond an argument of 745, exp is 0, and the true w_i is negligible, even after multiplication by ||xt_i||^8.
-  With g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is (n_features + 4) g u64
-  for every gamma. On a slice, a weight is the product of two such factors, with a relative error of (n_features + 8) g
-  u64, and R^2 is the sum of the largest squared norms of the varying and of the fixed part.
+* Weights w_i: exp turns the absolute error of its argument, at most (n_features + 4) u64 gamma ||xt_i||^2, into a
+  relative error. For arguments below -745, exp is 0, and the true w_i is negligible, even after multiplication by
+  ||xt_i||^8. With g = max(1, min(750, gamma R^2)) and R = max ||xt_i||, the relative error of a weight is at most
+  (n_features + 4) g u64 for every gamma. On a slice, a weight is the product of two such factors, with a relative error
+  of at most (n_features + 8) g u64, and R^2 is the sum of the largest squared norms of the varying and of the fixed
+  part.
 * N_k^2 and G_k from Gram products: two weights, an inner product of n_features terms and its power, and the double sum
   cause an error of at most kappa = (P + (2 k + 2 g) (n_features + 4) + 60) u64 times the sum of absolute values, which
   is at most ((2 gamma)^(k/2) sum_i |w_i| ||xt_i||^k)^2 / k!. G has the errors of the G_k; the constant 60 includes the
   product and the six additions that form G.
 * N_k^2 and G_k from the moments of degree k: a moment has a path of n_sv operations, a weight and k factors, and
   squaring doubles its error. The error is at most kappa, with P = 2 n_sv + 2, times the same sum of absolute values.
-  Summing the squares of the C moments adds C u64 N_k^2 to the error.
+  Summing the squares of the C moments adds at most C u64 N_k^2 to the error.
 * Moments of dropped degrees, which are needed only for norms, may be computed in float32, in blocks of at most 512
   rows; the block sums are added in float64. With two roundings for each of k factors, one for the weight, and the
   rounding of the sum, a moment's error is at most (520 + 2 k) u32 times the sum of absolute values, plus the underflow
@@ -90,10 +91,10 @@ path P is two blocks plus the number of pairs of blocks.
   e times sum_ij |a_i a_j| K_ij. If e is larger, the computed sum is useless (the computed K of two equal support
   vectors may be 0), and A1 = sum |a_i| >= W replaces W. K is its eighth root squared three times, which has a relative
   error of at most 23 u64 (included in the constant 60); exp(-708), the smallest root, is negligible.
-* W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of
-  (n_features + 4) g u64. The error of W_theta^2 is kappa of degree 0 plus 1.001 e, times (sum |at_i|)^2, which is
-  itself an upper bound on W_theta^2. kernel_sums.py has already added the float32 errors, except those from rounding
-  the at_i.
+* W_theta^2: K^theta, computed by the same squarings, has a smaller error than K, and at_i has a relative error of at
+  most (n_features + 4) g u64. The error of W_theta^2 is at most the sum of kappa for degree 0 and 1.001 e, times (sum
+  |at_i|)^2, which is itself an upper bound on W_theta^2. kernel_sums.py has already added the float32 errors, except
+  those from rounding the at_i.
 * The sum over |at_i| sqrt(P(m+1, theta r_i)): P(k, x) is at most 1, at most x^k / k! and, by the geometric series, for
   x < k+1 at most x^k / k! exp(-x) / (1 - x / (k+1)). If the last bound is used up to x = 0.9 (k+1), the sum has a
   relative error below (n_sv + 2000 (n_features + 8)) u64. The underflow error is at most A1 2^-480.
@@ -145,7 +146,7 @@ class Certificates:
     remainders: FloatArray  # T_theta: contracted norm of the degrees in the remainder
     first_remainder_degree: int  # lowest degree in the remainder
     contractions: FloatArray  # theta
-    coefficient_errors: FloatArray  # bound on the change of any value by the coefficients' float64 rounding
+    coefficient_errors: FloatArray  # bound on the change of any value due to float64 rounding of the coefficients
     total: float  # W, the norm of the whole decision function
     sum_moduli: float  # A1 = sum |a_i|
     # G as a quadratic form in sqrt(2 gamma) (z - center), with coefficients in monomial order; None unless the degree

@@ -20,7 +20,7 @@ from approxsvm.ir.schema import LAST_NORM_DEGREE
 LAST_DEGREE: Final = LAST_NORM_DEGREE
 # Ratio between the weights of successive degrees in G, which is the weighted sum of the G_k with k >= 3.
 DIRECTION_CONTRACTION: Final = 0.5
-# Weight of each power k - 1 of the Gram matrix in G.
+# Weight in G of each power k - 1 of the Gram matrix.
 _SERIES: Final = np.array(
     [0.0, 0.0, *(DIRECTION_CONTRACTION ** (k - 3) / math.factorial(k) for k in range(3, LAST_DEGREE + 1)), 0.0]
 )
@@ -58,7 +58,7 @@ def is_huge(n_sv: int, n_features: int) -> bool:
 
 
 def _block_side(n_features: int) -> int:
-    """Return the side of the square blocks of the Gram matrix, small enough for a cache."""
+    """Return the side length of the square blocks of the Gram matrix, small enough for a cache."""
     return 1024 if n_features >= 1024 else 512 if n_features >= 64 else 256  # larger products are faster for wide rows
 
 

@@ -65,7 +65,7 @@ def inverse_factorials(n_features: int, degree: int) -> FloatArray:
 
 
 def _tail_degree(n_features: int, degree: int) -> int:
-    """Return half of the degree, rounded up, or less if a cache could not hold the monomials of a few hundred rows."""
+    """Return half the degree, rounded up, or less if a cache could not hold the monomials of a few hundred rows."""
     half = (degree + 1) // 2
     return max((k for k in range(1, half + 1) if n_monomials(n_features, k) <= _MOST_TAILS[k > 2]), default=1)
 

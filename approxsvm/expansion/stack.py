@@ -41,7 +41,7 @@ from approxsvm.system.threads import all_threads
 # Limits on the number of operations (about 4e10 per second and core) for norms of degrees above the expansion's degree:
 # the usual limit, and a higher one for the first of these norms if the usual one is too low.
 USUAL_WORK, _MOST_WORK = 2e11, 1e13
-# Work that one core does in a second.
+# Work that one core does per second.
 WORK_PER_SECOND: Final = 4e10
 # Moments replace affordable powers of the Gram matrix if the powers take at least this many times as much work.
 _CHEAPER: Final = 4.0
@@ -58,7 +58,7 @@ _MOST_MOMENTS = 1 << 22
 # 2 gamma ||z - center||^2 for a typical row near a center.
 _TYPICAL_S = 0.3
 _ROWS = 512
-# Maximum size in bytes of the sums that are kept for later expansions.
+# Maximum size, in bytes, of the sums kept for later expansions.
 _MOST_KNOWN = 256 << 20
 
 
@@ -398,7 +398,7 @@ def _centers_with_energies(n_sv: int, sums: list[CenterSums], degree: int, typic
 
 
 def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
-    """Return the bound from the triangle inequality at a distance s, relative to the bounds of the other parts."""
+    """Return the triangle-inequality bound, at a squared distance s, relative to the bounds on the other parts."""
     parts_sq, tail = sums.degree_sq.copy(), _tail(sums.tails, len(sums.degree_sq), s)
     if tail <= _dropped(parts_sq, degree, s):
         for k, sharpened_sq in sums.sharpened_sq.items():
@@ -408,13 +408,13 @@ def _share_of_tail(sums: CenterSums, degree: int, s: float) -> float:
 
 
 def _tail(tails: FloatArray, first: int, s: float) -> float:
-    """Return the triangle-inequality bound, at a distance s, on the parts of degrees `first` and higher."""
+    """Return the triangle-inequality bound, at a squared distance s, on the parts of degrees `first` and higher."""
     factors = (float(_native.remainder_factor(first, theta, s)) for theta in CONTRACTIONS)
     return min(float(tail) * factor for tail, factor in zip(tails, factors, strict=True))
 
 
 def _dropped(parts_sq: FloatArray, degree: int, s: float) -> float:
-    """Return the bound, at a distance s, on the parts above `degree`, given their N_k^2."""
+    """Return the bound, at a squared distance s, on the parts above `degree`, given their N_k^2."""
     s = min(s, 700.0)  # larger distances do not change the result, and their powers could overflow
     poisson = [math.exp(-s) * s**k / math.factorial(k) for k in range(len(parts_sq))]
     return sum(math.sqrt(max(float(parts_sq[k]), 0.0) * poisson[k]) for k in range(degree + 1, len(parts_sq)))

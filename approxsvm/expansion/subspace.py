@@ -26,11 +26,11 @@ The basis, which determines the size of these bounds, consists of the leading ei
 x_i x_j', summed over the functions that share the basis: the directions in which they vary most. For handwritten
 digits, 32 such coordinates certify 71% to 92% of the rows, while 32 principal components of the rows certify 2% to 42%.
 
-Every bound is rounded up. u64 = 2^-53; rho is the largest ||x_i - center|| sqrt(2 gamma).
+Every bound is rounded up. Let u64 = 2^-53, and let rho be the largest ||x_i - center|| sqrt(2 gamma).
 
 * P is the orthonormal matrix nearest to the computed matrix; the computed P'P - I bounds their distance. Rows are
   projected with the stored float32 basis; the skew is its distance from P.
-* The error of y_i and v_i is at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
+* The errors of y_i and v_i are at most e = ((d + k) sqrt(k) u64 4 + 4 ||P'P - I||) rho + 2^-64 sqrt(k).
 * c_i, K and their products inherit a relative error from the arguments of exp, g = 8 rho (e + (d + k + 8) u64 rho).
   Summing over all pairs adds (n_sv + 60) u64 to the relative error. With m_b = sum |c_i| (||v_i|| + e)^b, the error of
   H_b is at most (m_b^2 (g + (n_sv + 60) u64) + 2 b e m_b m_(b-1)) / b!, and so is the error of its largest eigenvalue.
@@ -65,8 +65,8 @@ from approxsvm.ir.schema import LEAST_COEFFICIENT, MOST_COEFFICIENT
 N_DEGREES: Final = 3
 # Maximum number of support vectors from which a basis is computed; the bounds are valid for any basis.
 _MOST_BASIS_VECTORS: Final = 3_000
-# Maximum number of support vectors for eigenvalues of H_3; with more vectors, or several functions, the trace of H_3
-# replaces its largest eigenvalue.
+# Maximum number of support vectors for computing eigenvalues of H_3; with more vectors, or several functions, the trace
+# of H_3 replaces its largest eigenvalue.
 _MANY_VECTORS: Final = 2_000
 # Number of rows per strip of a matrix over pairs of support vectors.
 _ROWS: Final = 512
@@ -86,7 +86,7 @@ class Residual:
     """Norms of one decision function for a given number of coordinates (model_view.hpp, ResidualNumbers)."""
 
     total: float  # W, the norm of the whole function
-    value_error: float  # bound on the change of any value by the rounding of coordinates and coefficients
+    value_error: float  # bound on the change of any value due to rounded coordinates and coefficients
     norms: FloatArray  # (4,): N_1, N_2, N_3 and T
 
 

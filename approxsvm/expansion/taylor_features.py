@@ -31,7 +31,7 @@ from approxsvm.ir.taylor_model import TaylorModel
 def expand_and_certify(model: TaylorModel) -> tuple[Expansions, Certificates]:
     """Compute the polynomial's coefficients and the norms that bound the rounding errors.
 
-    A coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. Raises
+    Each coefficient is a weight times sqrt((2 gamma)^k / alpha!), with at most 4 k + 4 roundings. Raises
     UnsupportedModelError if there are too many coefficients for an artifact, or if the weights overflow float64.
     """
     check_size(model.n_features, model.degree)

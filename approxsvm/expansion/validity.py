@@ -1,4 +1,4 @@
-"""Validity test of Claesen et al. 2014, which bounds the error of every expanded exponential.
+"""Validity test from Claesen et al. 2014, which bounds the error of every expanded exponential.
 
 Eq. 3.11 requires |2 gamma x_i.z| < 1/2 for every support vector x_i and row z; the relative error of each expanded
 exponential is then below 3.05%. By Cauchy-Schwarz, 4 gamma max||x_i|| ||z|| < 1 is sufficient.

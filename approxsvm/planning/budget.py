@@ -17,7 +17,7 @@ from approxsvm.planning.request import Effort
 ROWS_EXPECTED: Final = 1_000_000
 # Assumed number of threads in a search, fixed so that plans do not depend on the machine; one thread predicts rows.
 _THREADS: Final = 2.0
-# Factors by which each level of effort multiplies the work that a trial may take.
+# Factor, for each level of effort, on the work allowed for a trial.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
 # Work on rejected plans that is always allowed, and share of the possible savings that a trial may always take.
 ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
@@ -25,7 +25,7 @@ SHARE_OF_SAVINGS: Final = 0.125
 
 
 class Budget:
-    """Work of the search so far, least cost of a row so far, and the work that another trial may take."""
+    """Work done by the search so far, least cost of a row so far, and the work that another trial may take."""
 
     def __init__(self, problem: Problem, exact: Cost, seconds: FloatArray | None = None) -> None:
         limits = problem.limits
@@ -35,7 +35,7 @@ class Budget:
         if seconds is None:  # time of a multiply-add in seconds, under each profile
             seconds = np.array([profile.seconds for profile in Profile.all()])
         self._work_of_cost = (limits.rows_expected or ROWS_EXPECTED) * seconds * WORK_PER_SECOND * _THREADS
-        # Least costs over all plans so far, and the weighted costs of the best plan
+        # Least costs over all plans so far, and the weighted costs of the best plan.
         self.least = exact
         self.best: FloatArray = exact.weighed if self.is_free else np.full_like(exact.weighed, np.inf)
         self._least = self.best

@@ -22,7 +22,7 @@ from approxsvm.runtime.evaluator import LABELS, Evaluator
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Input of the planner."""
+    """Input to the planner."""
 
     model: KernelModel  # model without an input map
     frame: Frame  # frame that provides the center for plans with a single center
@@ -44,12 +44,12 @@ class Problem:
 
     @cached_property
     def known_sums(self) -> KnownSums:
-        """Cache of the sums that have been computed for expansions of the model."""
+        """Cache of the sums already computed for expansions of the model."""
         return KnownSums()
 
     @cached_property
     def products(self) -> Products:
-        """Counts on which the cost of a row in the exact engine depends."""
+        """Counts that determine the cost of a row in the exact engine."""
         return Products.of(self.model, self.typical_rows)
 
     def winners(self, rows: Any) -> npt.NDArray[np.intp]:

@@ -23,7 +23,7 @@ from approxsvm.runtime.evaluator import Evaluator
 # Maximum number of plans in a race, and maximum estimated cost of a plan as a multiple of the least cost.
 _MOST_PLANS: Final = 4
 _WITHIN: Final = 1.5
-# Processor time in seconds that building the plans for a race may always take.
+# Processor time, in seconds, that is always allowed for building the plans for a race.
 _ACCEPTABLE_SECONDS: Final = 0.5
 # Maximum number of small calls in a turn, and maximum number of values in the rows of all calls.
 _CALLS: Final = 300
@@ -50,12 +50,12 @@ class Rival(NamedTuple):
 class Times(NamedTuple):
     """Least measured times per row."""
 
-    asked: float  # time in calls of the requested size, in seconds
-    alone: float | None  # time in calls of one row, in seconds; None if other small calls are requested
+    asked: float  # seconds per row in calls of the requested size
+    alone: float | None  # seconds per row in calls of one row; None if `rows_per_call` is above 1
 
 
 def seconds(artifact: Artifact, answer: Callable[[], object]) -> float:
-    """Call `answer` and return the time it took in this thread, in seconds; `compile` uses this as its stopwatch."""
+    """Call `answer` and return its time in this thread, in seconds; `compile` uses this as its stopwatch."""
     start = _clock()
     answer()
     return _clock() - start

@@ -1,4 +1,4 @@
-"""Search for the plan for a model with a Gaussian kernel; plan families are tried in turn, within one work budget.
+"""Plan search for a model with a Gaussian kernel; plan families are tried in turn, within one work budget.
 
 | family | its hopeful cost assumes that | a trial builds |
 |---|---|---|
@@ -204,7 +204,7 @@ def chosen(tried: list[Candidate], n_bytes: Callable[[Candidate], int]) -> Candi
     A higher degree is better if it halves the number of uncertified rows.
 
     A candidate counts as about as fast only if it is also about as fast for single rows. A candidate whose average cost
-    is far above the least is excluded, even if it would be better with the weight of slow rows.
+    is far above the least is excluded, even if the weight of slow rows would favor it.
     """
     asked = ratios(c.costs.asked for c in tried)
     tried = [c for c, regret in zip(tried, asked, strict=True) if not regret > ABOUT * asked.min()]

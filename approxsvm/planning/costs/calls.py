@@ -19,9 +19,9 @@ from approxsvm.planning.problem import Problem
 MOST_ALONE: Final = 3.0
 # Maximum predicted cost of a plan relative to the exact engine's cost; the exact engine replaces costlier plans.
 WORTHWHILE: Final = 0.85
-# Factor up to which two costs count as equal.
+# Ratio up to which two costs count as equal.
 SAME: Final = 1.05
-# Additional weight of rows in the exact engine: the range of shares of these rows for which it applies, and the weight.
+# Additional weight of rows in the exact engine: the range of their fraction in which it applies, and the weight.
 _TAIL: Final = (0.005, 0.02)
 _TAIL_WEIGHT: Final = 9.0
 
@@ -53,7 +53,7 @@ class Cost:
         return Cost(self.asked + other.asked, self.alone + other.alone, self.tail + other.tail)
 
     def with_tail(self, share: float, exact: Cost) -> Cost:
-        """Return the cost with the additional weight of rows in the exact engine, given the share of these rows."""
+        """Return the cost with the additional weight of rows in the exact engine, given their fraction."""
         weight = _TAIL_WEIGHT * max(min(share, _TAIL[1]) - _TAIL[0], 0.0)
         return Cost(self.asked, self.alone, weight * exact.asked)
 

@@ -92,8 +92,8 @@ class Products:
     """Counts for a model and its rows that determine the cost of the exact engine."""
 
     n_sv: int
-    n_terms: float  # multiplications per support vector: all features, or the features that differ from the reference
-    cost: float  # number of multiplications of a row with all support vectors
+    n_terms: float  # multiplications per support vector: all features, or those that differ from the reference
+    cost: float  # number of multiplications per row, with all support vectors
     slower: float  # slowdown of the whole engine if the support vectors do not fit into the cache
     by_columns: bool  # True if support vectors are stored by columns
     # For each of several classes: the number of its support vectors, and of other vectors in its pairs.

@@ -34,9 +34,9 @@ class Constants:
 
     row: float  # fixed cost of a row in a stage
     loaded: float  # cost of loading a feature of a row
-    direction: float  # cost of refining a row by the bound that depends on its direction
-    degrees: float  # cost of refining a row by the bounds of higher degrees
-    routing: float  # cost of finding the center of a row
+    direction: float  # cost of refining a row with the bound that depends on its direction
+    degrees: float  # cost of refining a row with the bounds for higher degrees
+    routing: float  # cost of finding a center for a row
     kernel: float  # cost of a support vector in the exact engine, in addition to its inner product
     grid: float  # cost of finding a feature's value on a grid of few values
     width: int  # number of rows that fill the lanes of a block; 0 for single rows

@@ -84,11 +84,11 @@ def choose_centers(
     min_rows: int = 1,
     varying: npt.NDArray[np.intp] | None = None,
 ) -> tuple[npt.NDArray[np.float32], Router]:
-    """Choose distinct float32 centers by k-means, in one thread, so that results are bit-identical.
+    """Choose distinct float32 centers by k-means, in one thread, so that repeated runs are bit-identical.
 
     There are at most `n_centers` centers, and fewer if there are fewer distinct rows. Clusters of fewer than `min_rows`
-    rows get no center, because the mean of a single row would disclose that row. In all features outside `varying`, a
-    center is bit-identical, in float32, to the rows of its slice.
+    rows get no center, because the mean of a single row would disclose it. In all features outside `varying`, a center
+    is bit-identical, in float32, to the rows of its slice.
 
     Raises InputError if there are fewer than `min_rows` rows, or if means of rows overflow float32.
     """
@@ -138,7 +138,7 @@ def choose_centers(
 def _on_slices(
     rows: Rows, n_centers: int, varying: npt.NDArray[np.intp], means: Callable[[Any, int], FloatArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Choose centers on large slices in proportion to the numbers of rows, and a metric that separates the slices."""
+    """Choose centers on large slices in proportion to their row counts, and a metric that separates the slices."""
     fixed = np.setdiff1d(np.arange(rows.shape[1]), varying)
     on_fixed = _dense32(rows[:, fixed])
     slices, slice_of, counts = np.unique(on_fixed, axis=0, return_inverse=True, return_counts=True)

@@ -84,7 +84,7 @@ class Candidate:
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # the expansions, if the trial has expanded all centers
     share: Mapping[str, float] | None = None  # share of held-out rows, by the stage that determined the result
-    n_probed: int = 0  # number of centers that were expanded in the trial
+    n_probed: int = 0  # number of centers expanded in the trial
     work: float = 0.0  # work of the trial
     seconds: float = 0.0  # processor time of the expansions in the trial
 

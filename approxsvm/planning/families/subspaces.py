@@ -210,7 +210,7 @@ def _least_bytes(model: KernelModel, n_coordinates: int) -> int:
 
 
 def build_subspaces(problem: Problem, plan: Plan, progress: Callable[[float], None]) -> dict[str, bytes]:
-    """Build the sections of a given plan; raise InputError if the model does not have its stages."""
+    """Build the sections of a given plan; raise InputError if its stages are impossible for the model."""
     model, lists = problem.model, Lists.of(problem.model)
     wrong = InputError(f"plan: subspaces is {list(plan.subspaces)}, but this model has no such sums: search again")
     is_possible = model.gamma > 0.0 and model.n_sv > 0 and problem.typical_rows.shape[0] > 0
@@ -345,7 +345,7 @@ class _Trial:
 
     def best(self) -> tuple[tuple[_Step, ...], Cost]:
         """Return the steps, of about the lowest cost, that are fastest for a single row, and their cost."""
-        # With several classes, the few undecided rows of a class after a stage do not fill blocks.
+        # With several classes, the few rows of a class that a stage leaves undecided do not fill blocks.
         most = _MOST_STAGES if self._model.n_decisions == 1 else _MOST_STAGES_OF_CLASSES
         tried = [
             chain for n in range(1, most + 1) for chain in combinations(sorted(self._certified), n) if _is_chain(chain)
