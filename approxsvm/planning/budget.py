@@ -19,7 +19,7 @@ ROWS_EXPECTED: Final = 1_000_000
 _THREADS: Final = 2.0
 # Factor, for each level of effort, on the work allowed for a trial.
 _EFFORT: Final[dict[Effort, float]] = {"low": 0.2, "normal": 1.0, "high": 10.0}
-# Work on rejected plans that is always allowed, and share of the possible savings that a trial may always take.
+# Work on rejected plans that is always allowed, and fraction of the possible savings that a trial may always take.
 ACCEPTABLE_WORK: Final = 2.0 * WORK_PER_SECOND
 SHARE_OF_SAVINGS: Final = 0.125
 
@@ -55,8 +55,8 @@ class Budget:
 
         It is at most the work that the plan would save for all expected rows. Trials of plans other than the best so
         far may together take as much work as the best plan itself, including the sums needed by all plans, or a fixed
-        amount of work. Thus, at most half of all work is wasted. A trial may always take a small share of the possible
-        savings.
+        amount of work. Thus, at most half of all work is wasted. A trial may always take a small fraction of the
+        possible savings.
         """
         if not self._is_rationed:
             return np.inf

@@ -31,7 +31,7 @@ from approxsvm.planning.request import Built, Lowering, Request
 from approxsvm.planning.search import Choice, Found, search
 from approxsvm.system.threads import one_thread_inside
 
-# Default tolerance for the values of a regression, as a share of their range.
+# Default tolerance for the values of a regression, as a fraction of their range.
 DEFAULT_SHARE_OF_RANGE: Final = 1e-3
 # Minimum tolerance as a multiple of the common float64 bound, which is computed from the largest coefficients of all
 # functions. With a smaller tolerance, the definition would be evaluated for nearly all rows.

@@ -31,7 +31,7 @@ class Limits:
     degree: int | Literal["auto"] = "auto"
     n_centers: int | Literal["auto"] = "auto"
     max_bytes: int | None = None  # maximum size of the artifact
-    target_error: float | None = None  # maximum share of labels that differ from the source's, in "approximate" mode
+    target_error: float | None = None  # maximum fraction of labels that differ from the source's, in "approximate" mode
     effort: Effort = "normal"  # determines the numbers of centers to try and the work allowed for each trial
     random_state: int = 0  # seed for the choice of rows and centers
     rows_per_call: int | None = None  # number of rows per call to optimize for; None for batches

@@ -46,7 +46,7 @@ class Cost:
         return self.asked + self.tail
 
     def times(self, share: float) -> Cost:
-        """Return this cost multiplied by a share of all rows."""
+        """Return this cost multiplied by a fraction of all rows."""
         return Cost(share * self.asked, share * self.alone, share * self.tail)
 
     def __add__(self, other: Cost) -> Cost:
@@ -110,7 +110,7 @@ class Calls(NamedTuple):
     width: int  # number of rows that fill a block
 
     def cheaper(self, share: float, blocks: FloatArray, alone: FloatArray) -> FloatArray:
-        """Return the cost of a row in a stage that gets a share of a call; a partly filled block costs the same."""
+        """Return the cost of a row in a stage that gets a fraction of a call; a partly filled block costs the same."""
         if self.n_rows is None:
             return blocks
         return np.minimum(alone, blocks * max(1.0, self.width / max(share * self.n_rows, 1.0)))
@@ -131,7 +131,7 @@ class Costs(Generic[C]):
         return cls(models, Calls(rows_per_call, profiles[0].blocks.width))
 
     def cost(self, of: Callable[[C], float], share: float = 1.0) -> Cost:
-        """Return the cost of a row in a stage that gets a share of the rows in a call."""
+        """Return the cost of a row in a stage that gets a fraction of the rows in a call."""
         blocks, alone = np.array([[of(model) for model in pair] for pair in self.models]).T
         return Cost(self.calls.cheaper(share, blocks, alone), alone)
 

@@ -47,11 +47,12 @@ from approxsvm.planning.costs.profiles import Constants
 
 # Cost per support vector of each additional sum in the exact engine, with several classes or functions.
 SUM_COST: Final = 5.0
-# Pairs of a speculated winner, in float32: cost of exp, factor on the total cost, and assumed share of wrong winners.
+# Pairs of a speculated winner, in float32: cost of exp, factor on the total cost, and assumed fraction of wrong
+# winners.
 _LISTED_COST: Final = 40.0
 _LISTED_SHARE: Final = 1.5
 _TYPICAL_MISSES: Final = 0.15
-# Number of classes that may win if degree 2 leaves a row undecided: a fixed number plus a share of all classes.
+# Number of classes that may win if degree 2 leaves a row undecided: a fixed number plus a fraction of all classes.
 _CONTENDERS: Final = 2.0
 _SHARE_OF_CONTENDERS: Final = 0.125
 _CACHE_BYTES: Final = 1 << 20
@@ -119,7 +120,7 @@ class Products:
         return cls(n_sv, n_terms, n_sv * n_terms, spilled, False, *lists)
 
     def engine(self, constants: Constants, n_functions: int) -> float:
-        """Return the cost of a row in the exact engine for `n_functions` decision functions with common kernels."""
+        """Return the cost of a row in the exact engine for `n_functions` decision functions with shared kernels."""
         sums = SUM_COST * self.n_sv * n_functions if n_functions > 1 else 0.0
         return self.row(constants) + self.slower * self._kernels(constants) + sums
 
@@ -206,7 +207,7 @@ class SubspaceCosts:
     fixed: float  # fixed cost of a row, including speculating on its class
     behind: FloatArray  # (n_groups,): cost of a remaining row in the exact engine
     exact: float  # cost of a row if only the exact engine is used
-    misses: float  # share of rows whose class is speculated wrongly
+    misses: float  # fraction of rows whose class is speculated wrongly
     constants: Constants
 
     @classmethod
@@ -310,8 +311,8 @@ class CostModel:
     ) -> float:
         """Return the average cost of refining a row that its expansion does not certify at degree 2.
 
-        `share` maps each stage to the share of rows whose results it determines. `lower` is a lower degree above 2 and
-        the share of rows that it certifies.
+        `share` maps each stage to the fraction of rows whose results it determines. `lower` is a lower degree above 2
+        and the fraction of rows that it certifies.
         """
         if self.n_forms > 1:
             if degree <= 2:  # the exact engine is the next stage
@@ -332,11 +333,11 @@ class CostModel:
         return constants.degrees + loaded + max(further, 0.0)
 
     def _share_of_blocks(self, share: float) -> float:
-        """Return the share of blocks that contain a row to refine, because whole blocks are refined."""
+        """Return the fraction of blocks that contain a row to refine, because whole blocks are refined."""
         return 1.0 - (1.0 - min(share, 1.0)) ** max(_REGISTERS * self.constants.width, 1)
 
     def _forms(self, forms_degree: int, size: Size, share: float, degree: int) -> float:
-        """Return the cost per row of the coefficients up to a degree, if only a share of a call's rows needs them."""
+        """Return the cost per row of the coefficients up to a degree, if only some of a call's rows need them."""
         together = self._rows_together(size, share)
         n_bytes = 4 * size.coefficients(degree) * size.n_centers * self.n_forms
         if self.constants.is_alone:
@@ -351,7 +352,7 @@ class CostModel:
         return max(1.0, _FULL_BLOCK * self.constants.width / together)
 
     def _rows_together(self, size: Size, share: float) -> float:
-        """Return the average number of rows evaluated together about a center, for a share of the rows in a call."""
+        """Return the average number of rows evaluated together about a center, for a fraction of the rows in a call."""
         return min(max(share * self.call_rows / size.n_centers, 1.0), 48.0)
 
 

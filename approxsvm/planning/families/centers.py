@@ -33,7 +33,7 @@ PLACING_WORK: Final = float(_ROWS_PER_CENTER * _ITERATIONS)
 # Maximum number of centers for which a single list of all centers is as fast as two levels.
 _MOST_IN_ONE_GROUP: Final = 16
 # Maximum number of distinct values of a feature that counts as a category; minimum number of rows on a slice; minimum
-# share of all rows on slices; maximum share of an expansion's coefficients that remain on slices.
+# fraction of all rows on slices; maximum fraction of an expansion's coefficients that remain on slices.
 _MOST_VALUES: Final = 8
 _ROWS_PER_SLICE: Final = 16
 _ON_SLICES: Final = 0.98

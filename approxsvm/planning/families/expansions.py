@@ -62,11 +62,11 @@ MAX_COEFFICIENTS: Final = 1 << 16
 MAX_EXPANSION_BYTES: Final = 64 << 20
 # Factor up to which costs are treated as equal if more rows are certified or fewer centers need to be tried.
 ABOUT: Final = 1.15
-# Share of certified support vectors above which more centers hardly help, because support vectors are nearer to the
+# Fraction of certified support vectors above which more centers hardly help, because support vectors are nearer to the
 # decision boundary than other rows.
 _ENOUGH_SUPPORT_VECTORS: Final = 0.9
-# Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit for all but a small share of
-# the rows. The constants are this limit and this share.
+# Degree 1 is not tried if the ratio of the bound on degree 2 to the value exceeds a limit for all but a small fraction
+# of the rows. The constants are this limit and this fraction.
 _FAR_ABOVE: Final = 8.0
 _HOPELESS_SHARE: Final = 0.02
 _UNKNOWN_COST: Final = Cost(np.array(math.inf), np.array(math.inf))
@@ -83,7 +83,7 @@ class Candidate:
     error: float = 1.0
     seconds_per_row: float | None = None
     expanded: Expanded | None = None  # the expansions, if the trial has expanded all centers
-    share: Mapping[str, float] | None = None  # share of held-out rows, by the stage that determined the result
+    share: Mapping[str, float] | None = None  # fraction of held-out rows, by the stage that determined the result
     n_probed: int = 0  # number of centers expanded in the trial
     work: float = 0.0  # work of the trial
     seconds: float = 0.0  # processor time of the expansions in the trial
@@ -504,7 +504,7 @@ class Expansions:
         return len(self._model.labels) - 1 if self._problem.majority_only else self._model.n_decisions
 
     def _error(self, answers: npt.NDArray[Any], rows: Any) -> float:
-        """Return the share of predictions with a wrong label, or with an error above 1/1000 of the values' range."""
+        """Return the fraction of predictions with a wrong label, or with an error above 1/1000 of the values' range."""
         exact = self._problem.exact.predict(rows)
         if self._model.task != "regression":
             return float(np.mean(answers != exact))
@@ -542,7 +542,7 @@ def _spread(rows: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
 
 
 def hopeful_rest(degree: int, lower: list[Candidate]) -> float:
-    """Return the share of the last plan's undecided rows that another plan leaves undecided in the best case.
+    """Return the fraction of the last plan's undecided rows that another plan leaves undecided in the best case.
 
     In the best case, each step is assumed to leave the square of the share that the previous step left. The first
     degree counts as a step from no plan at all. The effect of the first number of centers is unknown, so the next

@@ -16,7 +16,7 @@ from approxsvm.planning.costs.cost import Size
 from approxsvm.planning.families.centers import choose_centers
 from approxsvm.planning.problem import Problem
 
-# Maximum number of sample rows, and the share of them held out to evaluate candidates.
+# Maximum number of sample rows, and the fraction of them held out to evaluate candidates.
 MAX_SAMPLE_ROWS: Final = 40_000
 HELD_OUT_SHARE: Final = 0.25
 # Maximum number of values in a dense sample, unless the sample has only the minimum number of rows.

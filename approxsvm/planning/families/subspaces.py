@@ -47,14 +47,14 @@ _MAX_NUMBERS: Final = 1 << 25
 _MOST_WORK: Final = {"low": 8e10, "normal": 2e12, "high": 2e13}
 # Maximum number of rows for evaluating stages.
 _MAX_ROWS: Final = 2_000
-# With several classes, stages must reduce the cost of a row to at most this share of the exact engine's cost, because
-# blocks are less full than predicted.
+# With several classes, stages must reduce the cost of a row to at most this fraction of the exact engine's cost,
+# because blocks are less full than predicted.
 _WORTHWHILE_OF_CLASSES: Final = 0.7
-# If stages may reduce the cost to this share, the work of a trial may be this multiple of the work that the stages save
-# for the expected rows.
+# If stages may reduce the cost to this fraction, the work of a trial may be this multiple of the work that the stages
+# save for the expected rows.
 _MUCH_LESS: Final = 0.2
 _MORE_WORK: Final = 2.0
-# No stages are tried if another plan costs less than this share of the exact engine's cost.
+# No stages are tried if another plan costs less than this fraction of the exact engine's cost.
 _GOOD_ENOUGH: Final = 0.1
 # Number of classes above which stages may exceed the size of the exact model by at most a number of bytes, because they
 # store vectors again for each pair; and this number of bytes.
@@ -254,9 +254,9 @@ class _Costs:
         return self._costs.cost(lambda costs: costs.at_best(n_coordinates))
 
     def of_rows(self, share: float, step: _Step | None, frequency: FloatArray) -> Cost:
-        """Return the cost of a row in a step that gets a share of the rows; None means the exact engine.
+        """Return the cost of a row in a step that gets a fraction of the rows; None means the exact engine.
 
-        `frequency` contains the share of each group in these rows.
+        `frequency` contains the fraction of each group in these rows.
         """
         return self._costs.cost(lambda costs: float(_of_step(costs, step) @ frequency), share / len(frequency))
 
@@ -336,7 +336,7 @@ class _Trial:
         return True
 
     def decided_by_sums(self, k: int) -> float:
-        """Return the share of rows whose labels or values are determined by the sums over k coordinates."""
+        """Return the fraction of rows whose labels or values are determined by the sums over k coordinates."""
         return float(self._certified[_Step(k, 0)].mean())
 
     def pays(self, k: int) -> bool:

@@ -107,7 +107,7 @@ class _Fit:
             return self._network.solved(*self._equations, n_landmarks)
 
     def missed(self, weights: npt.NDArray[np.float32]) -> float:
-        """Return the share of held-out rows whose winner is speculated wrongly."""
+        """Return the fraction of held-out rows whose winner is speculated wrongly."""
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             speculated = self._network.scores(self._held_out, weights).argmax(axis=1)
         return float((speculated != self._classes[self._held_out]).mean())
