@@ -32,7 +32,7 @@ class RowsFormat:
     header: bool | None = None
 
     def is_dense(self, path: Path) -> bool:
-        """Return whether a file is dense text, as a delimiter implies unless the suffix means another format."""
+        """Return whether a file is dense text, as implied by a delimiter unless the suffix indicates another format."""
         return self.dense or (self.delimiter is not None and path.suffix.lower() not in _TABLES)
 
     def read(self, path: Path, n_features: int | None, names: Sequence[str] | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""``approxsvm score``, which predicts the rows or pixels of files."""
+"""``approxsvm score``, which makes predictions for the rows or pixels of files."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -103,12 +103,12 @@ def score(
     jobs: int,
     **options: Any,
 ) -> None:
-    """Predict the rows or pixels of files of any size.
+    """Make predictions for the rows or pixels of files of any size.
 
     One or more models predict in one pass, in constant memory (needs approxsvm[arrow], or approxsvm[raster]).
 
     INPUT is a CSV, Parquet, Arrow, NumPy or LIBSVM file, a raster that GDAL can read, a folder or a quoted pattern of
-    such files, or - for standard input. Columns and bands are matched by the names with which the model was fitted.
+    such files, or - for standard input. Columns and bands are matched by the names on which the model was fitted.
     Output files appear only once they are complete. If a run is killed, the same command continues with the first file
     missing from the output folder.
 
@@ -146,7 +146,7 @@ def score(
 
 
 def _options_of(options: Mapping[str, Any], is_raster: bool) -> dict[str, Any]:
-    """Return the options for rasters or for tables; raise InputError for an option for the other kind of input."""
+    """Return the options for rasters or for tables; raise InputError for an option of the other kind."""
     source_of = click.get_current_context().get_parameter_source
     for name in options.keys() - {"input_format"}:
         if (name in _OF_RASTERS) != is_raster and source_of(name) == ParameterSource.COMMANDLINE:

@@ -52,7 +52,7 @@ def choose_columns(
     `columns` is the user's choice, including unused columns; a single column is a column of lists, unless the model has
     only one feature. `others` lists columns that are not features, unless the model's names include them. `generated`
     states that the reader generated the column names because the table has none. The function `tell` is called with a
-    sentence if columns are taken by position. Raises InputError, which names the columns, if columns are missing,
+    sentence if columns are matched by position. Raises InputError, which names the columns, if columns are missing,
     duplicated, too few or too many, or if numbered columns are incomplete or out of order.
     """
     n, sentence = model.n_columns, ""
@@ -100,8 +100,8 @@ def _by_position(names: Sequence[str], n: int, others: Sequence[str], generated:
 def check_numbers(chosen: Sequence[str]) -> None:
     """Reject numbered names unless the numbers are complete and in order; x0, x2, x1 and id, x0, x1 are rejected.
 
-    Names with numbers beyond the number of features count as ordinary names if all numbers are at least 2, such as
-    years, or if at most half of the names have numbers.
+    If the largest number exceeds the number of features, the names count as ordinary if all numbers are at least 2,
+    such as years, or if at most half of the names are numbered.
     """
     parts = [(match[1].lower(), int(match[2]), name) for name in chosen if (match := _NUMBERED.fullmatch(name.strip()))]
     ((prefix, count),) = Counter(prefix for prefix, _, _ in parts).most_common(1) or [("", 0)]
@@ -131,7 +131,7 @@ def _sentence(chosen: Sequence[str], n: int, generated: bool) -> str:
 
 
 def warn(sentence: str, stacklevel: int = 1) -> None:
-    """Warn that columns are taken by position; `stacklevel` counts from the caller."""
+    """Warn that columns are matched by position; `stacklevel` counts from the caller."""
     warnings.warn(sentence, ColumnsByPositionWarning, stacklevel=stacklevel + 1)
 
 
@@ -140,7 +140,7 @@ def check_names(wanted: Sequence[str], names: Sequence[str]) -> None:
     counts = Counter(names)
     missing = [name for name in wanted if not counts[name]]
     if missing:
-        most = _MAX_NAMES_SHOWN if len(missing) <= _FEW_NAMES else _FEW_NAMES  # one of the names may be misspelt
+        most = _MAX_NAMES_SHOWN if len(missing) <= _FEW_NAMES else _FEW_NAMES  # one of the names may be misspelled
         raise InputError(f"there is no column {quoted(missing, ' and no ')}, only {quoted(names, most=most)}")
     twice = [name for name in dict.fromkeys(wanted) if counts[name] > 1]
     if twice:
@@ -258,10 +258,10 @@ def row_of_values(values: list[Any], places: list[int], model: RawColumns, dtype
 def numpy_rows(X: Any, model: RawColumns, *, stacklevel: int) -> npt.NDArray[Any]:
     """Convert an array-like or a data frame to rows, using only NumPy.
 
-    A data frame must have the columns with which the model was fitted, in order, unless the source matches columns by
+    A data frame must have the columns on which the model was fitted, in order, unless the source matches columns by
     name (`rows_by_column`). For a model without names, `choose_columns` chooses the columns; its warning has this
-    `stacklevel`, counted from the caller. Raises InputError if values are not numbers or the columns differ from the
-    model's.
+    `stacklevel`, counted from the caller. Raises InputError if values are not numbers, or if the columns differ from
+    the model's.
     """
     labels, names = _frame_labels(X), frame_names(X)
     if names is not None and model.names is None:

@@ -20,7 +20,7 @@ class RawColumns:
     """Columns that a model expects in raw rows."""
 
     n_columns: int
-    names: tuple[str, ...] | None  # column names with which the source was fitted
+    names: tuple[str, ...] | None  # column names on which the source was fitted
     # Indices, ascending and of shape (n_used,), of the columns on which predictions depend, by the value or by whether
     # it is NaN. All other columns are ignored.
     used: npt.NDArray[np.intp]
@@ -31,7 +31,7 @@ class RawColumns:
     takes_nan: npt.NDArray[np.intp]
     # String columns by index. Numeric arrays contain string codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # Codes that the source rejects, for each string column, of values that are not known strings.
+    # For each string column, those of the codes UNKNOWN and NONE that the source rejects.
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     # String columns in which pandas.NA is a missing value; in the others, it is unknown.
     taking_na: frozenset[int] = frozenset()

@@ -102,7 +102,7 @@ class TextRows:
 
     @cached_property
     def _usual(self) -> list[UsualVectorizer | None]:
-        """A vectorizer that does not need scikit-learn for each element of `parts`, or None."""
+        """For each element of `parts`, a vectorizer that does not need scikit-learn, or None."""
         return [UsualVectorizer.of(steps, width_of(steps)) for steps in self.parts]
 
     def rows(self, texts: Any) -> Any:

@@ -2,7 +2,7 @@
 
 `definition_of` chooses a class for each kernel; feature models define themselves. The rounding bounds hold for any
 summation order of the terms if the intercept is added last: for the method `values`, which sums by blocks, and for a
-source that evaluates the same terms. u = 2^-53; A1 = sum |a_i|.
+source that evaluates the same terms. Let u = 2^-53 and A1 = sum |a_i|.
 """
 
 from collections.abc import Iterator, Sequence
