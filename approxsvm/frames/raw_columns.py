@@ -31,7 +31,7 @@ class RawColumns:
     takes_nan: npt.NDArray[np.intp]
     # String columns by index. Numeric arrays contain string codes.
     texts: Mapping[int, TextColumn] = field(default_factory=dict)
-    # For each string column, those of the codes UNKNOWN and NONE that the source rejects.
+    # For each string column, the codes, UNKNOWN or NONE, that the source rejects.
     refused: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
     # String columns in which pandas.NA is a missing value; in the others, it is unknown.
     taking_na: frozenset[int] = frozenset()

@@ -114,7 +114,7 @@ def race(racers: Sequence[Artifact], rows: Any, request: Request, most_seconds: 
     """Return the winner's index and the times of all plans; the smallest plan within 5% of the fastest wins.
 
     Without `rows_per_call`, calls are large, and a plan that takes more than three times as long as another plan for a
-    single row cannot win. Each timing ends once it has taken half of `most_seconds`, but not before the third round.
+    single row cannot win. Each timing takes 3 to 20 rounds, and ends once half of `most_seconds` has been spent.
     """
     assert request.stopwatch is not None
     rows_per_call, progress = request.limits.rows_per_call, partial(request.progress, "Racing")
