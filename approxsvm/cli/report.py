@@ -1,4 +1,4 @@
-"""``approxsvm report``, which shows the speed and proofs of an artifact in the terminal and as an HTML page."""
+"""``approxsvm report``, which shows an artifact's speed and proofs in the terminal and as an HTML page."""
 
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def report(
 ) -> None:
     """Show how fast ARTIFACT is, and whether its predictions equal the source's.
 
-    The exit status is 1 if a promise is broken.
+    The exit status is 1 if a guarantee is broken.
 
     \b
     Example:
