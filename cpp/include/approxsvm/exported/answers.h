@@ -1,7 +1,7 @@
-/* The public functions. The start of the exported header says which rows have no values. Numbers:
+/* The public functions. The exported header states at its start which rows have no values. Numbers:
 
    model_n_values            number of decision values, if the model has any
-   model_n_targets           number of labels of a row, if rows have lists of labels
+   model_n_targets           number of labels per row, if rows have lists of labels
    model_is_regression_      if the model is a regression; its values are certain if their errors are within
                              model_tolerance_ */
 

@@ -9,7 +9,7 @@
                              of columns or labels
    model_addends_            addends of the sums; the weights of column c, from model_starts_[c] on, are
                              model_weights_, and contribute to the sums model_places_
-   model_positions_          positions of the members' labels among the ensemble's labels, if labels are predicted */
+   model_positions_          indices of the members' labels among the ensemble's labels, if labels are predicted */
 #include "../program/ensembles.h"
 #include "float32.h"
 

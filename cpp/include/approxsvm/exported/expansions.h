@@ -3,13 +3,13 @@
 
    model_n_group_panels_     panels of the router, if there are several centers; the router's rows are relative to
                              model_reference_
-   model_has_slices_         whether only the features model_varying_ differ between a center's vectors
+   model_has_slices_         if only the features model_varying_ differ between a center's vectors
    model_centers_            centers; each center and function has model_constants_, model_output_scales_, coefficients
                              (model_degree_1_, model_degree_2_, model_higher_), model_scales_ of integers by degree,
                              and a row of model_bounds_
-   model_n_cells_            cells of s / 2 to which bounds belong, up to model_end_of_cells_; the number of a cell is
+   model_n_cells_            cells of s / 2 that have bounds, up to model_end_of_cells_; the index of a cell is
                              the bits of a float from model_cell_shift_ on, less model_first_cell_
-   model_has_domain_         whether the map may reject a row of finite numbers */
+   model_has_domain_         if the map may reject a row of finite numbers */
 #include "float32.h"
 #include "forms.h"
 

@@ -3,7 +3,7 @@
    this could take eight products instead of one. Chains of additions are no longer than the core's form_depth() and
    norm_depth() (bounds/certificate.hpp), as assumed by the bounds; tests/backends/test_c_paths.py counts them. Numbers:
 
-   model_degree_             the degree of expansions, whose coefficients are integers if model_is_quantized_ */
+   model_degree_             degree of the expansions; their coefficients are integers if model_is_quantized_ */
 
 static inline float model_sq_norm_(const float u[]) {
 #if model_degree_ == 1

@@ -3,13 +3,13 @@
    model_row_bits_           8 or 16 if rows hold codes, up to model_largest_code; else rows hold floats
    model_steps, _offsets     a number is step * code + offset
    model_n_features          number of features of a raw row
-   model_n_used_             features that the model uses; with model_has_columns_, they are at model_columns_
+   model_n_used_             features used by the model; with model_has_columns_, they are at model_columns_
    model_n_checked_          further features, at model_checked_columns_, that the source rejects unless they are
                              finite, or unless they are finite or NaN (model_checked_nan_)
-   model_n_looked_up_        numbers that a lookup checks or replaces (below), if there is one
+   model_n_looked_up_        numbers checked or replaced by a lookup (below), if any
    model_n_replaceable_      features that may be NaN because a later lookup replaces NaN (model_takes_nan_)
-   model_has_map_            whether the source maps rows; if only codes are mapped, model_is_folded_
-   model_maps_rows_          whether a whole row is mapped at once (ops.h) instead of one feature after another */
+   model_has_map_            if the source maps rows; if only codes are mapped, model_is_folded_
+   model_maps_rows_          if a whole row is mapped at once (ops.h), not one feature after another */
 
 #include "../program/bits.h"
 #include "float32.h"

@@ -1,14 +1,14 @@
 /* Sums over terms, or polynomials of degree 2: all decision values with their bounds (backends/c99/sums.py). Numbers:
 
-   model_n_terms_            number of terms; their vectors are in model_vectors_ model_n_weights_          functions
-   that contain a term, with model_weights_; terms up to model_ends_[g] are in the
+   model_n_terms_            number of terms; their vectors are in model_vectors_
+   model_n_weights_          functions that contain a term, with model_weights_; terms up to model_ends_[g] are in the
                              functions model_places_
-   model_exponent_           terms are t^exponent of inner products t + model_coef0_, or as model_is_tanh_,
-                             model_is_cos_ with model_phases_, or model_is_gaussian_ tell; else t itself
-   model_is_form_            polynomials instead of terms, in model_degree_1_ and model_degree_2_ model_is_centered_
-   whether rows are relative to model_centers_ model_limit_sq_           rows with a larger sum of squares have no
-   values model_majorants_          polynomials that bound the error of a row; model_slopes_ bound the effect of moving
-   it;
+   model_exponent_           terms are t^exponent of inner products t + model_coef0_, or as given by model_is_tanh_,
+                             model_is_cos_ with model_phases_, or model_is_gaussian_; else t itself
+   model_is_form_            polynomials instead of terms, in model_degree_1_ and model_degree_2_
+   model_is_centered_        if rows are relative to model_centers_
+   model_limit_sq_           rows with a larger sum of squares have no values
+   model_majorants_          polynomials that bound a row's error; model_slopes_ bound the effect of moving the row;
                              the sum of bounds is at most model_most_, if model_has_most_ */
 #include "../program/polynomial.h"
 #include "float32.h"

@@ -1,7 +1,7 @@
 /* Class probabilities: for each kind KIND in artifact/schema.inc,
 
-       approxsvm_KIND(outputs, values, probabilities, room) approxsvm_KIND_ends(outputs, values, bounds, lowest,
-       highest, room)
+       approxsvm_KIND(outputs, values, probabilities, room)
+       approxsvm_KIND_ends(outputs, values, bounds, lowest, highest, room)
 
    compute the probabilities, and intervals that contain the probabilities for the exact values (in the sense of
    scores.h). The array `room` is scratch space for APPROXSVM_SCRATCH_KIND doubles.

@@ -3,13 +3,15 @@
    A term's power p is at least 1, or 0 for tanh and cos. For |t| <= B, the absolute values are at most:
 
                  |g|    |g'|         |g''|
-       t^p       B^p    p B^(p-1)    p (p-1) B^(p-2) tanh t    1      1            1 cos t     1      1            1
+       t^p       B^p    p B^(p-1)    p (p-1) B^(p-2)
+       tanh t    1      1            1
+       cos t     1      1            1
 
    For rows of norm r, |t_i| <= B_i = alpha_i r + beta, where alpha_i >= ||v_i|| and beta >= |s_i|. Let q = max(p, 1).
    Two sums suffice for all bounds: A1 = sum_i |a_i|, and the polynomial
 
-       M(r) = sum_i |a_i| B_i^q = sum_k moments_k (reach r)^k beta^(q-k), moments_k = C(q, k) sum_i |a_i| (alpha_i /
-       reach)^k,    reach >= alpha_i.
+       M(r) = sum_i |a_i| B_i^q = sum_k moments_k (reach r)^k beta^(q-k),
+       moments_k = C(q, k) sum_i |a_i| (alpha_i / reach)^k,    reach >= alpha_i.
 
    If a row moves by a distance h, f changes by at most h M'(r + h), and by at most 2 A1 if p = 0. */
 #ifndef APPROXSVM_PROGRAM_TERMS_H
