@@ -13,7 +13,7 @@
 //     status = model.prepare(memory);                      // must also outlive the model
 //     std::vector<unsigned char> workspace(model.workspace_bytes());  // one per thread
 //
-//     std::vector<float> rows = ...;                       // raw, n_rows * model.n_features() numbers
+//     std::vector<float> rows = ...;                       // raw, n_rows * model.n_features() values
 //     std::vector<std::uint32_t> labels(n_rows);
 //     status = model.predict(rows, labels, workspace);
 //     std::cout << model.label(labels[0]);

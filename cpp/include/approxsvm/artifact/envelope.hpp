@@ -128,7 +128,7 @@ APPROXSVM_COLD inline Status read_sections(const unsigned char* bytes, std::size
     return check.status();
 }
 
-// Returns the constraint on a number in a record. Those not listed here are bounds, which must be finite and not
+// Returns the constraint on a number in a record. Numbers not listed here are bounds, which must be finite and not
 // negative.
 inline Expected may_be(field::Id number) {
     switch (number) {

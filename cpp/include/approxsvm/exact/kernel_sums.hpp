@@ -3,7 +3,7 @@
 // the second-level cache; the matrix of all terms for all rows is never stored. Sums are float64.
 //
 // LIBSVM stores n_classes - 1 coefficients per support vector; in the function for the pair (i, j), i < j, the support
-// vectors of class i use coefficient j - 1, and those of class j use coefficient i. With
+// vectors of class i use coefficient j - 1, and the ones in class j use coefficient i. With
 //
 //     P[c][r] = sum over the support vectors s of class c of coef[r][s] K(x_s, z),
 //

@@ -1,5 +1,5 @@
 // The exact engine for the pairs of one class. A class that wins all its n_classes - 1 pairs is the winner, however the
-// other pairs vote. These pairs need the support vectors of this class, and those of other classes that have a
+// other pairs vote. These pairs need this class's support vectors, and the ones in other classes that have a
 // coefficient in a pair with it. In models with many classes, the latter are a fifth to a half of all support vectors,
 // and each needs a single coefficient. Rows that probably belong to the same class are evaluated together, one SIMD
 // lane per row. A small network on some of the support vectors (the landmarks) guesses a row's class.
@@ -42,7 +42,7 @@ struct ListOfVectors {
 struct WinnerKernelSum {
     const KernelVectors<float>* kernels;
     std::size_t n_classes;
-    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. Those of class c have one
+    // The lists of class w: its own support vectors have n_classes - 1 coefficients each. The ones in class c have one
     // coefficient each, in tiles others_of[w n + c] to others_of[w n + c + 1] - 1 (n classes).
     const std::size_t *own_of, *others_of;  // first tiles: (n_classes + 1,) and (n_classes^2 + 1,)
     ListOfVectors own, others;

@@ -46,7 +46,7 @@ constexpr std::size_t lanes_for(std::size_t n_vectors) {
     return panels_for<Real>(n_vectors) * panel_width<Real>;
 }
 
-// Stands in for the number of values if support vectors are stored in panels instead of columns.
+// Used as the number of values if support vectors are stored in panels instead of columns.
 constexpr std::size_t in_panels = ~std::size_t{0};
 
 // Memory for support vectors in n_lanes lanes, stored by columns with n_values values, or in panels.

@@ -46,7 +46,7 @@ inline bool beats_all_others(std::size_t n, const double* values, const double* 
     return true;
 }
 
-// Returns whether there are class probabilities, including those of normal and outlier.
+// Returns whether there are class probabilities, including the classes normal and outlier.
 constexpr bool has_probabilities(const OutputsView& outputs) {
     return rules_of(outputs.probability).gives == Gives::of_classes;
 }

@@ -7,9 +7,9 @@
    scores.h). The array `room` is scratch space for APPROXSVM_SCRATCH_KIND doubles.
 
    All functions but one are monotone in each value or score, so the endpoints of the intervals of values or scores map
-   to those of the probabilities. The functions widen these intervals by more than their rounding. The core uses the C
-   library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities are bit-identical to
-   theirs. */
+   to the endpoints for the probabilities. The functions widen these intervals by more than their rounding. The core
+   uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities are
+   bit-identical to theirs. */
 #ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
 #define APPROXSVM_PROGRAM_PROBABILITIES_H
 #include "functions.h"
@@ -157,9 +157,9 @@ APPROXSVM_ANSWER int approxsvm_is_coupled(int n, const double* q, const double* 
     return largest < APPROXSVM_COUPLING_TOLERANCE / (double)n;
 }
 
-/* Probabilities of n classes from those of all pairs: the second method of Wu, Lin and Weng, "Probability estimates for
-   multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij p_j)^2. `q`,
-   (n, n) with an arbitrary diagonal, is overwritten; `qp` is scratch space for n doubles. */
+/* Probabilities of n classes from pairwise probabilities: the second method of Wu, Lin and Weng, "Probability estimates
+   for multi-class classification by pairwise coupling" (JMLR 2004), which minimizes sum_ij (q_ji p_i - q_ij p_j)^2.
+   `q`, (n, n) with an arbitrary diagonal, is overwritten; `qp` is scratch space for n doubles. */
 APPROXSVM_ANSWER void approxsvm_couple(int n, double* q, double* qp, double* p) {
     const int n_sweeps = n > APPROXSVM_COUPLING_SWEEPS ? n : APPROXSVM_COUPLING_SWEEPS;
     double pqp;

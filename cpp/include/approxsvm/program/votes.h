@@ -59,7 +59,8 @@ APPROXSVM_PROGRAM void approxsvm_tally_pair(int outcome, int i, int j, uint32_t*
 }
 
 /* The class that wins for every outcome of the unknown pairs, or -1. The worst case is possible: the winner loses all
-   its unknown pairs, and another class wins all of its own; the pair of these two classes can be an unknown one. */
+   its unknown pairs, and another class wins all its unknown pairs; the pair of these two classes can be an unknown
+   one. */
 APPROXSVM_ANSWER int approxsvm_certain_winner(int n, const uint32_t* certain, const uint32_t* possible) {
     const int winner = approxsvm_most_votes(n, certain); /* only this class can win in all cases */
     int c;
