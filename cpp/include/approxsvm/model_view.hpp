@@ -121,7 +121,7 @@ struct CategoriesView {
 };
 
 // The rules for computing votes or scores, labels and probabilities from decision values (outputs.hpp). If all fields
-// are zero and null, labels come from votes, values are unchanged, and there are no probabilities.
+// are zero and null, labels are determined by votes, values are unchanged, and there are no probabilities.
 struct OutputsView {
     DecisionShape decision_shape;  // several classes: a value per pair, a score per class, or a value per class
     LabelRule label_rule;

@@ -22,8 +22,8 @@
 // A term, such as GaussianTerm, computes K from inner products:
 //     tile(first, inner, v, half_sq_norm, kernel)  in register v of a block's rows, for tile_rows support vectors
 //     panels<N>(first_panel, half_sq_norm, total)  for one row and N panels, in place
-//     corrects the sums of out-of-range rows
-//     true if features unknown to the model contribute to half_sq_norm
+//     finish(half_sq_norm, n_lanes, n_sums, sums)  corrects the sums of rows that are out of range
+//     counts_unseen                                true if features unknown to the model contribute to half_sq_norm
 #ifndef APPROXSVM_EXACT_KERNEL_SUMS_HPP
 #define APPROXSVM_EXACT_KERNEL_SUMS_HPP
 

@@ -22,7 +22,7 @@ constexpr std::size_t max_single_rows = 4;
 template <int Registers>
 constexpr std::size_t rows_in = Registers > 0 ? std::size_t{Registers} * static_cast<std::size_t>(lanes) : 1;
 
-// Returns the size of a block of rows in bytes.
+// Returns the size in bytes of a block of rows.
 constexpr std::size_t block_bytes(std::size_t n_features) {
     return n_features * block_rows * sizeof(float) + 64;
 }

@@ -1,10 +1,10 @@
 // The part of degree k > 2 of an expansion: a homogeneous polynomial in the coordinates u, computed by nested products,
 //
-//     part_k(u_0 ... u_{n-1}) = sum_i u_i part_{k-1}(u_i ... u_{n-1}),     where part_2 is a quadratic form
-//     (quadratic.hpp).
+//     part_k(u_0 ... u_{n-1}) = sum_i u_i part_{k-1}(u_i ... u_{n-1}),
 //
-// Its C(n + k - 1, k) coefficients, one per monomial, are stored in the order in which this sum reads them: those for i
-// = 0 come first, and each inner quadratic form is stored in panels.
+// where part_2 is a quadratic form (quadratic.hpp). The C(n + k - 1, k) coefficients of part_k, one per monomial, are
+// stored in the order in which this sum reads them: those for i = 0 come first, and each inner quadratic form is stored
+// in panels.
 #ifndef APPROXSVM_EXPANSION_POLYNOMIAL_HPP
 #define APPROXSVM_EXPANSION_POLYNOMIAL_HPP
 

@@ -14,7 +14,7 @@ struct LookupOp : AnyOp {
     static constexpr bool in_place = false, names_column = true, as_source = true;
     static bool hides_infinity(const MapOp&) { return true; }
 
-    // The number `parts` is the total number of edges of all outputs.
+    // The number `parts` is the total number of edges for all outputs.
     static constexpr std::uint32_t most_parts = ~std::uint32_t{0};
 
     static void find_parts(MapOp& op, OpArrays& arrays) {

@@ -161,7 +161,7 @@ struct AnyOp {
     static constexpr bool by_feature = false;    // output j depends only on input j, and NaN maps to NaN
     static constexpr bool as_source = false;     // results equal the source's bit for bit (FORMAT.md)
     static constexpr bool sums = false;          // the option `exactly` changes results
-    static constexpr bool names_column = false;  // refuse() takes the index of an input; messages name its raw column
+    static constexpr bool names_column = false;  // refuse() receives an input index; messages name the raw column
     static constexpr std::uint32_t least_parts = 0, most_parts = 0;  // permitted `parts` of the header
     static bool hides_infinity(const MapOp&) { return false; }       // true if infinity may become a finite number
     static std::size_t n_gains(const MapOp&) { return 0; }

@@ -3,16 +3,16 @@
 //
 // Terms define the sums:
 //     shape                          shape of the decision functions (decisions.hpp)
-//     the parts relevant to these stages: sparse, few_values
-//     type of the sums computed by an engine (engine.hpp)
+//     parts                          the parts relevant to these stages: sparse, few_values
+//     Sums<Real>                     type of the sums computed by an engine (engine.hpp)
 //     sums(products)                 the Sums<Real> for the type of the memory `products`
 //     fill(RowSums<Real>, values, bounds)  computes the sums of all functions, and bounds on their rounding errors
-//     the part of function k's bound that is not caused by rounding
+//     slack(k, row_error)            the part of function k's bound that is not caused by rounding
 //     few()                          the engine for few values, or null
 //     define(job, i, values, bounds, room) replaces the float64 sums of row i with values by the definition and their
 //                                    bounds; if only labels are wanted, sums that determine a label may remain. Returns
 //                                    false if the source subtracts infinities
-//     true if a row is rejected when the definition has no finite bound or misses a
+//     refuses                        true if a row is rejected when the definition has no finite bound or misses a
 //                                    requested tolerance
 #ifndef APPROXSVM_PREDICT_STAGES_EXACT_HPP
 #define APPROXSVM_PREDICT_STAGES_EXACT_HPP

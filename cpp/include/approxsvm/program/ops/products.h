@@ -1,4 +1,4 @@
-/* Products of numbers. */
+/* Products of balls. */
 #ifndef APPROXSVM_PROGRAM_OPS_PRODUCTS_H
 #define APPROXSVM_PROGRAM_OPS_PRODUCTS_H
 #include "../ball.h"
