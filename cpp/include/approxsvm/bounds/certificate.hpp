@@ -99,8 +99,8 @@ constexpr double norm_depth(std::size_t n_features) {
     return static_cast<double>(n_features) + 1.0;
 }
 
-// Twice the relative error bound of the computed s; cells are widened by this factor. For sparse rows the error may be
-// 2^-12 (expansions.hpp) before s is narrowed to float32.
+// Twice the relative error bound of the computed s; cells are widened by this relative amount. For sparse rows the
+// error may be 2^-12 (expansions.hpp) before s is narrowed to float32.
 inline double s_error(std::size_t n_features) {
     const double e = 2.0 * (norm_depth(n_features) + 8.0) * unit32;
     return e > 0x1.01p-12 ? e : 0x1.01p-12;

@@ -141,8 +141,8 @@ APPROXSVM_ANSWER int approxsvm_is_largest(int n, int winner, const double* lowes
     return 1;
 }
 
-/* Labels by a threshold: a row belongs to class threshold[1] if its value or probability reaches threshold[0]. Other
-   functions state whether the label is certain. */
+/* Labels by a threshold: a row belongs to class threshold[1] if this class's value or probability reaches threshold[0].
+   Other functions state whether the label is certain. */
 APPROXSVM_PROGRAM int approxsvm_label_of_threshold(const double* threshold) {
     return threshold[1] != 0.0;
 }

@@ -10,7 +10,7 @@ inline namespace APPROXSVM_TARGET {
 // The work of one exp, in multiply-adds (predict/row_work.hpp).
 constexpr double work_of_exp = 12.0;
 
-// exp(x) of this argument is within a factor of two of the smallest normal float32.
+// At this argument, exp(x) is within a factor of two of the smallest normal float32.
 constexpr float exp_min_argument = -87.33f;
 
 // Computes exp(x) within 1.5 ULP (relative error below 2^-23) for exp_min_argument <= x <= 0; smaller x and NaN give

@@ -85,7 +85,7 @@ struct PreparedMembers {
     }
 };
 
-// Returns the number of bytes of memory needed by prepare(). It must not move while the prepared model is in use.
+// Returns the number of bytes needed by prepare(). This memory must not move while the prepared model is in use.
 template <Parts parts = all_parts>
 APPROXSVM_COLD inline std::size_t prepared_bytes(const ModelView& view) {
     if (!has(parts, ensembles) || view.n_members == 0) return single_prepared_bytes<parts>(view);

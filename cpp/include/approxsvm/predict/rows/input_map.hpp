@@ -83,7 +83,7 @@ class ScalerAlone {
         underflow_ += of_norms[2];
     }
 
-    // True if the map consists of a single affine op without limits or parameter errors.
+    // Returns whether the map consists of a single affine op without limits or parameter errors.
     explicit operator bool() const { return scale_ != nullptr; }
 
     // Maps the selected columns of a row. Returns false if squares exceed or approach the limits of float64, as for

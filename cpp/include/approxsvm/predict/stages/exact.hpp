@@ -82,7 +82,7 @@ class ExactCascade : Offer<float>, Offer<double> {
         return false;
     }
 
-    // Completes all rows sent so far; returns the status of the first rejected row.
+    // Completes all rows sent so far; returns the status of the rejected row, if any.
     Status finish() {
         engine32_.finish();
         engine64_.finish();
