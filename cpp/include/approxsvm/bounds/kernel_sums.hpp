@@ -107,8 +107,8 @@ struct ListedErrors {
 constexpr double far_beyond = 4.0;
 
 // Rounding errors of float32 kernel values and sums (rbf_winner.hpp). Let r = sqrt(h) and r_i = sqrt(h_i) be the
-// distances of the row and of support vector i from the center in units of 1 / sqrt(gamma). For EngineBound, it is
-// derived that the argument of exp has an error of at most d_i = p (r_i + r)^2, where p = u (depth + 8), and K_i has a
+// distances of the row and of support vector i from the center in units of 1 / sqrt(gamma). By the derivation at
+// EngineBound, the argument of exp has an error of at most d_i = p (r_i + r)^2, where p = u (depth + 8), and K_i has a
 // relative error of at most 1.05 (2.125 d_i + 6.1 u).
 //
 // Up to r_i = r + g, g = far_beyond, the relative error is at most its value at r_i = r + g, or at the farthest support

@@ -5,9 +5,9 @@
 // lane per row. A small network on some of the support vectors (the landmarks) guesses a row's class.
 //
 // Kernel values are computed in float32 by gaussian.hpp. Coefficients, and sums over at most listed_tiles tiles, are
-// also float32: a product passes through listed_depth roundings before it is added up in float64. Within a pair, the
-// coefficients of a class all have the same sign, as LIBSVM's duals do, so a pair's two sums also give its sum of
-// absolute values.
+// also float32: a product passes through at most listed_depth roundings before it is added up in float64. Within a
+// pair, the coefficients of a class all have the same sign, as LIBSVM's duals do, so a pair's two sums also give its
+// sum of absolute values.
 #ifndef APPROXSVM_EXACT_RBF_WINNER_HPP
 #define APPROXSVM_EXACT_RBF_WINNER_HPP
 

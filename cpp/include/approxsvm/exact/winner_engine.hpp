@@ -1,6 +1,6 @@
 // The float32 engine for the pairs of one class, and the network that guesses which class wins for a row, so that the
-// engine begins with its pairs. The score of a class is a weighted sum of the landmarks' kernel values and of the
-// coordinates u, plus a constant.
+// engine begins with that class's pairs. The score of a class is a weighted sum of the landmarks' kernel values and of
+// the coordinates u, plus a constant.
 #ifndef APPROXSVM_EXACT_WINNER_ENGINE_HPP
 #define APPROXSVM_EXACT_WINNER_ENGINE_HPP
 

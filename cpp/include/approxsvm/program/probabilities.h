@@ -7,8 +7,8 @@
    scores.h). The array `room` is scratch space for APPROXSVM_SCRATCH_KIND doubles.
 
    All functions but one are monotone in each value or score, so the endpoints of the intervals of values or scores map
-   to the endpoints for the probabilities. The functions widen these intervals by more than their rounding. The core
-   uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities are
+   to the endpoints of the probability intervals. The functions widen these intervals by more than their rounding. The
+   core uses the C library's exp, and LIBSVM's and scikit-learn's order of operations, so that probabilities are
    bit-identical to theirs. */
 #ifndef APPROXSVM_PROGRAM_PROBABILITIES_H
 #define APPROXSVM_PROGRAM_PROBABILITIES_H

@@ -71,7 +71,7 @@ struct MappedRow {
 //
 // Ops always compute in float64. For a float32 source, an op adds to each value's error the rounding errors of the
 // source's operations on it, until the last result is stored:
-// * each parameter p is rounded first, with an error of unit32 |p| + tiny32;
+// * each parameter p is rounded first, with an error of at most unit32 |p| + tiny32;
 // * each operation is rounded in proportion to its result, including the incoming error;
 // * an intermediate value above largest32 has an infinite error.
 // round_to_float32() adds the final rounding: the source stores each output as float32. An error of 0 then means that a

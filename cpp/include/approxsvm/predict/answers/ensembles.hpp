@@ -240,7 +240,7 @@ class EnsembleAnswers {
                     e = memory_.errors;
                 }
                 add_columns(first, width, x, e, sums + i * n_values, bounds + i * n_values);
-                // With several sums, bounds determine the labels, whichever stage computes them.
+                // With several sums, bounds determine the labels, whichever stage computes the bounds.
                 if (out.certified)
                     out.certified[i] = (k == 0 || out.certified[i]) && (matrix_.n_values > 1 || is_proven(member, i));
             }
@@ -303,8 +303,8 @@ class EnsembleAnswers {
     // --- votes
 
     // Determines labels by votes; the first label with the largest sum wins. A member's uncertified label is still
-    // exact if the member has an exact model. In the certificate, such a member contributes 1/2 +- 1/2 to each of its
-    // labels.
+    // exact if the member has an exact model. In the certificate, a member with an uncertified label contributes 1/2 +-
+    // 1/2 to each of its labels.
     Status vote(const RowSource& rows, Request request, const Evaluation& out) const {
         const std::size_t n = rows.n_rows(), n_labels = matrix_.n_values;
         request.keeps_promise = false;

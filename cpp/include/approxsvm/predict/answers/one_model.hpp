@@ -82,7 +82,7 @@ class ValueAnswers {
         request.keeps_promise = wants_values(out) || shares;  // callers do not get values used only for labels
         if (by_rule || shares || proves_by_values) {
             const std::size_t n = rows.n_rows() * n_values_of(view_);
-            // For labels only, values need only determine the label.
+            // If only labels are wanted, values need only determine the label.
             if (!wants_values(out) && !shares) request.values = Values::settled;
             if (!wanted.values) wanted.values = {memory_.values, n};
             if (!wanted.bounds) wanted.bounds = {memory_.bounds, n};

@@ -10,7 +10,7 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more classes, winner's pairs are cheaper
+constexpr std::size_t most_few_features = 4096, most_few_labels = 16;  // with more, a winner's pairs are cheaper
 
 // Returns whether the support vectors' dictionary is so small that features may have few values.
 inline bool has_small_dictionary(const ModelView& view) {

@@ -260,7 +260,7 @@ class PolynomialEvaluator : Offer<double> {
     const PolynomialKernel& kernel_;
     const std::size_t n_decisions_;
     const Decisions<Shape::any> decisions_;
-    double *const block_values_, *const value_, *const bound_;  // a block's, (n_decisions, block_rows), and one row's
+    double *const block_values_, *const value_, *const bound_;  // of a block, (n_decisions, block_rows), and of one row
     double *const block_, *const room_;                         // space for (n_features, max_waiting) doubles each
     bool is_in_range_ = true;                                   // true if the source computes this row without overflow
     Status status_ = Status::ok;                                // evaluation stops once this is not ok

@@ -8,8 +8,8 @@
 namespace approxsvm {
 inline namespace APPROXSVM_TARGET {
 
-// The stages' interface to rows. They are compiled once for all row types, because a virtual call costs little compared
-// with the work on a block, on a row's nonzeros or on a kernel sum.
+// The stages' interface to rows. The stages are compiled once for all row types, because a virtual call costs little
+// compared with the work on a block, on a row's nonzeros or on a kernel sum.
 class RowSource {
   public:
     std::size_t n_rows() const { return n_rows_; }

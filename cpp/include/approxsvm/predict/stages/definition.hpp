@@ -71,7 +71,7 @@ class Distances {
 
 // The kernel values of row i in support-vector order. The row may differ from the intended one by row_error, which
 // changes each value by at most row_error times the slope 2 gamma r exp(-gamma r^2). This is at most sqrt(2 gamma / e),
-// and small for distant support vectors. `memory` must have definition_bytes.
+// and small for distant support vectors. `memory` must hold definition_bytes() bytes.
 class DefinedKernels {
   public:
     DefinedKernels(const PreparedModel& prepared, const RowSource& source, std::size_t i, double row_error,

@@ -20,7 +20,7 @@ class GaussianTerms {
     template <class Real>
     using Sums = TermSums<GaussianTerm<Real>, is_single ? 2 : 0>;
 
-    // `memory` must have definition_bytes.
+    // `memory` must hold definition_bytes() bytes.
     GaussianTerms(const PreparedModel& prepared, float* memory)
         : prepared_(prepared), view_(*prepared.view), decisions_(view_.decisions), memory_(memory) {}
 

@@ -12,13 +12,13 @@ APPROXSVM_PROGRAM int approxsvm_power_takes(double x, double radius, int is_shif
 /* Evaluation at one number: the value, the error from the core's rounding, and the error added by the source's
    rounding.
 
-   The value is expm1(t) / p with t = p L. The error of L is at most 4 u, and the error of t at most 6 u, because 2 - p
-   and the product are rounded. The latter changes expm1(t) by a relative error of at most 6 u t / (1 - exp(-t)) <= 6 u
-   (1 + max(t, 0)); expm1 and the division add 5 u. The source subtracts 1 from x^p, whose error is at most 16 of the
-   source's units, or 14 |t| units if x^p is computed from L. The error of the source's power p is d = (4 + 2 |p|)
-   units: the power is rounded, 2 - p is rounded, and a power below 2 units may be treated as 0. The derivative with
-   respect to p is at most L y, for the largest y in between. The error from underflow in the source is far below 14
-   units of y or 16 units of x^p / p. */
+   The value is expm1(t) / p with t = p L, where L is the logarithm. The error of L is at most 4 u, and the error of t
+   at most 6 u, because 2 - p and the product are rounded. This changes expm1(t) by a relative error of at most 6 u t /
+   (1 - exp(-t)) <= 6 u (1 + max(t, 0)); expm1 and the division add 5 u. The source subtracts 1 from x^p, whose error is
+   at most 16 of the source's units, or 14 |t| units if x^p is computed from L. The error of the source's power p is d =
+   (4 + 2 |p|) units: the power is rounded, 2 - p is rounded, and a power below 2 units may be treated as 0. The
+   derivative with respect to p is at most L y, for the largest y in between. The error from underflow in the source is
+   far below 14 units of y or 16 units of x^p / p. */
 typedef struct {
     double value, own, of_source;
 } approxsvm_power_value;
