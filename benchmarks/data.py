@@ -8,9 +8,9 @@
 
 Files go to data/ and models/ in the folder named by APPROXSVM_DATA (default: ../shared if it exists, else build/data).
 An interrupted download is resumed. Downloads are compared with the table in data_sets.json, by their bytes or, if
-LIBSVM's page may format numbers differently, by their numbers. The licences are those stated by the sources; none of
-our packages includes the data. The hashes are those of the files with which the published figures were measured. The
-addresses were written down without a network to test them: please open an issue if one has moved.
+LIBSVM's page may format numbers differently, by their numbers. The licences are stated by the sources; none of our
+packages includes the data. The hashes belong to the files with which the published figures were measured. The addresses
+were written down without a network to test them: please open an issue if one has moved.
 """
 
 from __future__ import annotations

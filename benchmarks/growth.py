@@ -3,9 +3,9 @@
 Models are SVCs trained on generated rows: mixtures of six factors with noise, in two classes with a curved boundary and
 with a tenth of the labels flipped, so that most rows become support vectors. Each is measured as in
 `benchmarks.ordinary`, with KARL, but planned with effort "low", because the largest ones would take many minutes to
-compile. Centers are those of degree-2 plans for two real models, compiled with forced numbers of centers. The fraction
-of the FMA peak counts only the necessary multiply-adds: d (d + 1) / 2 for a quadratic form, and d per support vector in
-the exact engine, whose exponentials are not counted.
+compile. Centers are measured in degree-2 plans for two real models, compiled with forced numbers of centers. The
+fraction of the FMA peak counts only the necessary multiply-adds: d (d + 1) / 2 for a quadratic form, and d per support
+vector in the exact engine, whose exponentials are not counted.
 """
 
 from __future__ import annotations

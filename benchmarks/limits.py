@@ -127,7 +127,7 @@ def _of_sums(n_features: int, listed: float, n_coordinates: int) -> Work:
 
 
 def _of_winner(fast: Any, model: KernelModel, X: Any) -> float:
-    """Count the support vectors of the functions that decide a row: all of them, or those of its class's pairs."""
+    """Count the support vectors of the functions that decide a row: all of them, or only its class's pairs."""
     if model.n_decisions == 1:
         return float(model.n_sv)
     pairs = Products.of(model, X)

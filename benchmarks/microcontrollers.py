@@ -2,9 +2,10 @@
 
 Needs gcc; for ARM gcc-arm-none-eabi, libnewlib-arm-none-eabi and qemu-system-arm; for RISC-V gcc-riscv64-unknown-elf,
 picolibc-riscv64-unknown-elf and qemu-system-misc. There are two models: three classes with 8 features (abalone: up to 8
-rings, 9 and 10, more), and a pipeline of a StandardScaler and an SVC on 30 features (breast cancer). In each, the
-coefficients, and then also the rows, are float32, int16 and int8. The rows are those of the data; if more are needed,
-noisy copies are added, with noise of a tenth of each feature's spread.
+rings, 9 and 10, more), and a pipeline of a StandardScaler and an SVC on 30 features (breast cancer). Each is exported
+with float32, int16 and int8 coefficients for float32 rows, and with int16 and int8 coefficients for rows of the same
+type. The rows are taken from the data; if more are needed, copies with noise of a tenth of each feature's spread are
+added.
 
 Only instructions are counted: qemu does not model cycles, flash wait states, or the time of a division.
 tests/microcontrollers.py lists the processors and machines. Every answer must be bit-identical to the header's on this

@@ -1,6 +1,6 @@
 """Updates the tables in README and docs/, and the images, from the records in benchmarks/results.
 
-    python -m benchmarks.publish             # write the pages and pictures
+    python -m benchmarks.publish             # write the pages and images
     python -m benchmarks.publish --measure   # measure every part first; some 25 minutes on two quiet cores
     python -m benchmarks.publish --part limits  # measure only this part first
     python -m benchmarks.publish --experiments  # measure the papers' experiments first, which takes longer
@@ -29,7 +29,7 @@ REPOSITORY: Final = Path(__file__).parent.parent
 PAGES: Final = ("README.md", "docs/comparison.md", "docs/benchmarks.md", "docs/experiments.md", "docs/howto/cpp.md")
 TABLES: Final = pages.TABLES | comparison.TABLES
 _QUICK: Final = Path("build") / "benchmarks"
-# By record name: the arguments, and those of a quick test.
+# By record name: the usual arguments, and the arguments for a quick test.
 PARTS: Final = {
     "ordinary": ("--published --rows 1000000", "--published --rows 300 --train-rows 400"),
     "libsvm": ("", "--quick --only 0.05"),
@@ -79,7 +79,7 @@ def _measure(part: str, results: Path, *, quick: bool) -> None:
 @click.option("--experiments", is_flag=True, help="Measure the papers' experiments first.")
 @click.option("--quick", is_flag=True, help="Measure little, and write into build/benchmarks.")
 def main(measure: bool, some: tuple[str, ...], experiments: bool, quick: bool) -> None:
-    """Write the pages and pictures."""
+    """Write the pages and images."""
     results = _QUICK if quick else RESULTS.relative_to(REPOSITORY)
     target = REPOSITORY / _QUICK if quick else REPOSITORY
     parts = some or [*(PARTS if measure or quick else ()), *(EXPERIMENTS if experiments or quick else ())]

@@ -5,7 +5,7 @@ compiled as certified. The experiment measures Parquet in and out, labels alone,
 (read, predict on all threads, write, in sequence) and with pandas and scikit-learn on a sample; CSV and LIBSVM text;
 then Dask and Spark with one and two workers, compared with the same job without prediction. Each run is a separate
 process; its memory is the kernel's record of it (VmHWM), minus the memory before it began. All labels are compared with
-those of `Predictor.predict`.
+the output of `Predictor.predict`.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def opened(run: Run) -> tuple[Path, Any]:
 
 
 def check(path: Path, predictor: Any, n_rows: int) -> None:
-    """Require that all labels equal those of predict, regardless of row order."""
+    """Require that all labels equal the output of predict, regardless of row order."""
     answers = pyarrow.csv.read_csv(path) if path.suffix == ".csv" else pq.read_table(path)
     if "id" in answers.schema.names:
         answers = answers.sort_by("id")

@@ -79,7 +79,7 @@ class Peer:
     # Takes a `Trained` and a `Sample`; returns the call that predicts the sample on its threads, and is timed
     prepare: Callable[[Trained, Sample], Predict]
     is_slow: bool = False  # true if it gets few rows
-    is_rounded: bool = True  # true if it gets float32 rows, so that exact labels are those of the rounded rows
+    is_rounded: bool = True  # true if it gets float32 rows, so that the rounded rows define the exact labels
     package: str = "approxsvm"  # name on PyPI, from which its version is read
 
     @property

@@ -1,4 +1,4 @@
-// The model behind approxsvm.h, with kernels for the fastest target that the machine supports; thread-safe.
+// The model in approxsvm.h, with kernels for the fastest target that the machine supports; thread-safe.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>

@@ -1,5 +1,5 @@
-// The model behind approxsvm.h without exceptions and threads, as in WebAssembly. The kernels are those of the target
-// for which this file is compiled, and run on the caller's thread. Only one call at a time may use a model.
+// The model in approxsvm.h without exceptions and threads, as in WebAssembly. The kernels, for the target for which
+// this file is compiled, run on the caller's thread. Only one call at a time may use a model.
 #pragma once
 
 #include <approxsvm/approxsvm.hpp>

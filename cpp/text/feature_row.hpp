@@ -42,7 +42,7 @@ enum class NonFinite { accept, reject };
 struct FeatureParse {
     std::size_t n_features;
     FeatureFault fault;
-    /// Where the fault is; the faulty index, and the previous index on the line.
+    /// Location of the fault; the faulty index, and the previous index on the line.
     const char* at;
     std::int64_t index;
     std::int64_t previous_index;

@@ -21,7 +21,7 @@ inline std::string classification_summary(const std::vector<ChunkResult>& result
            std::to_string(n_rows) + ") (classification)\n";
 }
 
-// The sums, the order of additions and the two formulas are those of svm-predict, so the printed digits are identical.
+// The sums, the order of additions and the two formulas are svm-predict's, so the printed digits are identical.
 inline std::string regression_summary(const std::vector<ChunkResult>& results) {
     double n = 0.0, sq_error = 0.0;
     double sum_p = 0.0, sum_t = 0.0, sum_pp = 0.0, sum_tt = 0.0, sum_pt = 0.0;

@@ -25,8 +25,8 @@ def score_raster(
 ) -> Scoring:
     """Predict every pixel of raster files of any size.
 
-    Earlier windows are predicted and written while the next one is read. Predictions equal those of `predict` and the
-    related methods with the pixels as rows and one column per band.
+    Earlier windows are predicted and written while the next one is read. Predictions equal the results of `predict` and
+    the related methods with the pixels as rows and one column per band.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ def predict_image(
 ) -> Any:
     """Predict every pixel of an array in which some pixels may have no data.
 
-    Predictions equal those of `predict` and the related methods with the pixels as rows. The array is read in chunks
-    and not copied, so it may be a memory map that is larger than memory.
+    Predictions equal the results of `predict` and the related methods with the pixels as rows. The array is read in
+    chunks and not copied, so it may be a memory map that is larger than memory.
 
     Parameters
     ----------

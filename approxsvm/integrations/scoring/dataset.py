@@ -28,7 +28,7 @@ def score_dataset(
 ) -> Scoring:
     """Predict on files of any size in constant memory.
 
-    Batches of rows are read while earlier ones are predicted and written. Predictions are identical to those of
+    Batches of rows are read while earlier ones are predicted and written. Predictions are identical to the results of
     `predict` and the related methods.
 
     Parameters

@@ -53,7 +53,7 @@ Status print_labels(const Model& model, const std::vector<float>& rows, std::vec
     return status;
 }
 
-// Computes values: the source model's, or values within the requested tolerance, or those of an approximate artifact.
+// Computes values: the source model's, or values within the requested tolerance, or an approximate artifact's.
 Status print_values(const Model& model, const std::vector<float>& rows, std::vector<unsigned char>& workspace) {
     const std::size_t n = model.n_decisions();
     std::vector<double> values(n_rows * n), bounds(values.size());

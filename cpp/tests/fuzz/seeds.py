@@ -64,7 +64,7 @@ def sources(X: Any, classes: Any) -> dict[str, Any]:
 
 
 def with_probabilities(fitted: dict[str, Any]) -> dict[str, Any]:
-    """Return models with the probabilities in LIBSVM files, and those of scikit-learn's calibration."""
+    """Return models with the probabilities in LIBSVM files, and one with scikit-learn's calibration."""
     n_pairs = 3
     of_pairs = PairwiseSigmoid(np.full(n_pairs, -1.5), np.linspace(-0.2, 0.2, n_pairs))
     kinds = {
