@@ -34,7 +34,7 @@ from benchmarks.plans import plan_of
 from benchmarks.record import Row
 from benchmarks.timing import microseconds, timed
 
-_OF_CLASS = 12  # support vectors
+_OF_CLASS = 12  # support vectors per class
 _TEST_ROWS = 10_000  # a tenth of them with more than 200 classes
 _ROUNDS = 5
 _SLOW_WORK = 2e9  # approximate multiply-adds for the rows predicted by scikit-learn and LIBSVM

@@ -2,7 +2,7 @@
 
     python -m benchmarks.data                      # list source, licence, bytes, SHA-256, and what is present
     python -m benchmarks.data a9a a9a.t            # fetch these
-    python -m benchmarks.data a9a_g0.01.model      # train a model by LIBSVM, after fetching its data
+    python -m benchmarks.data a9a_g0.01.model      # train a model with LIBSVM, after fetching its data
     python -m benchmarks.data --all                # everything: 25 MB of downloads, and minutes of training
     python -m benchmarks.data --synthetic          # no network: random rows and models of the same shapes, in a minute
 

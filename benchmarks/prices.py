@@ -1,9 +1,9 @@
 """Gain from each feature not covered by another experiment: the same model and rows, with and without that feature.
 
-A feature is a part of the compiler or the core, called a kind in docs/prices.md. Without it, the model is compiled with
-the same plan, minus what the feature adds. Labels with and without it must be equal. Both models take turns, in calls
+A feature is a part of the compiler or the core (a kind in docs/prices.md). Without it, the model is compiled with the
+same plan, minus what the feature adds. Both must give equal labels. They take turns, in calls with all rows and row by
+row.
 with all rows and row by row.
-"""
 
 from __future__ import annotations
 

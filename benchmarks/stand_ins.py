@@ -1,4 +1,4 @@
-"""Stand-ins for two unavailable data sets of Claesen et al. 2014: generated rows that only have the same shape.
+"""Stand-ins for two unavailable data sets from Claesen et al. 2014: generated rows of the same shape only.
 
 SensIT Vehicle (combined) has 100 features and epsilon has 2,000, in rows of norm 1. The rows here have the same
 numbers, in two classes that overlap so much that many rows become support vectors. Their meaning is invented, so

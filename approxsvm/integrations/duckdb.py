@@ -1,4 +1,4 @@
-"""Models as SQL functions of DuckDB: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
+"""Models as DuckDB SQL functions: ``SELECT id, svm(a, b, c) FROM 'rows.parquet'``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scikit-learn's SVC, which is LIBSVM's code with dense rows."""
+"""scikit-learn's SVC, which runs LIBSVM's code on dense rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ThunderSVM, whose wheels need an old CUDA version; its sources can be built as a CPU-only library."""
+"""ThunderSVM, whose wheels need an old CUDA version; its sources build a CPU-only library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def prepare(trained: Trained, sample: Sample) -> Predict:
     """Prepare ThunderSVM if its library loads: the wheel of 0.3.12 needs CUDA 9."""
     try:
         import thundersvm
-    except OSError as error:  # raised while loading the library in the wheel
+    except OSError as error:  # from loading the library in the wheel
         raise ImportError(str(error)) from error
     svc = thundersvm.SVC(n_jobs=sample.n_threads)
     svc.load_from_file(os.fspath(trained.model_path))

@@ -29,7 +29,7 @@ struct OpenedArtifact {
     OpenedArtifact(const void* bytes, std::size_t n);
 };
 
-// Scratch memory of one thread.
+// Scratch memory for one thread.
 class Workspace {
   public:
     explicit Workspace(std::size_t n_bytes) : bytes_(new unsigned char[n_bytes]) {}

@@ -12,7 +12,7 @@
 
 namespace approxsvm::dispatch {
 
-// A function that calls answer() of approxsvm/predict/predict.hpp. `prepared` is the result of TargetTable::prepare.
+// A function that calls answer() from approxsvm/predict/predict.hpp. `prepared` is the result of TargetTable::prepare.
 template <class Rows>
 using EvaluateFunction = Status (*)(const void* prepared, const Rows&, const Request&, const Evaluation&,
                                     std::uint64_t* counts, void* workspace);

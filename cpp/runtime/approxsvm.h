@@ -92,7 +92,7 @@ enum {
 typedef struct approxsvm_error {
     approxsvm_status status;
     int64_t row;            /* the index of the faulty row, from 0; -1 if no row is at fault */
-    double found, expected; /* numbers described with the codes; 0 for other codes */
+    double found, expected; /* values described with the codes; 0 for other codes */
     char message[240];      /* a lower-case line, terminated by 0 */
 } approxsvm_error;
 

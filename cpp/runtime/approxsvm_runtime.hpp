@@ -1,4 +1,4 @@
-// approxsvm for C++ programs that link the library: a thin wrapper around approxsvm.h that compiles quickly.
+// approxsvm for C++ programs that link to the library: a thin wrapper around approxsvm.h that compiles quickly.
 //
 //     approxsvm::runtime::Model model;
 //     approxsvm::runtime::Error error;

@@ -10,7 +10,7 @@
 
 namespace approxsvm {
 
-// No target can run on this machine, or APPROXSVM_TARGET names a target that cannot.
+// Thrown if no target can run on this machine, or APPROXSVM_TARGET names one that cannot.
 struct TargetError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

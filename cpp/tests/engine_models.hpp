@@ -134,7 +134,7 @@ template <class Engine>
 EngineModel<Engine> random_model(Random& random, const Counts& counts, std::size_t n_features,
                                  double coef_exponent = 0) {
     const std::size_t n_sv = total(counts), n_functions = Engine::n_functions(counts.size());
-    const double share_of_zeros = random() % 3 == 0 ? 0.93 : 0.2;  // by columns, few are frequent or all
+    const double share_of_zeros = random() % 3 == 0 ? 0.93 : 0.2;  // either few columns have many nonzeros, or all do
     std::vector<double> vectors, coef;
     for (std::size_t i = 0; i < n_sv; ++i) {
         const auto own = random_vector<typename Engine::Real>(random, n_features, 1.0, share_of_zeros);

@@ -30,7 +30,7 @@ enum class Key {
     prob_b,
     prob_density_marks,
     nr_sv,
-    scaling,  // a key of the Point Cloud Library
+    scaling,  // a key used by the Point Cloud Library
     support_vectors
 };
 constexpr std::size_t n_keys = 15;

@@ -1,4 +1,4 @@
-"""The public function score_dataset(), which calls the module pipeline.py."""
+"""The public function score_dataset(), implemented in pipeline.py."""
 
 from __future__ import annotations
 

@@ -25,9 +25,9 @@ class Scoring:
     n_kept : int
         Number of files that an earlier run had completed.
     seconds : float
-        Duration of the run.
+        Duration of the run, in seconds.
     seconds_reading, seconds_predicting, seconds_writing : float
-        Time of each stage, summed over threads; the stages overlap.
+        Seconds spent in each stage, summed over threads; the stages overlap.
     """
 
     n_rows: int = 0

@@ -27,7 +27,7 @@ static void print_label(const approxsvm_model* model, uint32_t position, int cer
 
 static int print_row(const approxsvm_model* model, const double* row, struct answers* answers) {
     const size_t n_decisions = approxsvm_n_decisions(model);
-    const size_t n_labels = approxsvm_n_labels(model) > 0 ? approxsvm_n_targets(model) : 0; /* of a row */
+    const size_t n_labels = approxsvm_n_labels(model) > 0 ? approxsvm_n_targets(model) : 0; /* per row */
     approxsvm_error error;
     approxsvm_request request = APPROXSVM_REQUEST;
     if (n_labels > 0) {

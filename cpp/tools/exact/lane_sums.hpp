@@ -7,8 +7,8 @@
 
 namespace approxsvm::tools {
 
-/// Some rows, and the columns that occur in at least one of them, ascending. Column k of row r is values[k * n_lanes +
-/// r], which is 0 if the row does not have this feature.
+/// Some rows, and the columns that occur in any of them, ascending. Column k of row r is values[k * n_lanes + r], which
+/// is 0 if the row does not have this feature.
 struct LaneBlock {
     const std::int32_t* columns;
     std::size_t n_columns;
