@@ -1,9 +1,9 @@
 """Gain from each feature not covered by another experiment: the same model and rows, with and without that feature.
 
 A feature is a part of the compiler or the core (a kind in docs/prices.md). Without it, the model is compiled with the
-same plan, minus what the feature adds. Both must give equal labels. They take turns, in calls with all rows and row by
-row.
-with all rows and row by row.
+same plan, minus what the feature adds. With and without it, labels must be equal. Both take turns, in calls of all rows
+and row by row.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class Kind:
     source: str
     scaler: str
     without: Callable[[], AbstractContextManager[Any]] = nullcontext  # active while the model is compiled
-    plan: Callable[[Any], Plan | None] = lambda plan: plan  # takes the feature out of a compiled model's plan
+    plan: Callable[[Any], Plan | None] = lambda plan: plan  # changes a compiled model's plan
     C: float = 1.0
-    train_rows: int | None = None  # maximum that overrides the option
+    train_rows: int | None = None  # maximum, instead of the option's
 
 
 def _no_dictionary() -> AbstractContextManager[Any]:

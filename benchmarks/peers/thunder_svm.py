@@ -1,4 +1,4 @@
-"""ThunderSVM, whose wheels need an old CUDA version; its sources build a CPU-only library."""
+"""ThunderSVM, whose wheels need an old CUDA; its sources build a CPU-only library."""
 
 from __future__ import annotations
 
