@@ -1,6 +1,6 @@
 """Write docs/prices.md, the lines, tests and measured gain of each kind: ``python -m docs.prices``.
 
-A line in prices.txt contains a name, files, a test pattern and a gain. A file is in the folder of the core's headers,
+A line in prices.txt contains a name, files, a test pattern and a gain. A file name is relative to the core's headers,
 the package or the root; ``file#pattern`` counts the functions and classes in it that begin with the pattern. A gain is
 a ratio of two figures, ``record.table.column[key=value; ...] / column``, from one row or two. If there are no figures,
 the line gives the reason.

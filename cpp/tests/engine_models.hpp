@@ -55,7 +55,7 @@ Engine sums_of(const KernelSums<Real>& sums, Real* products = nullptr) {
 
 // --- models
 
-/// Support vectors in unaligned memory of exactly the documented size, filled with NaN.
+/// Support vectors in unaligned memory of exactly the required size, filled with NaN.
 template <class Engine>
 struct EngineModel {
     using Real = typename Engine::Real;

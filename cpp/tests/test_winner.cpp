@@ -9,7 +9,7 @@ using Model = EngineModel<AllPairs<float>>;
 
 namespace {
 
-/// Lists in memory of exactly the documented size, filled with NaN.
+/// Lists in memory of exactly the required size, filled with NaN.
 struct WinnerLists {
     std::vector<char> memory;
     bool is_usable;

@@ -15,7 +15,7 @@
 
 namespace approxsvm::tools {
 
-/// The predictions for one chunk of the text, and its counts and totals for the summary lines.
+/// The predictions for one chunk of the text, and the counts and values needed for the closing lines.
 struct ChunkResult {
     std::string lines;
     std::size_t n_rows = 0;

@@ -31,7 +31,7 @@ from approxsvm.system.threads import n_threads
 _LEAST_CACHE_BYTES = 32 << 20
 _MOST_CACHE_BYTES = 128 << 20
 _WORK_BYTES = 48 << 20  # memory for the pixels and predictions in all threads
-_FEWEST_PIXELS = 1 << 10  # minimum size of a chunk of a window
+_FEWEST_PIXELS = 1 << 10  # a chunk may have this many pixels even if memory is short
 _MOST_PIXELS = 1 << 17
 
 

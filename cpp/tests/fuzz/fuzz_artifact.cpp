@@ -1,5 +1,5 @@
 // Artifacts with a correct checksum. One that opens is used in every possible way, by every target: dense and sparse
-// rows in both precisions, single rows and blocks, all outputs and guarantees, in memory of exactly the documented
+// rows in both precisions, single rows and blocks, all outputs and kinds of values, in memory of exactly the required
 // size. The outputs may be nonsense. The predictor must not cause a sanitizer report, depend on previous memory
 // contents, return an invalid label, or be rejected by one target and accepted by another.
 
